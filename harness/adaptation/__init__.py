@@ -1,0 +1,38 @@
+"""AXIS: how a pretrained model meets a task."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from harness.values import Value
+
+ADAPTATIONS: dict[str, str] = {"full": "every parameter is trained, with a new linear head"}
+
+
+class Finetune(Value):
+    """Hyperparameters of fine-tuning; a sweep searches among them."""
+
+    learning_rate: float = Field(default=5e-5, gt=0)
+    batch_size: int = Field(default=32, ge=1)
+    epochs: int = Field(default=3, ge=1)
+    warmup_fraction: float = Field(default=0.1, ge=0, le=1)
+    weight_decay: float = Field(default=0.01, ge=0)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+
+
+class Protocol(Value):
+    """How a backbone is fine-tuned and scored: one for every arm, shown under every table."""
+
+    pooling: Literal["cls", "mean", "max"] = "cls"
+    """What the head reads: the first token's state, or the mean or maximum over the tokens."""
+    head_dropout: float = Field(default=0.1, ge=0, lt=1)
+    max_sequence_length: int = Field(default=128, ge=8)
+    """Tokens of an input; longer ones are truncated, the longer text of a pair first."""
+    holdout_fraction: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the train set that selects hyperparameters; the public dev set only reports."""
+    max_holdout: int = Field(default=1000, ge=1)
+    """Examples of the hold-out, at most."""
+    max_train: int | None = Field(default=None, ge=8)
+    """Examples of the train set, at most; null takes all."""
+    selection: Literal["last", "best"] = "last"
+    """The weights that are scored: those of the last epoch, or of the epoch best on the hold-out."""

@@ -1,0 +1,154 @@
+"""The averages that papers print under one name, "GLUE", each by its own rule.
+
+A rule is a list of terms that count the same. A term is one column or the mean of several (the two
+MNLI sets), and a column the mean of one or more metrics: rules differ in all three, and one counts
+WNLI and the other does not, which alone moves an average by points. So every table names its rule.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.tasks.task import Column, Suite
+
+Term = tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Average:
+    """A named way to make one number of a suite's columns."""
+
+    name: str
+    formula: str
+    """What a reader needs to compute it again."""
+    source: str
+    """Where it is used, and what shows that this is the rule."""
+    terms: tuple[Term, ...] = ()
+    """Empty: every column of the suite is a term."""
+
+
+def _column(
+    task: str, *metrics: str, name: str | None = None, split: str = "validation"
+) -> Column:
+    return Column(name=name or task, task=task, split=split, metrics=metrics)
+
+
+def _accuracies(*tasks: str) -> tuple[Term, ...]:
+    return tuple((_column(task, "accuracy"),) for task in tasks)
+
+
+MNLI_M = _column("mnli", "accuracy", name="mnli_m", split="validation_matched")
+MNLI_MM = _column("mnli", "accuracy", name="mnli_mm", split="validation_mismatched")
+COLA = _column("cola", "matthews")
+STSB_SPEARMAN = _column("stsb", "spearman")
+SINGLE_METRIC: tuple[Term, ...] = (
+    (MNLI_M,),
+    *_accuracies("qqp", "qnli", "sst2"),
+    (COLA,),
+    (STSB_SPEARMAN,),
+    *_accuracies("mrpc", "rte"),
+)
+"""One metric a task, accuracy where the server has two, and MNLI by its matched set alone."""
+BOTH_METRICS: tuple[Term, ...] = (
+    (MNLI_M, MNLI_MM),
+    (_column("qqp", "f1", "accuracy"),),
+    *_accuracies("qnli", "sst2"),
+    (COLA,),
+    (_column("stsb", "pearson", "spearman"),),
+    (_column("mrpc", "f1", "accuracy"),),
+    *_accuracies("rte"),
+)
+"""The server's metrics, those of one task averaged first."""
+
+AVERAGES: dict[str, Average] = {
+    rule.name: rule
+    for rule in (
+        Average(
+            name="mean_of_columns",
+            formula="mean of all columns of the suite",
+            source="ours",
+        ),
+        Average(
+            name="bert_table1",
+            formula="mean of 9 columns: MNLI-m and MNLI-mm count apart, F1 for QQP and MRPC, Spearman "
+            "for STS-B, Matthews for CoLA, accuracy for the rest; WNLI left out",
+            source="Devlin et al. 2019, table 1: gives 4 of its 5 printed averages exactly, the fifth "
+            "within the rounding of its cells",
+            terms=(
+                (MNLI_M,),
+                (MNLI_MM,),
+                (_column("qqp", "f1"),),
+                *_accuracies("qnli", "sst2"),
+                (COLA,),
+                (STSB_SPEARMAN,),
+                (_column("mrpc", "f1"),),
+                *_accuracies("rte"),
+            ),
+        ),
+        Average(
+            name="glue_server9",
+            formula="mean of 9 tasks with WNLI: the metrics of a task averaged first (F1 and accuracy "
+            "for QQP and MRPC, Pearson and Spearman for STS-B), MNLI the mean of both sets; AX left out",
+            source="Wang et al. 2019, GLUE, section 3.4: gives the printed averages of the T5 sizes",
+            terms=(*BOTH_METRICS, *_accuracies("wnli")),
+        ),
+        Average(
+            name="t5_dev8",
+            formula="as glue_server9, without WNLI",
+            source="Raffel et al. 2020, which trains without WNLI",
+            terms=BOTH_METRICS,
+        ),
+        Average(
+            name="electra_dev8",
+            formula="mean of 8 tasks: MNLI-m, accuracy for QQP and MRPC, Spearman for STS-B, Matthews "
+            "for CoLA, accuracy for the rest; MNLI-mm and WNLI left out",
+            source="Clark et al. 2020, table 2: gives all 7 printed averages",
+            terms=SINGLE_METRIC,
+        ),
+        Average(
+            name="distil9",
+            formula="as electra_dev8, with WNLI as the ninth task",
+            source="README of the code of Sanh et al. 2019 (DistilBERT): gives its printed averages",
+            terms=(*SINGLE_METRIC, *_accuracies("wnli")),
+        ),
+    )
+}
+
+
+def terms_of(rule: Average, suite: Suite) -> tuple[Term, ...]:
+    """The rule's terms on `suite`.
+
+    Raises:
+        ValueError: the rule takes a task that the suite does not have.
+    """
+    terms = rule.terms or tuple((column,) for column in suite.columns)
+    missing = sorted({c.task for term in terms for c in term} - set(suite.tasks))
+    if missing:
+        fitting = [r.name for r in AVERAGES.values() if _fits(r, suite)]
+        raise ValueError(
+            f"average {rule.name} needs {', '.join(missing)}, which {suite.name} does not have; "
+            f"it can be averaged by {', '.join(fitting)}"
+        )
+    return terms
+
+
+def get_average(name: str) -> Average:
+    """The rule of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in AVERAGES:
+        raise ValueError(f"unknown average {name!r}; known: {', '.join(AVERAGES)}")
+    return AVERAGES[name]
+
+
+def combine(terms: Sequence[Term], columns: Mapping[Column, np.ndarray]) -> np.ndarray:
+    """Mean over terms of the mean over their columns; arrays of one shape, NaN where one is."""
+    means = [np.mean([columns[column] for column in term], axis=0) for term in terms]
+    return np.asarray(np.mean(means, axis=0))
+
+
+def _fits(rule: Average, suite: Suite) -> bool:
+    return all(column.task in suite.tasks for term in rule.terms for column in term)

@@ -1,0 +1,202 @@
+"""The commands; parses and prints, decides nothing."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from harness import listing
+
+if TYPE_CHECKING:
+    from harness.declaration import Declaration
+    from harness.plan import Plan
+
+app = typer.Typer(
+    help="Which way of pretraining a language model is better, by how much, and how sure are we?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Family = Annotated[
+    str, typer.Argument(help=" | ".join(listing.FAMILIES), autocompletion=lambda: listing.FAMILIES)
+]
+Experiment = Annotated[Path, typer.Argument(help="experiment file (YAML)", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the run"),
+]
+StoreFolder = Annotated[
+    Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
+]
+DEFAULT_STORE = Path("runs")
+BAD_INPUT, FAILED = 2, 1
+
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    md = "md"
+    csv = "csv"
+    html = "html"
+    latex = "latex"
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Bad input ends in one clear line and exit code 2, never in a traceback."""
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        err.print(str(error), style="red", markup=False)
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def _plan(path: Path, overrides: list[str] | None) -> "tuple[Declaration, Plan]":
+    from harness.declaration import load
+    from harness.plan import make_plan
+
+    with clear_errors():
+        declaration = load(path, overrides or ())
+        return declaration, make_plan(declaration.experiment, declaration.arms)
+
+
+@app.command()
+def plan(experiment: Experiment, set_: Overrides = None) -> None:
+    """Arms, what differs between them, stages and cost; spends nothing."""
+    from harness.summary import print_plan
+
+    _, planned = _plan(experiment, set_)
+    print_plan(planned, out)
+
+
+@app.command()
+def run(
+    experiment: Experiment,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="stages at a time; default: CPU cores, or 1 with a GPU")
+    ] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
+    from harness.study import Study
+
+    declaration, planned = _plan(experiment, set_)
+    study = Study(declaration, planned, store)
+    done = study.run(jobs, out)
+    if not done.computed and not done.failed:
+        out.print(f"{planned.experiment.name}: all {len(planned.stages)} stages were done already")
+    with clear_errors():
+        out.print(study.leaderboard("md"), markup=False)
+        folder = study.write_report()
+    out.print(f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}")
+    if done.failed:
+        err.print(f"{len(done.failed)} stages failed; 'harness status' says why", style="red")
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def status(
+    experiment: Experiment, set_: Overrides = None, store: StoreFolder = DEFAULT_STORE
+) -> None:
+    """Every stage: done, running, failed (why), waiting."""
+    from harness.study import Study
+
+    declaration, planned = _plan(experiment, set_)
+    Study(declaration, planned, store).print_status(out)
+
+
+@app.command()
+def leaderboard(
+    name: Annotated[str, typer.Argument(help="experiment file, or a board such as glue")],
+    format: Annotated[Format, typer.Option(help="how to write the table")] = Format.md,
+    average: Annotated[str | None, typer.Option(help="averaging rule; default: the suite's")] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """The table of an experiment, or of every experiment in the store on a board's suite."""
+    from harness.study import Study, board_table
+
+    if Path(name).suffix in (".yaml", ".yml"):
+        declaration, planned = _plan(Path(name), set_)
+        with clear_errors():
+            text = Study(declaration, planned, store).leaderboard(format, average)
+    else:
+        with clear_errors():
+            text = board_table(name, store, format, average)
+    print(text)
+
+
+@app.command()
+def report(
+    experiment: Experiment,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="default: reports/<name> in the store")
+    ] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Writes the comparison report: one folder with a page, a markdown twin and the raw numbers."""
+    from harness.study import Study
+
+    declaration, planned = _plan(experiment, set_)
+    with clear_errors():
+        folder = Study(declaration, planned, store).write_report(out_folder)
+    out.print(f"{folder / 'index.html'}")
+
+
+@app.command(name="list")
+def list_(
+    family: Family,
+) -> None:
+    """The members of a family: recipes, tasks, suites, corpora, ..."""
+    with clear_errors():
+        for name, text in listing.rows(family):
+            out.print(f"{name:20} {text}", markup=False)
+
+
+@app.command()
+def show(
+    family: Family,
+    name: Annotated[str, typer.Argument(help="one of its members")],
+) -> None:
+    """One member of a family with all its fields, as YAML."""
+    with clear_errors():
+        out.print(listing.details(family, name), markup=False, end="")
+
+
+@app.command()
+def schema() -> None:
+    """The JSON schema of experiment files, for editors."""
+    import json
+
+    from harness.declaration import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(help="port on loopback")] = 5000,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """MLflow's pages over the store, on loopback only."""
+    import subprocess
+
+    uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
+    command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
+    raise typer.Exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
+
+
+def main() -> None:
+    """Entry point of the `harness` command."""
+    app()

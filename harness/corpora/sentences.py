@@ -1,0 +1,58 @@
+"""Splitting running English text into sentences, by rule.
+
+A sentence ends at `.`, `!`, `?` or an ellipsis, with any closing quotes and brackets, before white
+space, unless the next word begins in lower case or the full stop belongs to an abbreviation, an
+initial ("J. Smith") or a dotted acronym ("U.S. Army"). Limits: a sentence that ends in such an
+abbreviation is joined to the next one; titles and languages that are not in the list are split too
+often; text without end marks stays one sentence. A wrong split costs little: sentences only
+bound the segments of the input formats.
+"""
+
+import re
+
+_END = re.compile(r"([.!?\u2026]+)[\"'\u201d\u2019)\]]*\s+(?=[\"'\u201c\u2018(\[]*(\S))")
+_OPENING = "\"'\u201c\u2018([-\u2014"
+
+ABBREVIATIONS = frozenset(
+    (
+        "mr mrs ms messrs dr prof rev hon sr jr st mt ft "
+        "gen col maj capt lt cmdr adm sgt gov pres sen rep "
+        "vs etc al approx dept univ assn bros inc ltd corp co "
+        "jan feb mar apr jun jul aug sept sep oct nov dec"
+    ).split()
+)
+"""Words whose full stop ends no sentence, in lower case."""
+NUMBERED = frozenset(("no", "nos", "p", "pp", "vol", "fig", "figs", "ch", "sec", "art", "op", "ca"))
+"""Abbreviations only before a digit: "No. 5", but "No. He left."."""
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a paragraph, white space collapsed; empty for blank text.
+
+    >>> split_sentences("Dr. J. Roe paid $3.50. Why?  Nobody knows.")
+    ['Dr. J. Roe paid $3.50.', 'Why?', 'Nobody knows.']
+    """
+    text = " ".join(text.split())
+    sentences, start = [], 0
+    for match in _END.finditer(text):
+        if _ends_sentence(text[start : match.start()], match[1], match[2]):
+            sentences.append(text[start : match.end()].rstrip())
+            start = match.end()
+    return [*sentences, text[start:]] if text[start:] else sentences
+
+
+def _ends_sentence(before: str, mark: str, following: str) -> bool:
+    """Whether `mark` after the text `before` and ahead of the character `following` is an end."""
+    if following.islower():
+        return False
+    if mark != ".":
+        return True
+    word = before[before.rfind(" ") + 1 :].lstrip(_OPENING)
+    initial = len(word) == 1 and word.isupper() and word != "I"  # "World War I. The ..."
+    lower = word.lower()
+    return not (
+        initial
+        or ("." in word and word[0].isalpha())
+        or lower in ABBREVIATIONS
+        or (lower in NUMBERED and following.isdigit())
+    )

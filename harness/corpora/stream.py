@@ -1,0 +1,182 @@
+"""The token stream: the corpus tokenised once, on disk, with its sentences and documents kept.
+
+A stream is a folder of three arrays. Documents `[["a b", "c"], ["d"]]` with one token a word give
+
+    tokens.npy     [1, 2, 3, 4]   uint16 or uint32, without special tokens
+    sentences.npy  [0, 2, 3, 4]   int64: sentence i is tokens[sentences[i]:sentences[i + 1]]
+    documents.npy  [0, 2, 3]      int64: document i is sentences documents[i]:documents[i + 1]
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+import numpy as np
+from numpy.lib import format as npy
+from tokenizers import Tokenizer
+
+BATCH = 512
+"""Documents that are tokenised together."""
+
+
+@dataclass(frozen=True)
+class TokenStream:
+    """A stream on disk, memory-mapped read-only."""
+
+    tokens: np.ndarray
+    """[num_tokens] uint16 or uint32."""
+    sentences: np.ndarray
+    """[num_sentences + 1] offsets into tokens."""
+    documents: np.ndarray
+    """[num_documents + 1] offsets into sentences."""
+
+    @classmethod
+    def open(cls, folder: Path) -> "TokenStream":
+        """The stream in `folder`."""
+        names = ("tokens", "sentences", "documents")
+        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.tokens)
+
+
+def write_streams(
+    documents: Iterable[list[str]], tokenizer_folder: Path, out: Path, validation_fraction: float
+) -> dict[str, float]:
+    """Tokenises `documents` into `out`/train and `out`/validation, in bounded memory.
+
+    The documents held out are spread evenly, the first one among them. Sentences without a token
+    are dropped, as are documents without a sentence.
+
+    Returns:
+        Of both streams, as `train_*` and `validation_*`: tokens, sentences, documents, bytes (of
+        the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences.
+
+    Raises:
+        ValueError: a stream would be empty.
+    """
+    tokenizer, unk = _plain_tokenizer(tokenizer_folder)
+    dtype = np.dtype(np.uint16 if tokenizer.get_vocab_size() < 2**16 else np.uint32)
+    train, validation = (_StreamWriter(out / name, dtype) for name in ("train", "validation"))
+    for index, document in enumerate(_encoded(documents, tokenizer, unk, dtype)):
+        (validation if is_held_out(index, validation_fraction) else train).add(document)
+    counts: dict[str, float] = {}
+    for writer in (train, validation):
+        counts |= {f"{writer.name}_{key}": value for key, value in writer.close().items()}
+    if not counts["train_tokens"] or not counts["validation_tokens"]:
+        kept = counts["train_documents"] + counts["validation_documents"]
+        raise ValueError(
+            f"a corpus needs at least 2 documents with text, to train on and to hold out, but has "
+            f"{kept:g}"
+        )
+    return counts
+
+
+def is_held_out(index: int, fraction: float) -> bool:
+    """Whether document `index` is held out: the first, and then `fraction` of all, evenly."""
+    return math.ceil((index + 1) * fraction) > math.ceil(index * fraction)
+
+
+@dataclass(frozen=True)
+class _Document:
+    tokens: np.ndarray
+    lengths: np.ndarray
+    """Tokens of each sentence; none is 0."""
+    num_bytes: int
+    num_unk: int
+    num_dropped: int
+
+
+def _plain_tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
+    """The tokenizer, set to find no special tokens in text, and its unknown token's number."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # "<unk>" in a text stays text
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    return tokenizer, tokenizer.token_to_id(settings["unk_token"])
+
+
+def _encoded(
+    documents: Iterable[list[str]], tokenizer: Tokenizer, unk: int | None, dtype: np.dtype
+) -> Iterator[_Document]:
+    stream = iter(documents)
+    while batch := list(islice(stream, BATCH)):
+        sentences = list(chain.from_iterable(batch))
+        encodings = iter(tokenizer.encode_batch_fast(sentences, add_special_tokens=False))
+        for document in batch:
+            ids = [encoding.ids for encoding in islice(encodings, len(document))]
+            lengths = np.array([len(i) for i in ids], dtype=np.int64)
+            tokens = np.fromiter(chain.from_iterable(ids), dtype, int(lengths.sum()))
+            yield _Document(
+                tokens,
+                lengths[lengths > 0],
+                num_bytes=len("".join(document).encode()),
+                num_unk=int(np.sum(tokens == unk)),
+                num_dropped=int(np.sum(lengths == 0)),
+            )
+
+
+class _StreamWriter:
+    """Appends documents to the three arrays of a stream."""
+
+    def __init__(self, folder: Path, dtype: np.dtype) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name = folder.name
+        self.tokens = _ArrayWriter(folder / "tokens.npy", dtype)
+        self.sentences = _ArrayWriter(folder / "sentences.npy", np.dtype(np.int64))
+        self.documents = _ArrayWriter(folder / "documents.npy", np.dtype(np.int64))
+        self.sentences.append(np.zeros(1))
+        self.documents.append(np.zeros(1))
+        self.num_bytes = self.num_unk = self.num_dropped = 0
+
+    def add(self, document: _Document) -> None:
+        self.num_dropped += document.num_dropped
+        if not len(document.tokens):
+            return
+        self.sentences.append(self.tokens.length + np.cumsum(document.lengths))
+        self.tokens.append(document.tokens)
+        self.documents.append(np.array([self.sentences.length - 1]))
+        self.num_bytes += document.num_bytes
+        self.num_unk += document.num_unk
+
+    def close(self) -> dict[str, float]:
+        """Finishes the files and returns the counts."""
+        for array in (self.tokens, self.sentences, self.documents):
+            array.close()
+        return {
+            "tokens": float(self.tokens.length),
+            "sentences": float(self.sentences.length - 1),
+            "documents": float(self.documents.length - 1),
+            "bytes": float(self.num_bytes),
+            "unk_share": self.num_unk / max(1, self.tokens.length),
+            "dropped_sentences": float(self.num_dropped),
+        }
+
+
+class _ArrayWriter:
+    """A one-dimensional .npy file that grows; NumPy leaves room in the header for its length."""
+
+    def __init__(self, file: Path, dtype: np.dtype) -> None:
+        self.dtype = dtype
+        self.length = 0
+        self.file = file.open("wb")
+        self._write_header()
+
+    def append(self, values: np.ndarray) -> None:
+        self.file.write(values.astype(self.dtype, copy=False).tobytes())
+        self.length += len(values)
+
+    def close(self) -> None:
+        self.file.seek(0)
+        self._write_header()
+        self.file.close()
+
+    def _write_header(self) -> None:
+        description = npy.dtype_to_descr(self.dtype)
+        header = {"descr": description, "fortran_order": False, "shape": (self.length,)}
+        npy.write_array_header_1_0(self.file, header)

@@ -1,0 +1,298 @@
+"""Runs a Plan in local processes: resume, failure policy, progress."""
+
+import json
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from harness.plan import Plan, Stage
+
+if TYPE_CHECKING:
+    from harness.tracking import Record, Store
+
+POLL_SECONDS = 0.2
+REPORT_SECONDS = 0.3
+
+
+@dataclass
+class Run:
+    """What `execute` did."""
+
+    done: dict[str, "Record"] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Key to the one line that says why."""
+    computed: list[str] = field(default_factory=list)
+    """Keys of the stages that this call computed, in the order of their ends."""
+
+
+class Listener:
+    """What an observer of a run may hear; the default hears nothing."""
+
+    def begin(self, todo: list[Stage]) -> None: ...
+    def tick(self, running: Mapping[str, dict[str, Any]]) -> None: ...
+    def finished(self, stage: Stage, seconds: float) -> None: ...
+    def failed(self, stage: Stage, reason: str) -> None: ...
+
+
+def execute(plan: Plan, store: "Store", *, jobs: int, listener: Listener | None = None) -> Run:
+    """Computes every stage of `plan` that the store lacks, `jobs` at a time.
+
+    A failed stage fails alone: what depends on it is left out, the rest goes on.
+    """
+    listener = listener or Listener()
+    run = Run(done=store.finished(plan.stages))
+    todo = _needed(plan, run.done)
+    listener.begin([plan.stages[key] for key in todo])
+    if todo:
+        for key in run.done:  # a kill between storing and cleaning leaves files behind
+            clean(store.root / "work" / key)
+        _Executor(plan, store, run, todo, listener).loop(jobs)
+    return run
+
+
+def _needed(plan: Plan, done: Mapping[str, Any]) -> list[str]:
+    """Unfinished results, and the unfinished stages that they wait for, parents first."""
+    wanted = {key for key in plan.stages if key not in done and _is_result(plan.stages[key])}
+    for key in reversed(list(plan.stages)):
+        if key in wanted:
+            wanted |= {parent for parent in plan.stages[key].parents.values() if parent not in done}
+    return [key for key in plan.stages if key in wanted]
+
+
+def _is_result(stage: Stage) -> bool:
+    """Whether people look at this stage; the others are only made for those."""
+    return stage.kind in ("pretrain", "tune", "finetune")
+
+
+class _Executor:
+    """The loop: submit what is ready, take what is finished."""
+
+    def __init__(
+        self, plan: Plan, store: "Store", run: Run, todo: list[str], listener: Listener
+    ) -> None:
+        self.plan, self.store, self.run, self.listener = plan, store, run, listener
+        self.waiting = list(todo)
+        self.retried: set[str] = set()
+        self.folders: dict[str, Path] = {}
+        self.work = store.root / "work"
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    def loop(self, jobs: int) -> None:
+        """Works until nothing more can be done; a pool whose worker died is replaced."""
+        while self.waiting and self._work_with_pool(jobs):
+            pass
+
+    def _work_with_pool(self, jobs: int) -> bool:
+        """Returns whether the pool broke and work is left."""
+        running: dict[Future[dict[str, Any] | None], str] = {}
+        pool = ProcessPoolExecutor(
+            jobs,
+            mp_context=get_context("spawn"),
+            initializer=_start_worker,
+            initargs=(os.getpid(), threads_per_worker(jobs)),
+        )
+        broken = False
+        with pool:
+            while (self.waiting or running) and not (broken and not running):
+                while not broken and len(running) < jobs and (key := self._next_ready()):
+                    running[pool.submit(perform, self._order(key))] = key
+                if not running:
+                    break
+                ended, _ = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                self.listener.tick({key: read_progress(self.work / key) for key in running.values()})
+                for future in ended:
+                    broken |= isinstance(future.exception(), BrokenProcessPool)
+                    self._take(running.pop(future), future)
+        return broken
+
+    def _next_ready(self) -> str | None:
+        """The costliest stage whose parents are all there; damaged parents are made again."""
+        ready = [key for key in self.waiting if self._parents_done(key)]
+        for key in sorted(ready, key=lambda key: -self.plan.stages[key].flops):
+            if self._parents_sound(key):
+                self.waiting.remove(key)
+                return key
+        return None
+
+    def _parents_done(self, key: str) -> bool:
+        return all(parent in self.run.done for parent in self.plan.stages[key].parents.values())
+
+    def _parents_sound(self, key: str) -> bool:
+        """Checks the files that `key` needs; takes a damaged stage up again, with its parents."""
+        for parent in self.plan.stages[key].parents.values():
+            if parent in self.folders:
+                continue
+            folder = self.store.fetch(self.run.done[parent])
+            if folder is None:
+                self.store.forget(self.run.done.pop(parent))
+                self.waiting.insert(0, parent)
+                return False
+            self.folders[parent] = folder
+        return True
+
+    def _order(self, key: str) -> "Order":
+        stage = self.plan.stages[key]
+        folder = self.work / key
+        if (folder / "result.json").exists() and not (folder / "out").exists():
+            rmtree(folder)  # finished once, but no longer in the store
+        inputs = {role: str(self.folders[parent]) for role, parent in stage.parents.items()}
+        return Order(stage.kind, key, dict(stage.spec), inputs, str(folder), str(self.store.root))
+
+    def _take(self, key: str, future: "Future[dict[str, Any] | None]") -> None:
+        stage = self.plan.stages[key]
+        error = future.exception()
+        if isinstance(error, BrokenProcessPool) and key not in self.retried:
+            self.retried.add(key)
+            self.waiting.insert(0, key)
+            return
+        if error is not None:
+            self._fail(stage, f"{type(error).__name__}: {error}")
+            return
+        result = future.result()
+        with FileLock(self.store.root / "record.lock"):
+            record = self.store.find(key)
+            if record is None:
+                if result is None:
+                    self._fail(stage, "another process finished it but did not store it; run again")
+                    return
+                spec = {**stage.spec, "parents": stage.parents}
+                out = self.work / key / "out"
+                record = self.store.record(
+                    key, stage.kind, stage.label, spec, result["metrics"], out
+                )
+                self.run.computed.append(key)
+                self.listener.finished(stage, result["metrics"]["seconds"])
+        self.run.done[key] = record
+        clean(self.work / key)
+
+    def _fail(self, stage: Stage, reason: str) -> None:
+        self.run.failed[stage.key] = reason
+        self.listener.failed(stage, reason)
+
+
+def clean(folder: Path) -> None:
+    """Drops what a stored stage left in its work folder; `result.json` stays, to say it is done."""
+    rmtree(folder / "out", ignore_errors=True)
+    rmtree(folder / "state", ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A stage as a worker gets it: plain values."""
+
+    kind: str
+    key: str
+    spec: dict[str, Any]
+    inputs: dict[str, str]
+    folder: str
+    root: str
+
+
+def perform(order: Order) -> dict[str, Any] | None:
+    """Does one stage in its work folder, unless that is already done there.
+
+    Returns its metrics; null if another process has stored it. The work folder is locked, so no
+    two processes do one stage at once; `result.json` comes last, so that what is cut short is
+    never taken for finished.
+    """
+    from harness.stages import STAGES, Job
+
+    folder = Path(order.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):
+        result = folder / "result.json"
+        if result.exists():
+            return json.loads(result.read_text()) if (folder / "out").exists() else None
+        journal(Path(order.root), "start", order.key)
+        rmtree(folder / "out", ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        (folder / "state").mkdir(exist_ok=True)
+        job = Job(
+            spec=order.spec,
+            inputs={role: Path(path) for role, path in order.inputs.items()},
+            out=folder / "out",
+            state=folder / "state",
+            shared=Path(order.root),
+            key=order.key,
+            progress=_reporter(folder / "progress.json"),
+        )
+        begin = time.perf_counter()
+        try:
+            metrics = STAGES[order.kind](job)
+        except BaseException:
+            (folder / "error.txt").write_text(traceback.format_exc())
+            raise
+        metrics = {**metrics, "seconds": time.perf_counter() - begin}
+        content = {"metrics": metrics}
+        write_atomically(result, json.dumps(content))
+        journal(Path(order.root), "finish", order.key)
+        return content
+
+
+def journal(root: Path, event: str, key: str) -> None:
+    """Appends to the store's journal which stage was started or finished; one write, one line."""
+    line = json.dumps({"event": event, "key": key, "time": round(time.time(), 3)}) + "\n"
+    with (root / "journal.jsonl").open("a") as file:
+        file.write(line)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file that is there whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+def _reporter(path: Path) -> Callable[..., None]:
+    """Writes progress to a file now and then, for whoever looks."""
+    last = 0.0
+
+    def report(done: int, total: int, **figures: float) -> None:
+        nonlocal last
+        if time.monotonic() - last > REPORT_SECONDS or done == total:
+            last = time.monotonic()
+            write_atomically(path, json.dumps({"done": done, "total": total, **figures}))
+
+    return report
+
+
+def read_progress(folder: Path) -> dict[str, Any]:
+    """What a running stage last said of itself; empty if nothing yet."""
+    try:
+        content: dict[str, Any] = json.loads((folder / "progress.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return content
+
+
+def threads_per_worker(jobs: int) -> int:
+    """CPU threads of each worker, so that all together use the machine once."""
+    return max(1, (os.cpu_count() or 1) // jobs)
+
+
+def _start_worker(parent: int, threads: int) -> None:
+    """Ends the worker when its parent is gone, and keeps its threads to its share."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    import torch
+
+    torch.set_num_threads(threads)

@@ -1,0 +1,318 @@
+"""What a user declares: Experiment, Sweep, Seeds, Comparison; and the arms they resolve to."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from harness.adaptation import ADAPTATIONS, Finetune, Protocol
+from harness.corpora import CORPORA
+from harness.models import MODELS, SIZES
+from harness.objectives import OBJECTIVES
+from harness.recipes import RECIPES, Pretrain
+from harness.tasks import SUITES
+from harness.tokenizers import TOKENIZERS
+from harness.tuning_spaces import SPACES, Dimension, Range
+from harness.values import Value, merge, put, tuples, unknown
+
+NAMED: dict[str, Mapping[str, Value]] = {
+    "corpus": CORPORA,
+    "tokenizer": TOKENIZERS,
+    "objective": OBJECTIVES,
+    "model": MODELS,
+    "size": SIZES,
+}
+"""Fields of `pretrain` that may be given by name instead of by value."""
+MAX_SEEDS = 1_000
+FinetuneField = Literal[tuple(Finetune.model_fields)]
+
+
+class Seeds(Value):
+    """Replicates: a number n stands for 0 .. n-1."""
+
+    pretrain: tuple[int, ...] = (0,)
+    finetune: tuple[int, ...] = (0,)
+
+    @field_validator("pretrain", "finetune", mode="before", json_schema_input_type=int | list[int])
+    @classmethod
+    def _count(cls, value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if not 1 <= value <= MAX_SEEDS:
+                raise ValueError(f"must be 1 to {MAX_SEEDS} replicates, but is {value}")
+            return tuple(range(value))
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"must be a number of replicates or a list of seeds, but is {value!r}")
+        return tuples(value)
+
+    @field_validator("pretrain", "finetune")
+    @classmethod
+    def _distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        valid = all(0 <= seed < 2**32 for seed in seeds)  # what torch and numpy both take
+        if not seeds or len(seeds) > MAX_SEEDS or len(set(seeds)) < len(seeds) or not valid:
+            raise ValueError(
+                f"must be 1 to {MAX_SEEDS} distinct numbers from 0 to 2^32 - 1, "
+                f"but is {list(seeds)[:8]}"
+            )
+        return seeds
+
+
+class Sweep(Value):
+    """Search of fine-tuning hyperparameters, for each (arm, task) alike, on the hold-out of train."""
+
+    trials: int = Field(default=0, ge=0)
+    """Trials of every (arm, task); 0 keeps `evaluate.finetune` as it stands."""
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    space: Mapping[str, Dimension] = Field(default_factory=dict)
+    """A name in `harness list spaces`, or fields of `evaluate.finetune` with what to search."""
+
+    @field_validator(
+        "space",
+        mode="before",
+        json_schema_input_type=Literal[tuple(SPACES)] | dict[FinetuneField, Dimension],
+    )
+    @classmethod
+    def _named(cls, space: Any) -> Any:
+        if isinstance(space, str):
+            if space not in SPACES:
+                raise ValueError(unknown("the space", space, SPACES))
+            return SPACES[space]
+        return tuples(space)
+
+    @field_validator("space")
+    @classmethod
+    def _searchable(cls, space: Mapping[str, Dimension]) -> Mapping[str, Dimension]:
+        for name, dimension in space.items():
+            if name not in Finetune.model_fields:
+                raise ValueError(unknown("the hyperparameter", name, Finetune.model_fields))
+            tried = (
+                (dimension.low, dimension.high) if isinstance(dimension, Range) else dimension
+            )
+            for value in tried:
+                _check_tried(name, value)
+        return space
+
+    @model_validator(mode="after")
+    def _something_to_search(self) -> "Sweep":
+        if self.trials and not self.space:
+            raise ValueError(f"{self.trials} trials need a space to search, but none is given")
+        if self.space and "trials" not in self.model_fields_set:
+            raise ValueError("a space needs trials, the number of points to try, but none is given")
+        return self
+
+
+class Evaluate(Value):
+    """What the arms are judged on."""
+
+    suite: str = "micro-glue-v1"
+    """A name in `harness list suites`."""
+    tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    """Some tasks of the suite; null takes all. An average needs them all."""
+    adaptation: str = "full"
+    """A name in `harness list adaptations`."""
+    protocol: Protocol = Protocol()
+    finetune: Finetune = Finetune()
+
+    @field_validator("suite")
+    @classmethod
+    def _suite(cls, name: str) -> str:
+        if name not in SUITES:
+            raise ValueError(unknown("the suite", name, SUITES))
+        return name
+
+    @field_validator("adaptation")
+    @classmethod
+    def _adaptation(cls, name: str) -> str:
+        if name not in ADAPTATIONS:
+            raise ValueError(unknown("the adaptation", name, ADAPTATIONS))
+        return name
+
+    @field_validator("tasks")
+    @classmethod
+    def _tasks(cls, tasks: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
+        suite = info.data.get("suite")  # absent where it is wrong itself
+        for number, task in enumerate(tasks or ()):
+            if suite and task not in SUITES[suite].tasks:
+                raise ValueError(unknown(f"in {suite} the task", task, SUITES[suite].tasks))
+            if tasks and task in tasks[:number]:
+                raise ValueError(f"the task {task!r} is given twice")
+        return tasks
+
+
+class Comparison(Value):
+    """An expectation to confirm or refute: `better` scores above `worse`."""
+
+    better: str
+    worse: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        sides = [side.strip() for side in value.split(">")]
+        if len(sides) != 2 or not all(sides):
+            raise ValueError(f"an expectation reads 'arm > arm', but is {value!r}")
+        return {"better": sides[0], "worse": sides[1]}
+
+
+def _axis_kind(value: Any) -> str:
+    return "bundles" if isinstance(value, Mapping) else "values"
+
+
+Axis = Annotated[
+    Annotated[tuple[Any, ...], Tag("values")]
+    | Annotated[Mapping[str, Mapping[str, Any]], Tag("bundles")],
+    Discriminator(_axis_kind),
+]
+"""Values of one field, or named bundles of several fields (dotted path to value)."""
+
+
+class Experiment(Value):
+    """A question, a base, the axes that vary, and how the answer is judged."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
+    """Lower-case letters, digits, - and _."""
+    question: str = Field(min_length=1)
+    source: str = ""
+    """Where the claim comes from."""
+    expect: tuple[Comparison, ...] = ()
+    """What the source says will come out: 'arm > arm', one or a list."""
+    pretrain: Mapping[str, Any]
+    """Fields of a pretraining run; what is not set comes from the recipe."""
+    grid: Mapping[str, Axis] = Field(default_factory=dict)
+    """Axis to values. An axis named by a dotted path varies that field; another name varies the
+    bundles it lists."""
+    seeds: Seeds = Seeds()
+    evaluate: Evaluate = Evaluate()
+    sweep: Sweep = Sweep()
+
+    @field_validator(
+        "expect",
+        mode="before",
+        json_schema_input_type=str | Comparison | list[str | Comparison],
+    )
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, (str, Mapping)) else tuples(value)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One fully resolved combination."""
+
+    name: str
+    labels: Mapping[str, str]
+    """Axis to the label of its value."""
+    changes: Mapping[str, Any]
+    """Dotted path to the value that the axes set."""
+    pretrain: Pretrain
+    evaluate: Evaluate
+
+
+def choices(axis: str, values: Axis) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each value of an axis as (label, {dotted path: value})."""
+    if isinstance(values, Mapping):
+        yield from values.items()
+    else:
+        for value in values:
+            yield value_label(axis, value), {axis: value}
+
+
+def value_label(axis: str, value: Any) -> str:
+    """What stands for a value in the names of arms: `none`, `mask_rate=0.3`, `tokens=0`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and value:
+        return ",".join(value_label(name, item) for name, item in value.items())
+    return f"{axis.rpartition('.')[2]}={json.dumps(value)}"
+
+
+def combinations(grid: Mapping[str, Axis]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """The grid's product: labels by axis, and all that it sets, for each arm; one for an empty grid."""
+    axes = [[(axis, *choice) for choice in choices(axis, values)] for axis, values in grid.items()]
+    for picked in itertools.product(*axes):
+        labels = {axis: label for axis, label, _ in picked}
+        changes = {path: value for _, _, sets in picked for path, value in sets.items()}
+        yield labels, changes
+
+
+def resolve_arm(
+    experiment: Experiment, labels: Mapping[str, str], changes: Mapping[str, Any]
+) -> Arm:
+    """The base with one combination of the grid laid over it, on the recipe it names.
+
+    Raises:
+        pydantic.ValidationError: the combination is not a possible run.
+    """
+    tree = changed_tree(experiment, changes)
+    return Arm(
+        name="/".join(labels.values()) or experiment.name,
+        labels=labels,
+        changes=changes,
+        pretrain=resolve_pretrain(tree["pretrain"]),
+        evaluate=Evaluate.read(tree["evaluate"]),
+    )
+
+
+def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`pretrain` and `evaluate` with `changes`, in plain data; names replaced by their values.
+
+    A whole value goes before its fields, in whatever order the axes stand.
+    """
+    tree = {
+        "pretrain": expand_names(experiment.pretrain),
+        "evaluate": experiment.evaluate.model_dump(),
+    }
+    for path in sorted(changes, key=lambda path: path.count(".")):
+        tree = put(tree, path, changes[path])
+        if isinstance(tree["pretrain"], Mapping):
+            tree["pretrain"] = expand_names(tree["pretrain"])
+    return tree
+
+
+def resolve_pretrain(fields: Mapping[str, Any]) -> Pretrain:
+    """`fields` laid over the recipe they name (`bert` if they name none).
+
+    Raises:
+        pydantic.ValidationError: they do not describe a run.
+    """
+    return Pretrain.read(on_recipe(fields))
+
+
+def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`fields` and, where they say nothing, those of the recipe; an unknown recipe gives none."""
+    recipe = fields.get("recipe", "bert")
+    base = RECIPES[recipe].model_dump() if isinstance(recipe, str) and recipe in RECIPES else {}
+    if "budget" in fields:  # tokens and steps exclude each other
+        base.pop("budget", None)
+    return merge(base, fields)
+
+
+def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Names replaced by the values they stand for; unknown names stay, for validation to refuse."""
+    out = dict(fields)
+    for field, family in NAMED.items():
+        name = out.get(field)
+        if isinstance(name, str) and name in family:
+            out[field] = family[name].model_dump()
+    return out
+
+
+def _check_tried(name: str, value: float | int) -> None:
+    """Refuses a point of a search space that `evaluate.finetune` would refuse."""
+    try:
+        Finetune.model_validate({name: value})
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Input ")
+        raise ValueError(f"a {name} of {value:g} cannot be tried: it {reason}") from error

@@ -1,0 +1,136 @@
+"""Data sets of the Hugging Face Hub, or of a mirror laid out like it: one code path for both.
+
+With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read from
+`<folder>/organisation/name` (a README with configs, and the data files); else from the Hub.
+"""
+
+import functools
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+MIRROR = "HARNESS_DATA"
+"""Environment variable that names the folder of mirrors."""
+
+
+def mirror(path: str) -> Path | None:
+    """Folder that stands for the Hub repository `path`, or None where the Hub itself is read.
+
+    Raises:
+        ValueError: `HARNESS_DATA` is set, but has no such folder.
+    """
+    root = os.environ.get(MIRROR)
+    if not root:
+        return None
+    folder = Path(root).expanduser() / path
+    if not folder.is_dir():
+        raise ValueError(
+            f"{MIRROR} must hold a folder for every data set that is read, but {folder} is not "
+            f"there: copy the Hub repository {path} to it, or unset {MIRROR} to download"
+        )
+    return folder
+
+
+def load(path: str, config: str | None, split: str, revision: str | None) -> "Dataset":
+    """A split of a data set as a `datasets.Dataset`.
+
+    Raises:
+        ValueError: no such mirror, config or split, or the Hub cannot be reached.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    folder = mirror(path)
+    where = f"{path} (config {config or 'default'}, split {split})"
+    try:
+        if folder is not None:
+            return datasets.load_dataset(str(folder), config, split=split)
+        return datasets.load_dataset(path, config, split=split, revision=revision)
+    except ConnectionError as error:
+        raise ValueError(
+            f"{where} must be read from the Hub, but it cannot be reached ({error}): connect, or "
+            f"set {MIRROR} to a folder with a copy of it"
+        ) from error
+    except (ValueError, datasets.exceptions.DatasetNotFoundError) as error:
+        raise ValueError(f"{where} cannot be read from {folder or 'the Hub'}: {error}") from error
+
+
+def fingerprint(path: str, config: str | None, revision: str | None) -> str:
+    """What identifies the content without loading it: the digest of the mirror's files of this
+    config, or the pinned commit of the Hub repository."""
+    folder = mirror(path)
+    if folder is None:
+        return f"hub:{path}@{revision or 'latest'}/{config or 'default'}"
+    return digest(_config_files(folder, config))
+
+
+def digest(files: Iterable[Path]) -> str:
+    """SHA-256 over the contents of `files` in the given order; names and places do not count."""
+    total = hashlib.sha256()
+    for file in files:
+        state = file.stat()
+        total.update(_file_digest(file, state.st_size, state.st_mtime_ns))
+    return f"sha256:{total.hexdigest()}"
+
+
+@functools.cache
+def _file_digest(file: Path, size: int, mtime_ns: int) -> bytes:
+    """Digest of one file; size and time of change only key the cache."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
+
+
+def has_config(path: str, config: str) -> bool:
+    """Whether a mirror lists this config; the Hub itself is taken to have every declared one."""
+    folder = mirror(path)
+    return folder is None or config in _config_names(_card(folder))
+
+
+def _config_files(folder: Path, config: str | None) -> list[Path]:
+    """The data files that a mirror's card lists for `config`; all files if it has no configs."""
+    card = _card(folder)
+    names = _config_names(card)
+    if not names:
+        patterns = ["**/*"]
+    elif config in names or (config is None and len(names) == 1):
+        patterns = list(_patterns(card, config or names[0]))
+    else:
+        raise ValueError(f"the mirror {folder} has no config {config!r}; it has {', '.join(names)}")
+    files = sorted({file for glob in patterns for file in folder.glob(glob) if file.is_file()})
+    if not files:
+        raise ValueError(
+            f"the mirror {folder} must hold the data files of config {config}, but has none of "
+            f"{', '.join(patterns)}: copy them there as the Hub repository has them"
+        )
+    return files
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    """The YAML head of a mirror's README.md; empty where there is none."""
+    readme = folder / "README.md"
+    if not readme.is_file():
+        return {}
+    before, _, rest = readme.read_text(encoding="utf-8").partition("---\n")
+    head = rest.partition("\n---")[0]
+    return (yaml.safe_load(head) or {}) if not before else {}
+
+
+def _config_names(card: dict[str, Any]) -> list[str]:
+    return [entry.get("config_name", "default") for entry in card.get("configs") or []]
+
+
+def _patterns(card: dict[str, Any], config: str) -> Iterator[str]:
+    """Glob patterns of a config's data files, in any of the forms that data set cards allow."""
+    for entry in card["configs"]:
+        if entry.get("config_name", "default") == config:
+            listed = entry.get("data_files") or ["**/*"]
+            for item in [listed] if isinstance(listed, str) else listed:
+                paths = item["path"] if isinstance(item, dict) else item
+                yield from [paths] if isinstance(paths, str) else paths

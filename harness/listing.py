@@ -1,0 +1,75 @@
+"""The families as lists, for `harness list` and `harness show`."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import yaml
+
+from harness.adaptation import ADAPTATIONS
+from harness.corpora import CORPORA
+from harness.models import MODELS, SIZES
+from harness.objectives import OBJECTIVES
+from harness.recipes import RECIPES
+from harness.tasks import SUITES, TASKS
+from harness.tokenizers import TOKENIZERS
+from harness.tuning_spaces import SPACES
+from harness.values import Value
+
+FAMILIES: dict[str, Mapping[str, Any]] = {
+    "recipes": RECIPES,
+    "objectives": OBJECTIVES,
+    "corpora": CORPORA,
+    "tokenizers": TOKENIZERS,
+    "models": MODELS,
+    "sizes": SIZES,
+    "adaptations": ADAPTATIONS,
+    "tasks": TASKS,
+    "suites": SUITES,
+    "spaces": SPACES,
+}
+
+
+def rows(family: str) -> Iterator[tuple[str, str]]:
+    """Each member's name and a line on it.
+
+    Raises:
+        ValueError: there is no such family.
+    """
+    for name, member in _pick("the harness", FAMILIES, family).items():
+        yield name, _line(member)
+
+
+def details(family: str, name: str) -> str:
+    """All fields of one member, as YAML.
+
+    Raises:
+        ValueError: the family has no such member.
+    """
+    members = _pick("the harness", FAMILIES, family)
+    member = _plain(_pick(family, members, name))
+    return yaml.safe_dump({name: member}, sort_keys=False, allow_unicode=True)
+
+
+def _pick(where: str, members: Mapping[str, Any], name: str) -> Any:
+    if name not in members:
+        near = get_close_matches(name, members, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(members)}"
+        raise ValueError(f"{where} has no {name!r}; {hint}")
+    return members[name]
+
+
+def _line(member: Any) -> str:
+    plain = _plain(member)
+    if isinstance(plain, dict):
+        text = ", ".join(f"{k}={v}" for k, v in plain.items() if not isinstance(v, (dict, list)))
+        return text or ", ".join(f"{k} {v}" for k, v in plain.items())
+    return str(plain)
+
+
+def _plain(member: Any) -> Any:
+    if isinstance(member, Value):
+        return member.model_dump(mode="json")
+    if isinstance(member, Mapping):
+        return {name: _plain(value) for name, value in member.items()}
+    return list(member) if isinstance(member, tuple) else member

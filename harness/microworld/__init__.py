@@ -1,0 +1,14 @@
+"""The embedded world: an English-like language with facts, a corpus that tells them, and six tasks.
+
+A world is made from a number. `documents` tells of it, and `examples` asks about it: the train sets
+of the tasks use some of its words, their dev sets the others, so that only a model that has read
+the corpus can know them.
+"""
+
+from harness.microworld.documents import documents
+from harness.microworld.tasks import GENERATORS, Rows, examples
+
+VERSION = "1"
+"""Changes whenever the same seeds give other documents or examples."""
+
+__all__ = ["GENERATORS", "VERSION", "Rows", "documents", "examples"]

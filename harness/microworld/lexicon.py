@@ -1,0 +1,99 @@
+"""The words of the embedded world: plain lists that a world draws from (`world.py`).
+
+Every open word stands in one list only and has one role, so that a word's class is a fact.
+"""
+
+NOUNS: dict[str, str] = {
+    "animal": "dog/hound rabbit/bunny donkey/burro pig/hog horse/steed cougar/puma monkey/ape "
+    "skunk/polecat bear/bruin cat/kitty",
+    "bird": "chicken/hen pigeon/dove crow/raven falcon/kestrel gull/seagull parrot/macaw "
+    "vulture/buzzard robin/redbreast rooster/cockerel finch/siskin",
+    "worker": "doctor/physician lawyer/attorney teacher/tutor waiter/steward sailor/mariner "
+    "singer/vocalist trader/merchant farmer/grower author/writer guard/sentry",
+    "vehicle": "car/automobile truck/lorry bus/coach cart/wagon taxi/cab bicycle/bike "
+    "sledge/sled tram/streetcar plane/jet moped/scooter",
+    "tool": "hammer/mallet spade/shovel axe/hatchet wrench/spanner bucket/pail "
+    "torch/flashlight razor/shaver broom/brush chisel/gouge rope/cord",
+    "garment": "coat/jacket hat/cap sweater/jumper shirt/blouse glove/mitten dress/gown "
+    "sneaker/trainer vest/waistcoat belt/sash cloak/cape",
+    "dish": "stew/goulash soup/broth pancake/flapjack cake/gateau cookie/biscuit bun/roll "
+    "sausage/frankfurter pie/tart sandwich/sub pudding/custard",
+    "furnishing": "sofa/couch closet/wardrobe chest/trunk rug/carpet bed/cot "
+    "cupboard/cabinet cushion/pillow bench/pew curtain/drape lamp/lantern",
+}
+"""Kind (the hypernym) -> concepts, each as two synonyms."""
+
+SUBJECT_VERBS: dict[str, str] = {
+    "animal": "growl graze roam",
+    "bird": "chirp nest flutter",
+    "worker": "work complain apologise",
+    "vehicle": "skid/skidded stall rattle",
+    "tool": "rust slip/slipped bend/bent",
+    "garment": "shrink/shrank fade wrinkle",
+    "dish": "simmer cool burn",
+    "furnishing": "creak wobble sag/sagged",
+}
+"""Kind -> what only its members do (base form, and the past where it is not regular)."""
+
+OBJECT_VERBS: dict[str, str] = {
+    "animal": "feed/fed/fed ride/rode/ridden",
+    "bird": "cage hatch",
+    "worker": "hire pay/paid/paid",
+    "vehicle": "drive/drove/driven park",
+    "tool": "sharpen grip/gripped/gripped",
+    "garment": "wear/wore/worn iron",
+    "dish": "eat/ate/eaten bake",
+    "furnishing": "dust varnish",
+}
+"""Kind -> what is done to its members only."""
+
+KIND_ADJECTIVES: dict[str, str] = {
+    "animal": "furry wild",
+    "bird": "feathered crested",
+    "worker": "busy skilled",
+    "vehicle": "fast noisy",
+    "tool": "blunt handy",
+    "garment": "woollen knitted",
+    "dish": "hot salty",
+    "furnishing": "wooden antique",
+}
+"""Kind -> what only its members are."""
+
+NEUTRAL_VERBS = (
+    "see/saw/seen find/found/found buy/bought/bought sell/sold/sold lose/lost/lost "
+    "draw/drew/drawn want remember"
+)
+"""What may be done to anything."""
+
+POSITIVE = (
+    "lovely delightful excellent superb charming brilliant splendid marvellous graceful clever "
+    "elegant perfect magical refined stunning tender touching witty polished satisfying exquisite "
+    "thrilling amusing warm crisp balanced glorious radiant inspired memorable fresh rich"
+)
+NEGATIVE = (
+    "awful dreadful dull boring clumsy stale bland ugly weak shallow tedious tasteless dismal "
+    "lousy sloppy grim messy soggy poor pathetic annoying lifeless mediocre nasty bitter horrid "
+    "gloomy flawed feeble vulgar wretched forgettable"
+)
+
+ADVERBS = {
+    True: "wonderfully pleasantly beautifully admirably".split(),
+    False: "terribly painfully horribly sadly".split(),
+}
+"""Positive? -> adverbs of that polarity: the local cue that teaches the adjectives."""
+
+VERDICTS = {
+    True: "loved enjoyed admired".split(),
+    False: "hated disliked regretted".split(),
+}
+OPINIONS = {True: "good", False: "bad"}
+NEUTRAL_ADVERBS = "very rather quite really".split()
+
+FILM_ASPECTS = "plot acting script dialogue ending".split()
+FOOD_ASPECTS = "sauce flavour crust filling dessert".split()
+
+COLOURS = "red blue green yellow brown black white grey pink purple orange golden"
+CITIES = "paris london oslo rome berlin madrid vienna lisbon athens dublin prague cairo"
+WOMEN = "mary anna lucy emma clara alice nora ruth helen julia sarah laura"
+MEN = "tom john peter paul david henry frank oscar simon george martin robert"
+NEIGHBOURHOOD = "near beside behind".split()

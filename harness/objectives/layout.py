@@ -1,0 +1,93 @@
+"""From sequences of the token stream to padded rows with special tokens.
+
+Shapes: B sequences, T positions. A pair of segments [5, 6] and [7] for BERT, and one segment [5, 6]
+that goes on in the next document with [7]:
+
+    [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 1 1
+    [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 0 0
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.corpora.packing import Sequences
+from harness.objectives.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from harness.corpora.stream import TokenStream
+
+PAD_MULTIPLE = 8
+"""Rows are padded to a multiple of this many tokens, which matrix units like."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Input sequences as the model reads them, before any of them is hidden."""
+
+    tokens: np.ndarray
+    """[B, T] int64."""
+    types: np.ndarray
+    """[B, T] int64 segment numbers."""
+    maskable: np.ndarray
+    """[B, T] bool: tokens of the text."""
+    lengths: np.ndarray
+    """[B] tokens without padding."""
+
+
+class Layout:
+    """Lays out sequences of one stream with one tokenizer's special tokens."""
+
+    def __init__(self, stream: "TokenStream", vocabulary: Vocabulary) -> None:
+        self.stream = stream
+        self.vocabulary = vocabulary
+        self.document_starts = np.asarray(stream.sentences)[np.asarray(stream.documents)]
+
+    def lengths(self, sequences: Sequences) -> np.ndarray:
+        """[B] tokens of each sequence, special tokens included."""
+        crossed = self._documents_before(sequences.a_end - 1)
+        crossed -= self._documents_before(sequences.a_start)
+        second = sequences.b_end - sequences.b_start
+        specials = 2 + crossed + self.vocabulary.separators_between * (second > 0)
+        return sequences.a_end - sequences.a_start + second + specials
+
+    def rows(self, sequences: Sequences) -> Rows:
+        """The sequences, padded to the longest."""
+        lengths = self.lengths(sequences)
+        width = -(-int(lengths.max()) // PAD_MULTIPLE) * PAD_MULTIPLE
+        column = np.arange(width)
+        real = column < lengths[:, None]
+        # Whatever text does not cover is a separator, but for the first place.
+        tokens = np.where(real, self.vocabulary.sep, self.vocabulary.pad)
+        tokens[:, 0] = self.vocabulary.cls
+        maskable = np.zeros_like(real)
+        second = sequences.b_end - sequences.b_start
+        b_column = lengths - 1 - second
+        a_column = np.ones_like(lengths)
+        self._write(tokens, maskable, sequences.a_start, sequences.a_end, a_column)
+        self._write(tokens, maskable, sequences.b_start, sequences.b_end, b_column)
+        in_second = real & (column >= b_column[:, None]) & (second > 0)[:, None]
+        return Rows(tokens, in_second * self.vocabulary.second_type, maskable, lengths)
+
+    def _write(
+        self,
+        tokens: np.ndarray,
+        maskable: np.ndarray,
+        start: np.ndarray,
+        end: np.ndarray,
+        column: np.ndarray,
+    ) -> None:
+        """Puts stream.tokens[start:end] at `column` of each row, leaving a gap between documents."""
+        sizes = end - start
+        row = np.repeat(np.arange(len(start)), sizes)
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        source = start[row] + within
+        crossed = self._documents_before(source) - self._documents_before(start)[row]
+        target = column[row] + within + crossed
+        tokens[row, target] = self.stream.tokens[source]
+        maskable[row, target] = True
+
+    def _documents_before(self, offsets: np.ndarray) -> np.ndarray:
+        """Documents that start at or before each offset."""
+        return np.searchsorted(self.document_starts, offsets, side="right")

@@ -1,0 +1,275 @@
+"""Experiment -> Plan: arms, stages with content keys, cost, and the proof of what differs."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from harness.budget import mean_sequence_length, total_steps, training_flops
+from harness.corpora import reading as corpus_reading
+from harness.experiment import Arm, Evaluate, Experiment
+from harness.models.counts import count_parameters
+from harness.recipes import PAIR_FORMATS, Pretrain
+from harness.tasks import SUITES, TASKS
+from harness.tasks import loading as task_loading
+from harness.values import Value
+
+STAGE_VERSIONS = {"tokenizer": 1, "tokens": 1, "pretrain": 1, "tune": 1, "finetune": 1}
+"""Raised when the code of a stage changes what it computes; part of every key of that kind."""
+
+MEAN_TASK_TOKENS = 40
+"""Tokens of a fine-tuning input, assumed for the time estimate only."""
+SUSTAINED_FLOPS = 1.5e10
+"""FLOP/s of one CPU thread at `tiny`, assumed for the time estimate only."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A unit of work, named by the hash of everything that can change its outcome."""
+
+    kind: str
+    key: str
+    label: str
+    """What a person reads."""
+    spec: Mapping[str, Any]
+    """What the stage is told, as JSON values."""
+    parents: Mapping[str, str]
+    """Role (tokenizer, tokens, pretrain, tune) to the key of the stage that fills it."""
+    flops: float
+    """Estimated FLOPs, for the time estimate and for ordering."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What pretraining one seed of an arm takes."""
+
+    steps: int
+    tokens: int
+    parameters: int
+    flops: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fine-tuning run of the grid: an arm and a task under two seeds, and its stage."""
+
+    arm: str
+    task: str
+    pretrain_seed: int
+    finetune_seed: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything an experiment will do, before anything is spent."""
+
+    experiment: Experiment
+    arms: tuple[Arm, ...]
+    stages: Mapping[str, Stage]
+    """Key to stage, parents before children."""
+    cells: tuple[Cell, ...]
+    pretrains: Mapping[tuple[str, int], str]
+    """(arm, pretraining seed) to the key of its pretraining."""
+    costs: Mapping[str, Cost]
+    differences: Mapping[str, Mapping[str, Any]]
+    """Dotted path to {arm: value}, for every field in which the resolved arms differ."""
+    declared: frozenset[str]
+    """Those of `differences` that an axis sets; the others follow from a varied recipe or name."""
+
+
+def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
+    """Plans `experiment`, whose grid resolves to `arms`. Reads fingerprints, imports no torch.
+
+    Raises:
+        ValueError: a data set is missing, or two arms differ where no axis says so.
+    """
+    builder = _Builder(experiment)
+    for arm in arms:
+        builder.add(arm)
+    differences = differing_fields(arms)
+    declared = frozenset(path for path in differences if _is_declared(path, arms))
+    _check_contract(differences, declared, arms)
+    return Plan(
+        experiment=experiment,
+        arms=tuple(arms),
+        stages=builder.stages,
+        cells=tuple(builder.cells),
+        pretrains=builder.pretrains,
+        costs={arm.name: pretraining_cost(arm.pretrain) for arm in arms},
+        differences=differences,
+        declared=declared,
+    )
+
+
+def pretraining_cost(spec: Pretrain) -> Cost:
+    """Updates, tokens, trained parameters and FLOPs of one pretraining run of `spec`."""
+    steps = total_steps(spec.budget, spec.batch_size, spec.phases)
+    length = mean_sequence_length(spec.phases)
+    tokens = round(steps * spec.batch_size * length)
+    vocab_size = spec.tokenizer.vocab_size
+    return Cost(
+        steps=steps,
+        tokens=tokens,
+        parameters=count_parameters(
+            spec.model, spec.size, vocab_size, pair_format=spec.packing.format in PAIR_FORMATS
+        ),
+        flops=training_flops(
+            spec.size,
+            vocab_size,
+            num_tokens=tokens,
+            sequence_length=length,
+            predicted_share=spec.objective.mask_rate,
+        ),
+    )
+
+
+class _Builder:
+    """Collects the stages of the arms; equal keys are one stage."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.stages: dict[str, Stage] = {}
+        self.cells: list[Cell] = []
+        self.pretrains: dict[tuple[str, int], str] = {}
+        # Data is read once a plan, and anew by the next: files may change in between.
+        self.corpus_fingerprint = cache(corpus_reading.fingerprint)
+        self.task_fingerprint = cache(lambda task: task_loading.fingerprint(TASKS[task]))
+
+    def add(self, arm: Arm) -> None:
+        tokenizer, tokens = self._data_stages(arm.pretrain)
+        for seed in self.experiment.seeds.pretrain:
+            self.pretrains[arm.name, seed] = self._pretrain(arm, seed, tokenizer, tokens)
+        for task in arm.evaluate.tasks or SUITES[arm.evaluate.suite].tasks:
+            self._task_stages(arm, task, tokenizer)
+
+    def _data_stages(self, spec: Pretrain) -> tuple[str, str]:
+        fingerprint = self.corpus_fingerprint(spec.corpus)
+        data = {"corpus": spec.corpus.model_dump(), "fingerprint": fingerprint}
+        algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
+        tokenizer = self._stage(
+            "tokenizer", f"{algorithm} {size}", {**data, "tokenizer": spec.tokenizer.model_dump()}, {}
+        )
+        label = f"{spec.corpus.source} as {algorithm} {size}"
+        return tokenizer, self._stage("tokens", label, data, {"tokenizer": tokenizer})
+
+    def _pretrain(self, arm: Arm, seed: int, tokenizer: str, tokens: str) -> str:
+        # The text reaches the run through its parents, and the recipe's name changes nothing.
+        spec = arm.pretrain.model_dump(exclude={"recipe", "corpus", "tokenizer"})
+        return self._stage(
+            "pretrain",
+            f"{arm.name}, seed {seed}",
+            {"pretrain": spec, "seed": seed},
+            {"tokenizer": tokenizer, "tokens": tokens},
+            pretraining_cost(arm.pretrain).flops,
+        )
+
+    def _task_stages(self, arm: Arm, task: str, tokenizer: str) -> None:
+        base = _task_spec(arm.evaluate, task, self.task_fingerprint(task))
+        cost = _finetuning_flops(arm, task)
+        seeds = self.experiment.seeds
+        tune: dict[str, str] = {}
+        sweep = self.experiment.sweep
+        if sweep.trials:
+            parents = {
+                "pretrain": self.pretrains[arm.name, seeds.pretrain[0]],
+                "tokenizer": tokenizer,
+            }
+            spec = {**base, "sweep": sweep.model_dump()}
+            label = f"{arm.name}, {task}, {sweep.trials} trials"
+            tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
+        for pretrain_seed in seeds.pretrain:
+            parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
+            for seed in seeds.finetune:
+                label = f"{arm.name}, {task}, seeds {pretrain_seed}.{seed}"
+                spec = {**base, "seed": seed}
+                key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
+                self.cells.append(Cell(arm.name, task, pretrain_seed, seed, key))
+
+    def _stage(
+        self,
+        kind: str,
+        label: str,
+        spec: Mapping[str, Any],
+        parents: Mapping[str, str],
+        flops: float = 0.0,
+    ) -> str:
+        key = stage_key(kind, spec, parents)
+        self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
+        return key
+
+
+def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) -> str:
+    """16 hexadecimal digits over all that can change the outcome: not where local text lies."""
+    corpus = spec.get("corpus", {})
+    if corpus.get("source") in ("text", "jsonl"):
+        corpus = {name: value for name, value in corpus.items() if name != "path"}
+        spec = {**spec, "corpus": corpus}
+    content = [kind, STAGE_VERSIONS[kind], spec, parents]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _task_spec(evaluate: Evaluate, task: str, fingerprint: str) -> dict[str, Any]:
+    return {
+        "task": task,
+        "fingerprint": fingerprint,
+        "adaptation": evaluate.adaptation,
+        "protocol": evaluate.protocol.model_dump(),
+        "finetune": evaluate.finetune.model_dump(),
+    }
+
+
+def _finetuning_flops(arm: Arm, task: str) -> float:
+    protocol = arm.evaluate.protocol
+    examples = min(TASKS[task].train_size, protocol.max_train or TASKS[task].train_size)
+    tokens = examples * arm.evaluate.finetune.epochs * MEAN_TASK_TOKENS
+    return training_flops(
+        arm.pretrain.size, 0, num_tokens=tokens, sequence_length=MEAN_TASK_TOKENS, predicted_share=0
+    )
+
+
+def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
+    """Dotted path to {arm: value} for each field whose value is not the same in all arms."""
+    flat = {
+        arm.name: dict(
+            _flatten("pretrain", arm.pretrain), **dict(_flatten("evaluate", arm.evaluate))
+        )
+        for arm in arms
+    }
+    paths = dict.fromkeys(path for fields in flat.values() for path in fields)
+    table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
+    return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
+
+
+def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Value):
+        for name in type(value).model_fields:
+            yield from _flatten(f"{prefix}.{name}", getattr(value, name))
+    elif isinstance(value, tuple) and value and all(isinstance(item, Value) for item in value):
+        yield prefix, [item.model_dump() for item in value]
+    else:
+        yield prefix, value
+
+
+def _is_declared(path: str, arms: Sequence[Arm]) -> bool:
+    """Whether an axis sets this field, or a value that holds it."""
+    axes = {axis for arm in arms for axis in arm.changes}
+    return any(path == axis or path.startswith(f"{axis}.") for axis in axes)
+
+
+def _check_contract(
+    differences: Mapping[str, Any], declared: frozenset[str], arms: Sequence[Arm]
+) -> None:
+    """The single-variable contract: a field differs only by an axis, or by the recipe it varies."""
+    recipe_varies = "pretrain.recipe" in differences
+    for path in differences:
+        implied = recipe_varies and path.startswith("pretrain.")
+        if path not in declared and not implied:
+            raise ValueError(f"the arms differ in {path}, which no axis of the grid varies")
+
+
+def estimated_seconds(plan: Plan, keys: Sequence[str], workers: int) -> float:
+    """Time of the stages `keys` on this many CPU threads, at an assumed rate; an order of size."""
+    return sum(plan.stages[key].flops for key in keys) / SUSTAINED_FLOPS / max(1, workers)

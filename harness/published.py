@@ -1,0 +1,102 @@
+"""Boards, and the published tables that stand beside measured rows."""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import yaml
+from pydantic import ValidationError
+
+from harness.averages import get_average
+from harness.tasks import SUITES
+from harness.values import Value
+
+
+class Board(Value):
+    """A leaderboard across experiments: a suite, and what stands beside the measured rows."""
+
+    name: str
+    title: str
+    suite: str
+    average: str
+    """Name of an averaging rule."""
+    published: tuple[str, ...] = ()
+    """Names of published tables."""
+
+
+def leaderboards_folder() -> Path:
+    """Where boards and published tables lie: inside an installed package, beside it in a checkout.
+
+    Raises:
+        FileNotFoundError: in neither place.
+    """
+    package = Path(__file__).parent
+    for folder in (package / "leaderboards", package.parent / "leaderboards"):
+        if (folder / "published" / "index.csv").is_file():
+            return folder
+    raise FileNotFoundError(f"no folder leaderboards inside {package} or beside it")
+
+
+def board_names() -> list[str]:
+    """Names of the boards that are there."""
+    return sorted(path.stem for path in leaderboards_folder().glob("*.yaml"))
+
+
+def load_board(name: str) -> Board:
+    """The board of this name.
+
+    Raises:
+        ValueError: there is none, or its file is wrong.
+    """
+    if name not in board_names():
+        raise ValueError(f"unknown board {name!r}; known: {', '.join(board_names())}")
+    path = leaderboards_folder() / f"{name}.yaml"
+    try:
+        board = Board(name=name, **yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (ValidationError, TypeError, yaml.YAMLError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    if board.suite not in SUITES:
+        raise ValueError(f"{path}: unknown suite {board.suite!r}; known: {', '.join(SUITES)}")
+    get_average(board.average)
+    for table in board.published:
+        published_entry(table)
+    return board
+
+
+def board_of_suite(suite: str) -> Board | None:
+    """The board on this suite, if there is one."""
+    boards = (load_board(name) for name in board_names())
+    return next((board for board in boards if board.suite == suite), None)
+
+
+@cache
+def published_index() -> pd.DataFrame:
+    """What each published table is; indexed by its name, text in every cell."""
+    path = leaderboards_folder() / "published" / "index.csv"
+    return pd.read_csv(path, dtype=str, keep_default_na=False).set_index("table")
+
+
+def published_entry(name: str) -> pd.Series:
+    """The row of `published_index` for one table.
+
+    Raises:
+        ValueError: there is none.
+    """
+    index = published_index()
+    if name not in index.index:
+        raise ValueError(f"unknown published table {name!r}; known: {', '.join(index.index)}")
+    return index.loc[name]
+
+
+@cache
+def published_table(name: str) -> pd.DataFrame:
+    """A published table of scores: one row per system, task, split and metric, with its `value`.
+
+    Raises:
+        ValueError: there is none, or it holds no scores.
+    """
+    if published_entry(name)["kind"] != "scores":
+        raise ValueError(f"published table {name!r} holds no scores")
+    path = leaderboards_folder() / "published" / f"{name}.csv"
+    text = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return text.assign(value=text["value"].astype(float))

@@ -1,0 +1,68 @@
+"""A pretraining run, fully declared: what a recipe is a value of, and what every arm resolves to."""
+
+from pydantic import Field, model_validator
+
+from harness.budget import Budget
+from harness.corpora import Corpus, MicroworldCorpus
+from harness.corpora.packing import Packing
+from harness.models import Architecture, Size
+from harness.objectives import Objective
+from harness.optimizer import Optimizer, Schedule
+from harness.tokenizers import Tokenizer
+from harness.values import Value
+
+PAIR_FORMATS = ("segment_pair", "sentence_pair")
+
+
+class Phase(Value):
+    """A stretch of the updates at one sequence length."""
+
+    fraction: float = Field(gt=0, le=1)
+    """Share of the updates."""
+    sequence_length: int = Field(ge=8)
+    """Tokens of a full input sequence, special tokens included."""
+
+
+class Pretrain(Value):
+    """Tokenizer + input packing + objective + architecture + optimiser + schedule + budget."""
+
+    recipe: str = "bert"
+    """Name in `harness list recipes`; it gives every field that is not set here."""
+    corpus: Corpus = MicroworldCorpus()
+    tokenizer: Tokenizer = Tokenizer()
+    packing: Packing = Packing()
+    objective: Objective = Objective()
+    model: Architecture = Architecture()
+    size: Size
+    """A name in `harness list sizes`, or the four numbers."""
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    phases: tuple[Phase, ...] = Field(
+        default=(Phase(fraction=1.0, sequence_length=128),), min_length=1
+    )
+    """Length phases, in order; the fractions sum to 1."""
+    batch_size: int = Field(default=256, ge=1)
+    """Full sequences per update: a batch holds batch_size x sequence_length tokens, padding not
+    counted, in as many sequences as that takes, so that formats with short sequences see as many
+    tokens per update (Liu et al. 2019, section 4.2)."""
+    precision: str = Field(default="32-true", pattern="^(32-true|bf16-mixed)$")
+    """Lightning's name of the number format."""
+    budget: Budget
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Pretrain":
+        total = sum(phase.fraction for phase in self.phases)
+        if abs(total - 1) > 1e-6:
+            raise ValueError(f"the fractions of phases must sum to 1, but they sum to {total:g}")
+        longest = max(phase.sequence_length for phase in self.phases)
+        if longest > self.model.max_position:
+            raise ValueError(
+                f"sequence_length must be at most model.max_position = {self.model.max_position}, "
+                f"but is {longest}"
+            )
+        if self.objective.pair != "none" and self.packing.format not in PAIR_FORMATS:
+            raise ValueError(
+                f"objective.pair = {self.objective.pair} needs packing.format segment_pair or "
+                f"sentence_pair, but it is {self.packing.format}"
+            )
+        return self

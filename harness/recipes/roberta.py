@@ -1,0 +1,31 @@
+"""RoBERTa: Liu et al. 2019, arXiv 1907.11692. BERT with exactly these changes."""
+
+from harness.budget import Budget
+from harness.corpora.packing import Packing
+from harness.models import Architecture
+from harness.objectives import Objective
+from harness.optimizer import Optimizer, Schedule
+from harness.recipes.bert import bert
+from harness.recipes.pretrain import Phase
+from harness.tokenizers import Tokenizer
+
+roberta = bert.model_copy(
+    update={
+        "recipe": "roberta",
+        "tokenizer": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),  # section 4.4
+        "packing": Packing(format="full_sentences"),  # section 4.2; no short sequences, section 3.1
+        "objective": Objective(masking="dynamic", pair="none"),  # sections 4.1 and 4.2
+        "model": Architecture(family="roberta"),
+        "optimizer": Optimizer(
+            learning_rate=6e-4,  # appendix A, base
+            beta2=0.98,  # section 3.1
+            eps=1e-6,
+            weight_decay=0.01,
+            max_grad_norm=0.0,  # appendix A
+        ),
+        "schedule": Schedule(warmup_fraction=24_000 / 500_000),  # appendix A, base: 24k of 500k
+        "phases": (Phase(fraction=1.0, sequence_length=512),),  # section 3.1
+        "batch_size": 8192,  # appendix A
+        "budget": Budget(steps=500_000),  # appendix A
+    }
+)

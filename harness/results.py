@@ -1,0 +1,103 @@
+"""What the store holds of an experiment, as the frames that leaderboards and reports read."""
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from harness.plan import Cell, Plan
+from harness.tracking import Record, Store
+
+RESULT_COLUMNS = [
+    "experiment",
+    "arm",
+    "suite",
+    "task",
+    "split",
+    "metric",
+    "value",
+    "pretrain_seed",
+    "finetune_seed",
+    "key",
+]
+
+
+def results_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """One row per cell, split and metric; a missing or undefined score has no row."""
+    suites = {arm.name: arm.evaluate.suite for arm in plan.arms}
+    rows = [
+        (plan.experiment.name, cell.arm, suites[cell.arm], cell.task, split, metric, value)
+        + (cell.pretrain_seed, cell.finetune_seed, cell.key)
+        for cell in plan.cells
+        if cell.key in records
+        for split, metric, value in _scores(records[cell.key])
+    ]
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS)
+
+
+def _scores(record: Record) -> list[tuple[str, str, float]]:
+    """(split, metric, value) from metrics named `split/metric`."""
+    return [
+        (*name.split("/", 1), value)  # type: ignore[misc]
+        for name, value in sorted(record.metrics.items())
+        if "/" in name
+    ]
+
+
+def predictions_reader(
+    records: Mapping[str, Record], store: Store
+) -> Callable[[str], pd.DataFrame]:
+    """A function from the key of a fine-tuning stage to its per-example predictions."""
+
+    def read(key: str) -> pd.DataFrame:
+        folder = store.fetch(records[key])
+        if folder is None:
+            raise FileNotFoundError(f"the files of stage {key} are damaged: run the experiment again")
+        return pd.read_parquet(folder / "predictions.parquet")
+
+    return read
+
+
+def curves_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.DataFrame:
+    """Training loss by step: arm, pretrain_seed, step, tokens, loss."""
+    frames = []
+    for (arm, seed), key in plan.pretrains.items():
+        folder = store.fetch(records[key]) if key in records else None
+        if folder and (folder / "curve.csv").exists():
+            curve = pd.read_csv(folder / "curve.csv").rename(columns={"train_loss": "loss"})
+            frames.append(curve.assign(arm=arm, pretrain_seed=seed))
+    if not frames:
+        return pd.DataFrame(columns=["arm", "pretrain_seed", "step", "tokens", "loss"])
+    return pd.concat(frames, ignore_index=True)
+
+
+def costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """Per arm and stage kind: seconds over all its stages; tokens, parameters and FLOPs of one
+    pretraining run."""
+    rows = []
+    for arm in plan.arms:
+        cost = plan.costs[arm.name]
+        for kind, keys in _keys_by_kind(plan, arm.name).items():
+            pretrain = kind == "pretrain"
+            rows.append(
+                {
+                    "arm": arm.name,
+                    "stage": kind,
+                    "seconds": sum(records[k].metrics["seconds"] for k in keys if k in records),
+                    "tokens": cost.tokens if pretrain else None,
+                    "parameters": cost.parameters if pretrain else None,
+                    "flops": cost.flops if pretrain else None,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
+    cells: list[Cell] = [cell for cell in plan.cells if cell.arm == arm]
+    finetunes = list(dict.fromkeys(cell.key for cell in cells))
+    parents = [plan.stages[key].parents.get("tune") for key in finetunes]
+    keys = {
+        "pretrain": list(dict.fromkeys(k for (name, _), k in plan.pretrains.items() if name == arm)),
+        "tune": list(dict.fromkeys(key for key in parents if key)),
+        "finetune": finetunes,
+    }
+    return {kind: found for kind, found in keys.items() if found}

@@ -1,0 +1,328 @@
+"""How sure a difference between two arms is: arrays in, numbers out; no files, no plots.
+
+The multi-bootstrap of Sellam et al. 2022 ("The MultiBERTs", ICLR, section 3) resamples pretraining
+seeds and test examples at once, so that its interval speaks of the pretraining procedure and not of
+the one checkpoint or the one test set at hand. Two things are added here: fine-tuning seeds are
+resampled within their pretraining seed (the paper averages over them), and several tasks share the
+draw of pretraining seeds, so that an average over a suite has an interval too.
+
+Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the others
+are resampled. Whatever is linear in the scores, an average over tasks or a difference, is computed on
+whole arrays, and `summarise` turns the result into an estimate with its interval.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+
+import numpy as np
+
+Array = np.ndarray
+CHUNK = 2_000_000
+"""Weights (replicates x examples) in memory at a time."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The fine-tuned models of one arm on one task."""
+
+    pretrain_seeds: Array
+    """[num_runs]"""
+    finetune_seeds: Array
+    """[num_runs]"""
+    scores: Mapping[str, Array]
+    """Metric cell to [1 + num_replicates, num_runs], as `bootstrap_scores` gives."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First arm minus second arm, in the metric's own unit."""
+
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    """Two-sided; never below 2 / num_replicates."""
+
+
+def accuracy(labels: Array, predictions: Array, weights: Array) -> Array:
+    """Weighted share of right predictions."""
+    return _shares(predictions == labels, weights)
+
+
+def f1(labels: Array, predictions: Array, weights: Array) -> Array:
+    """F1 of class 1, from weighted counts; 0 where class 1 is neither there nor predicted."""
+    positive = labels == 1
+    true_positives = _shares((predictions == 1) & positive, weights)
+    total = _shares(predictions == 1, weights) + _shares(positive[None], weights)
+    return _divide(2 * true_positives, total)
+
+
+def matthews(labels: Array, predictions: Array, weights: Array) -> Array:
+    """Matthews correlation of any number of classes (Gorodkin 2004), from weighted counts; 0 where a
+    side is constant."""
+    agreement = _shares(predictions == labels, weights)
+    cross = np.zeros_like(agreement)
+    predicted_square, true_square = np.zeros_like(agreement), np.zeros((len(weights), 1))
+    for value in np.union1d(labels, predictions):
+        predicted = _shares(predictions == value, weights)
+        true = _shares((labels == value)[None], weights)
+        cross += predicted * true
+        predicted_square += predicted**2
+        true_square += true**2
+    spread = _variance(1.0, predicted_square) * _variance(1.0, true_square)
+    return _divide(agreement - cross, np.sqrt(spread))
+
+
+def pearson(labels: Array, predictions: Array, weights: Array) -> Array:
+    """Weighted linear correlation; 0 where a side is constant."""
+    # Centred on the sample's own means first: weighted moments of large offsets would cancel badly.
+    x = predictions - predictions.mean(axis=1, keepdims=True)
+    y = (labels - labels.mean())[None]
+    mean_x, mean_y = _shares(x, weights), _shares(y, weights)
+    covariance = _shares(x * y, weights) - mean_x * mean_y
+    variance_x = _variance(_shares(x**2, weights), mean_x**2)
+    variance_y = _variance(_shares(y**2, weights), mean_y**2)
+    return _divide(covariance, np.sqrt(variance_x * variance_y))
+
+
+def spearman(labels: Array, predictions: Array, weights: Array) -> Array:
+    """Weighted linear correlation of the ranks in the full sample, ties at their mean rank.
+
+    Exact on the sample itself. On a resample it is an approximation, since the ranks are not taken
+    anew; both estimate the same rank correlation, and ranking each of the replicates would cost a
+    sort of every run's predictions.
+    """
+    return pearson(_ranks(labels), np.stack([_ranks(row) for row in predictions]), weights)
+
+
+Weighted = Callable[[Array, Array, Array], Array]
+"""(labels [num_examples], predictions [num_runs, num_examples], weights [num_rows, num_examples]) to
+scores [num_rows, num_runs]."""
+
+WEIGHTED_METRICS: dict[str, Weighted] = {
+    "accuracy": accuracy,
+    "f1": f1,
+    "matthews": matthews,
+    "pearson": pearson,
+    "spearman": spearman,
+}
+"""The metrics of `harness.tasks.metrics` on weighted examples."""
+
+
+def bootstrap_scores(
+    labels: Array,
+    predictions: Array,
+    metrics: Sequence[str],
+    num_replicates: int,
+    generator: np.random.Generator,
+) -> dict[str, Array]:
+    """Scores of all runs on resampled examples, the same examples for every run and metric.
+
+    Args:
+        labels: [num_examples].
+        predictions: [num_runs, num_examples], class numbers or real values.
+        metrics: names in WEIGHTED_METRICS.
+        num_replicates: resamples of the examples.
+        generator: the only source of randomness.
+
+    Returns:
+        Metric to [1 + num_replicates, num_runs]; row 0 holds the scores on the sample itself.
+
+    Raises:
+        ValueError: no examples, shapes that do not fit, or an unknown metric.
+    """
+    unknown = [name for name in metrics if name not in WEIGHTED_METRICS]
+    if unknown:
+        known = ", ".join(WEIGHTED_METRICS)
+        raise ValueError(f"no bootstrap for metric {unknown[0]!r}; there is one for {known}")
+    if not len(labels) or predictions.shape[1:] != labels.shape:
+        raise ValueError(
+            "predictions must be [num_runs, num_examples] for labels [num_examples] with at least one "
+            f"example, but got {list(predictions.shape)} for {list(labels.shape)}"
+        )
+    parts: dict[str, list[Array]] = {name: [] for name in metrics}
+    for weights in _example_weights(len(labels), num_replicates, generator):
+        for name, rows in parts.items():
+            rows.append(WEIGHTED_METRICS[name](labels, predictions, weights))
+    return {name: np.concatenate(rows) for name, rows in parts.items()}
+
+
+def compare(
+    first: Mapping[str, Runs],
+    second: Mapping[str, Runs],
+    num_replicates: int,
+    generator: np.random.Generator,
+) -> dict[tuple[str, str], Array]:
+    """Replicates of `first` minus `second` for each (task, cell): the two-sample multi-bootstrap.
+
+    In each replicate the pretraining seeds are drawn once for all tasks, and fine-tuning seeds within
+    each drawn pretraining seed. Every pretraining seed counts the same. Where both arms have the same
+    seed numbers, both get the same draw (paired); otherwise each gets its own. An arm's pretraining
+    seeds that are not there on every task are left out: give one task alone to use all it has.
+
+    Args:
+        first, second: task to the runs of an arm, with the same tasks and cells, scored on the same
+            replicates of examples (by one call of `bootstrap_scores`).
+
+    Returns:
+        (task, cell) to [1 + num_replicates].
+
+    Raises:
+        ValueError: no tasks, different tasks, or no pretraining seed that is there on every task.
+    """
+    if not first or first.keys() != second.keys():
+        raise ValueError(f"both arms need the same tasks, but got {list(first)} and {list(second)}")
+    seeds = [_common_seeds(arm) for arm in (first, second)]
+    draws = [_resample_seeds(len(seeds[0]), num_replicates, generator)]
+    paired = np.array_equal(*seeds)
+    draws.append(draws[0] if paired else _resample_seeds(len(seeds[1]), num_replicates, generator))
+    differences = {}
+    for task, runs in first.items():
+        other = second[task]
+        weights = _run_weights(runs, seeds[0], draws[0], generator)
+        other_weights = (
+            weights
+            if paired and _same_seeds(runs, other)
+            else _run_weights(other, seeds[1], draws[1], generator)
+        )
+        for cell in runs.scores:
+            means = np.sum(weights * runs.scores[cell], axis=1)
+            other_means = np.sum(other_weights * other.scores[cell], axis=1)
+            differences[task, cell] = means - other_means
+    return differences
+
+
+def summarise(replicates: Array, level: float = 0.95) -> Difference:
+    """Estimate (row 0), percentile interval and two-sided p of [1 + num_replicates] differences.
+
+    p = 2 min(q, 1 - q), where q is the share of replicates below zero, those at zero counting half;
+    it is floored at 2 / num_replicates, since no replicate beyond zero does not mean none could be.
+    """
+    drawn = replicates[1:]
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    below = np.mean(drawn < 0) + np.mean(drawn == 0) / 2
+    p_value = max(2 * min(below, 1 - below), 2 / len(drawn))
+    return Difference(float(replicates[0]), float(low), float(high), float(min(1.0, p_value)))
+
+
+@dataclass(frozen=True)
+class SeedLimits:
+    """What no test can do with this many pretraining seeds an arm."""
+
+    multisets: int
+    """Distinct bootstrap draws of the seeds."""
+    shrinkage: float
+    """Expected seed spread in the bootstrap over the true one, sqrt((S - 1) / S)."""
+    permutation_floor: float
+    """Smallest two-sided p of an unpaired permutation test."""
+    sign_flip_floor: float
+    """Smallest two-sided p of a paired sign-flip test."""
+
+
+def seed_limits(num_seeds: int) -> SeedLimits:
+    """Exact limits for `num_seeds` pretraining seeds in each of two arms.
+
+    Raises:
+        ValueError: less than one seed.
+    """
+    if num_seeds < 1:
+        raise ValueError(f"at least one seed is needed, but got {num_seeds}")
+    return SeedLimits(
+        multisets=comb(2 * num_seeds - 1, num_seeds),
+        shrinkage=sqrt((num_seeds - 1) / num_seeds),
+        permutation_floor=min(1.0, 2 / comb(2 * num_seeds, num_seeds)),
+        sign_flip_floor=min(1.0, 2 / 2**num_seeds),
+    )
+
+
+def seed_note(num_seeds: int) -> str:
+    """One sentence on what `num_seeds` pretraining seeds an arm can and cannot show."""
+    limits = seed_limits(num_seeds)
+    if num_seeds == 1:
+        return (
+            "One pretraining seed an arm: the intervals leave out the spread between pretraining "
+            "runs altogether, and speak of these checkpoints only."
+        )
+    return (
+        f"{num_seeds} pretraining seeds an arm: the bootstrap knows only {limits.multisets} distinct "
+        f"draws of them and shows their spread at {limits.shrinkage:.2f} of its true size, so the "
+        "intervals are too narrow. An exact permutation test of the seeds could not go below p = "
+        f"{limits.permutation_floor:.2g}, a paired sign-flip test not below "
+        f"{limits.sign_flip_floor:.2g}."
+    )
+
+
+def _example_weights(
+    num_examples: int, num_replicates: int, generator: np.random.Generator
+) -> Iterator[Array]:
+    """Rows of weights that sum to 1: first the sample itself, then resamples, some rows at a time."""
+    yield np.full((1, num_examples), 1 / num_examples)
+    rows = max(1, CHUNK // num_examples)
+    for start in range(0, num_replicates, rows):
+        size = min(rows, num_replicates - start)
+        drawn = generator.integers(num_examples, size=(size, num_examples))
+        drawn += np.arange(size)[:, None] * num_examples
+        counts = np.bincount(drawn.ravel(), minlength=size * num_examples)
+        yield counts.reshape(size, num_examples) / num_examples
+
+
+def _resample_seeds(num_seeds: int, num_replicates: int, generator: np.random.Generator) -> Array:
+    """[1 + num_replicates, num_seeds]: how often each seed was drawn; once each in row 0."""
+    drawn = generator.multinomial(num_seeds, [1 / num_seeds] * num_seeds, size=num_replicates)
+    return np.concatenate([np.ones((1, num_seeds), dtype=drawn.dtype), drawn])
+
+
+def _run_weights(
+    runs: Runs, seeds: Array, draws: Array, generator: np.random.Generator
+) -> Array:
+    """[1 + num_replicates, num_runs], each row summing to 1: `draws` of the pretraining `seeds`, and
+    for each time that one was drawn a resample of its fine-tuning seeds."""
+    weights = np.zeros((len(draws), len(runs.pretrain_seeds)))
+    for seed, drawn in zip(seeds, draws.T, strict=True):
+        (at,) = np.nonzero(runs.pretrain_seeds == seed)
+        counts = generator.multinomial(drawn * len(at), [1 / len(at)] * len(at))
+        counts[0] = 1
+        weights[:, at] = counts / (len(at) * len(seeds))
+    return weights
+
+
+def _common_seeds(arm: Mapping[str, Runs]) -> Array:
+    """Pretraining seeds that every task of `arm` has, sorted."""
+    sets = [set(runs.pretrain_seeds.tolist()) for runs in arm.values()]
+    common = sorted(set.intersection(*sets))
+    if not common:
+        raise ValueError("an arm has no pretraining seed that is there on every task")
+    return np.array(common)
+
+
+def _same_seeds(first: Runs, second: Runs) -> bool:
+    return np.array_equal(first.pretrain_seeds, second.pretrain_seeds) and np.array_equal(
+        first.finetune_seeds, second.finetune_seeds
+    )
+
+
+def _shares(values: Array, weights: Array) -> Array:
+    """Weighted means [num_rows, num_runs] of values [num_runs, num_examples]."""
+    return np.asarray(weights @ values.T.astype(np.float64))
+
+
+def _variance(total: Array | float, square: Array) -> Array:
+    """total - square of the mean, where what is left of a constant is rounding noise and becomes 0."""
+    variance = total - square
+    return np.where(variance > 1e-12 * total, variance, 0.0)
+
+
+def _divide(numerator: Array, denominator: Array) -> Array:
+    """The quotient, 0 where the denominator is 0."""
+    numerator, denominator = np.broadcast_arrays(numerator, denominator)
+    return np.divide(
+        numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0
+    )
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks from 1, ties at their mean rank."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)

@@ -1,0 +1,153 @@
+"""GLUE: nine tasks, the diagnostic set AX, and the suite glue-v1 (Wang et al. 2019, ICLR)."""
+
+from harness.tasks.task import Column, HubData, Split, Suite, Task
+
+GLUE_CITATION = "Wang et al. 2019, GLUE, ICLR"
+
+
+def _data(config: str) -> HubData:
+    return HubData(
+        path="nyu-mll/glue", config=config, revision="bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
+    )
+
+
+# Chance is the main score of the best constant or random prediction on the public dev set: the
+# share of its largest class, F1 of "always positive", 0 for correlations.
+GLUE_TASKS: tuple[Task, ...] = (
+    Task(
+        name="cola",
+        kind="classification",
+        data=_data("cola"),
+        text_fields=("sentence",),
+        labels=("unacceptable", "acceptable"),
+        metrics=("matthews", "accuracy"),
+        chance=0.0,
+        train_size=8551,
+        licence="see https://nyu-mll.github.io/CoLA",
+        citation="Warstadt et al. 2019, TACL",
+    ),
+    Task(
+        name="sst2",
+        kind="classification",
+        data=_data("sst2"),
+        text_fields=("sentence",),
+        labels=("negative", "positive"),
+        metrics=("accuracy",),
+        chance=444 / 872,
+        train_size=67_349,
+        licence="unknown",
+        citation="Socher et al. 2013, EMNLP",
+    ),
+    Task(
+        name="mrpc",
+        kind="classification",
+        data=_data("mrpc"),
+        text_fields=("sentence1", "sentence2"),
+        labels=("not_equivalent", "equivalent"),
+        metrics=("f1", "accuracy"),
+        chance=2 * 279 / (279 + 408),
+        train_size=3668,
+        licence="Microsoft Research shared source",
+        citation="Dolan and Brockett 2005, IWP",
+    ),
+    Task(
+        name="qqp",
+        kind="classification",
+        data=_data("qqp"),
+        text_fields=("question1", "question2"),
+        labels=("not_duplicate", "duplicate"),
+        metrics=("f1", "accuracy"),
+        chance=2 * 14_885 / (14_885 + 40_430),
+        train_size=363_849,  # the paper's; the Hub's current release holds 363,846
+        licence="Quora terms of service, non-commercial",
+        citation="Iyer et al. 2017, Quora Question Pairs",
+    ),
+    Task(
+        name="stsb",
+        kind="regression",
+        data=_data("stsb"),
+        text_fields=("sentence1", "sentence2"),
+        metrics=("spearman", "pearson"),
+        chance=0.0,
+        train_size=5749,
+        licence="mixed, by source",
+        citation="Cer et al. 2017, SemEval",
+    ),
+    Task(
+        name="mnli",
+        kind="classification",
+        data=_data("mnli"),
+        text_fields=("premise", "hypothesis"),
+        labels=("entailment", "neutral", "contradiction"),
+        evaluation=(
+            Split(name="validation_matched"),
+            Split(name="validation_mismatched"),
+            Split(name="test", config="ax", optional=True),  # labels not public: never scored
+        ),
+        metrics=("accuracy", "matthews"),
+        chance=3479 / 9815,
+        train_size=392_702,
+        licence="OANC, CC BY and CC BY-SA, by genre",
+        citation="Williams et al. 2018, NAACL",
+    ),
+    Task(
+        name="qnli",
+        kind="classification",
+        data=_data("qnli"),
+        text_fields=("question", "sentence"),
+        labels=("entailment", "not_entailment"),
+        metrics=("accuracy",),
+        chance=2761 / 5463,
+        train_size=104_743,
+        licence="CC BY-SA 4.0",
+        citation="Rajpurkar et al. 2016, EMNLP; " + GLUE_CITATION,
+    ),
+    Task(
+        name="rte",
+        kind="classification",
+        data=_data("rte"),
+        text_fields=("sentence1", "sentence2"),
+        labels=("entailment", "not_entailment"),
+        metrics=("accuracy",),
+        chance=146 / 277,
+        train_size=2490,
+        licence="unknown",
+        citation=(
+            "Dagan et al. 2006; Bar Haim et al. 2006; Giampiccolo et al. 2007; "
+            "Bentivogli et al. 2009"
+        ),
+    ),
+    Task(
+        name="wnli",
+        kind="classification",
+        data=_data("wnli"),
+        text_fields=("sentence1", "sentence2"),
+        labels=("not_entailment", "entailment"),
+        metrics=("accuracy",),
+        chance=40 / 71,
+        train_size=635,
+        licence="CC BY 4.0",
+        citation="Levesque et al. 2011; " + GLUE_CITATION,
+    ),
+)
+
+# In the order of Devlin et al. 2019, table 1, with that table's metrics; WNLI, which it leaves out,
+# comes last and the average does not count it.
+GLUE_V1 = Suite(
+    name="glue-v1",
+    tasks=("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte", "wnli"),
+    columns=(
+        Column(name="mnli_m", task="mnli", split="validation_matched", metrics=("accuracy",)),
+        Column(name="mnli_mm", task="mnli", split="validation_mismatched", metrics=("accuracy",)),
+        Column(name="qqp", task="qqp", metrics=("f1",)),
+        Column(name="qnli", task="qnli", metrics=("accuracy",)),
+        Column(name="sst2", task="sst2", metrics=("accuracy",)),
+        Column(name="cola", task="cola", metrics=("matthews",)),
+        Column(name="stsb", task="stsb", metrics=("spearman",)),
+        Column(name="mrpc", task="mrpc", metrics=("f1",)),
+        Column(name="rte", task="rte", metrics=("accuracy",)),
+        Column(name="wnli", task="wnli", metrics=("accuracy",)),
+    ),
+    average="bert_table1",
+    citation=GLUE_CITATION,
+)

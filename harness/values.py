@@ -1,0 +1,65 @@
+"""The base of everything a user can declare: frozen values that refuse unknown fields."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import to_json
+
+
+class Value(BaseModel):
+    """A frozen, validated value. Two equal values have equal dumps, hence equal stage keys."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
+
+    @classmethod
+    def read(cls, data: Any) -> Self:
+        """A value from plain data, by the types of JSON: neither "3" nor true is a number.
+
+        Raises:
+            pydantic.ValidationError: the data do not describe such a value.
+        """
+        return cls.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
+
+
+TAGS = ("source", "transform")
+"""Fields that name the kind of a value: another kind replaces the value instead of merging into it."""
+
+
+def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `changes` laid over it, mapping by mapping; lists and scalars are replaced whole."""
+    merged = dict(base)
+    for name, new in changes.items():
+        old = merged.get(name)
+        both = isinstance(old, Mapping) and isinstance(new, Mapping)
+        if both and all(old.get(tag) == new.get(tag, old.get(tag)) for tag in TAGS):
+            merged[name] = merge(old, new)
+        else:
+            merged[name] = new
+    return merged
+
+
+def put(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """`tree` with `value` at a dotted `path`; a mapping there is merged into, as `merge` does."""
+    head, _, rest = path.partition(".")
+    below = tree.get(head)
+    inner = put(below if isinstance(below, Mapping) else {}, rest, value) if rest else value
+    return merge(tree, {head: inner})
+
+
+def tuples(data: Any) -> Any:
+    """`data` with its lists, at any depth, as tuples: what a strict field takes from a validator."""
+    if isinstance(data, Mapping):
+        return {name: tuples(value) for name, value in data.items()}
+    return tuple(tuples(value) for value in data) if isinstance(data, (list, tuple)) else data
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """What to say of a name that is not among the known ones, with the nearest of them."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"{kind} {name!r} is not known; {hint}known: {', '.join(names)}"
