@@ -28,9 +28,7 @@ class Average:
     """Empty: every column of the suite is a term."""
 
 
-def _column(
-    task: str, *metrics: str, name: str | None = None, split: str = "validation"
-) -> Column:
+def _column(task: str, *metrics: str, name: str | None = None, split: str = "validation") -> Column:
     return Column(name=name or task, task=task, split=split, metrics=metrics)
 
 
@@ -71,10 +69,10 @@ AVERAGES: dict[str, Average] = {
         ),
         Average(
             name="bert_table1",
-            formula="mean of 9 columns: MNLI-m and MNLI-mm count apart, F1 for QQP and MRPC, Spearman "
-            "for STS-B, Matthews for CoLA, accuracy for the rest; WNLI left out",
-            source="Devlin et al. 2019, table 1: gives 4 of its 5 printed averages exactly, the fifth "
-            "within the rounding of its cells",
+            formula="mean of 9 columns: MNLI-m and MNLI-mm count apart, F1 for QQP and MRPC, "
+            "Spearman for STS-B, Matthews for CoLA, accuracy for the rest; WNLI left out",
+            source="Devlin et al. 2019, table 1: gives 4 of its 5 printed averages exactly, the "
+            "fifth within the rounding of its cells",
             terms=(
                 (MNLI_M,),
                 (MNLI_MM,),
@@ -88,9 +86,10 @@ AVERAGES: dict[str, Average] = {
         ),
         Average(
             name="glue_server9",
-            formula="mean of 9 tasks with WNLI: the metrics of a task averaged first (F1 and accuracy "
-            "for QQP and MRPC, Pearson and Spearman for STS-B), MNLI the mean of both sets; AX left out",
-            source="Wang et al. 2019, GLUE, section 3.4: gives the printed averages of the T5 sizes",
+            formula="mean of 9 tasks with WNLI: the metrics of a task averaged first (F1 and "
+            "accuracy for QQP and MRPC, Pearson and Spearman for STS-B), MNLI the mean of both "
+            "its sets; AX left out",
+            source="Wang et al. 2019, GLUE, section 3.4; gives the averages of the five T5 sizes",
             terms=(*BOTH_METRICS, *_accuracies("wnli")),
         ),
         Average(
@@ -101,15 +100,15 @@ AVERAGES: dict[str, Average] = {
         ),
         Average(
             name="electra_dev8",
-            formula="mean of 8 tasks: MNLI-m, accuracy for QQP and MRPC, Spearman for STS-B, Matthews "
-            "for CoLA, accuracy for the rest; MNLI-mm and WNLI left out",
+            formula="mean of 8 tasks: MNLI-m, accuracy for QQP and MRPC, Spearman for STS-B, "
+            "Matthews for CoLA, accuracy for the rest; MNLI-mm and WNLI left out",
             source="Clark et al. 2020, table 2: gives all 7 printed averages",
             terms=SINGLE_METRIC,
         ),
         Average(
             name="distil9",
             formula="as electra_dev8, with WNLI as the ninth task",
-            source="README of the code of Sanh et al. 2019 (DistilBERT): gives its printed averages",
+            source="README of the code of Sanh et al. 2019 (DistilBERT); gives its averages",
             terms=(*SINGLE_METRIC, *_accuracies("wnli")),
         ),
     )

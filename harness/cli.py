@@ -88,15 +88,16 @@ def run(
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
+    from harness.leaderboard import render
     from harness.study import Study
 
     declaration, planned = _plan(experiment, set_)
     study = Study(declaration, planned, store)
-    done = study.run(jobs, out)
+    done = study.run(jobs, out).last_run
     if not done.computed and not done.failed:
         out.print(f"{planned.experiment.name}: all {len(planned.stages)} stages were done already")
     with clear_errors():
-        out.print(study.leaderboard("md"), markup=False)
+        out.print(render(study.table(), "md"), markup=False)
         folder = study.write_report()
     out.print(f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}")
     if done.failed:
@@ -124,16 +125,15 @@ def leaderboard(
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """The table of an experiment, or of every experiment in the store on a board's suite."""
+    from harness.leaderboard import render
     from harness.study import Study, board_table
 
-    if Path(name).suffix in (".yaml", ".yml"):
-        declaration, planned = _plan(Path(name), set_)
-        with clear_errors():
-            text = Study(declaration, planned, store).leaderboard(format, average)
-    else:
-        with clear_errors():
-            text = board_table(name, store, format, average)
-    print(text)
+    with clear_errors():
+        if Path(name).suffix in (".yaml", ".yml"):
+            table = Study.load(Path(name), set_ or (), store).table(average)
+        else:
+            table = board_table(name, store, average)
+        print(render(table, format.value))
 
 
 @app.command()
@@ -179,7 +179,7 @@ def schema() -> None:
     """The JSON schema of experiment files, for editors."""
     import json
 
-    from harness.declaration import json_schema
+    from harness.schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))
 

@@ -1,10 +1,12 @@
 """Runs a Plan in local processes: resume, failure policy, progress."""
 
 import json
+import logging
 import os
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.2
 REPORT_SECONDS = 0.3
+MAX_JOBS = 8
+"""Workers at a time if nothing is said: each holds its own copy of torch."""
 
 
 @dataclass
@@ -45,8 +49,10 @@ class Listener:
     def failed(self, stage: Stage, reason: str) -> None: ...
 
 
-def execute(plan: Plan, store: "Store", *, jobs: int, listener: Listener | None = None) -> Run:
-    """Computes every stage of `plan` that the store lacks, `jobs` at a time.
+def execute(
+    plan: Plan, store: "Store", *, jobs: int | None = None, listener: Listener | None = None
+) -> Run:
+    """Computes every stage of `plan` that the store lacks, `jobs` at a time (null: `default_jobs`).
 
     A failed stage fails alone: what depends on it is left out, the rest goes on.
     """
@@ -57,7 +63,7 @@ def execute(plan: Plan, store: "Store", *, jobs: int, listener: Listener | None 
     if todo:
         for key in run.done:  # a kill between storing and cleaning leaves files behind
             clean(store.root / "work" / key)
-        _Executor(plan, store, run, todo, listener).loop(jobs)
+        _Executor(plan, store, run, todo, listener).loop(jobs or default_jobs())
     return run
 
 
@@ -233,7 +239,7 @@ def perform(order: Order) -> dict[str, Any] | None:
         except BaseException:
             (folder / "error.txt").write_text(traceback.format_exc())
             raise
-        metrics = {**metrics, "seconds": time.perf_counter() - begin}
+        metrics = {"seconds": time.perf_counter() - begin, **metrics}
         content = {"metrics": metrics}
         write_atomically(result, json.dumps(content))
         journal(Path(order.root), "finish", order.key)
@@ -276,6 +282,14 @@ def read_progress(folder: Path) -> dict[str, Any]:
     return content
 
 
+def default_jobs() -> int:
+    """One worker for a GPU; else one for each CPU core: two small models side by side train faster
+    than one on two threads."""
+    from torch import cuda
+
+    return 1 if cuda.is_available() else min(MAX_JOBS, os.cpu_count() or 1)
+
+
 def threads_per_worker(jobs: int) -> int:
     """CPU threads of each worker, so that all together use the machine once."""
     return max(1, (os.cpu_count() or 1) // jobs)
@@ -294,5 +308,11 @@ def _start_worker(parent: int, threads: int) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     import torch
+    import transformers
 
     torch.set_num_threads(threads)
+    # The parent shows what matters; what the libraries say would break its display.
+    warnings.filterwarnings("ignore", module="pytorch_lightning")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)

@@ -34,8 +34,8 @@ NAMED: dict[str, Mapping[str, Value]] = {
     "size": SIZES,
 }
 """Fields of `pretrain` that may be given by name instead of by value."""
+DEFAULT_RECIPE = "bert"
 MAX_SEEDS = 1_000
-FinetuneField = Literal[tuple(Finetune.model_fields)]
 
 
 class Seeds(Value):
@@ -68,7 +68,7 @@ class Seeds(Value):
 
 
 class Sweep(Value):
-    """Search of fine-tuning hyperparameters, for each (arm, task) alike, on the hold-out of train."""
+    """Search of fine-tuning hyperparameters, alike for each arm and task, on a hold-out of train."""
 
     trials: int = Field(default=0, ge=0)
     """Trials of every (arm, task); 0 keeps `evaluate.finetune` as it stands."""
@@ -76,29 +76,27 @@ class Sweep(Value):
     space: Mapping[str, Dimension] = Field(default_factory=dict)
     """A name in `harness list spaces`, or fields of `evaluate.finetune` with what to search."""
 
-    @field_validator(
-        "space",
-        mode="before",
-        json_schema_input_type=Literal[tuple(SPACES)] | dict[FinetuneField, Dimension],
-    )
+    @field_validator("space", mode="before", json_schema_input_type=str | dict[str, Dimension])
     @classmethod
     def _named(cls, space: Any) -> Any:
         if isinstance(space, str):
             if space not in SPACES:
                 raise ValueError(unknown("the space", space, SPACES))
             return SPACES[space]
+        for name in space if isinstance(space, Mapping) else ():
+            if name not in Finetune.model_fields:
+                raise ValueError(unknown("the hyperparameter", name, Finetune.model_fields))
         return tuples(space)
 
     @field_validator("space")
     @classmethod
-    def _searchable(cls, space: Mapping[str, Dimension]) -> Mapping[str, Dimension]:
+    def _possible(cls, space: Mapping[str, Dimension]) -> Mapping[str, Dimension]:
         for name, dimension in space.items():
-            if name not in Finetune.model_fields:
-                raise ValueError(unknown("the hyperparameter", name, Finetune.model_fields))
-            tried = (
-                (dimension.low, dimension.high) if isinstance(dimension, Range) else dimension
-            )
-            for value in tried:
+            if isinstance(dimension, Range):
+                dimension = (dimension.low, dimension.high)
+            elif len(set(dimension)) < len(dimension):
+                raise ValueError(f"the choices of {name} must differ, but are {list(dimension)}")
+            for value in dimension:
                 _check_tried(name, value)
         return space
 
@@ -239,7 +237,7 @@ def value_label(axis: str, value: Any) -> str:
 
 
 def combinations(grid: Mapping[str, Axis]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """The grid's product: labels by axis, and all that it sets, for each arm; one for an empty grid."""
+    """Each arm of the grid: its labels by axis, and all that it sets; one for an empty grid."""
     axes = [[(axis, *choice) for choice in choices(axis, values)] for axis, values in grid.items()]
     for picked in itertools.product(*axes):
         labels = {axis: label for axis, label, _ in picked}
@@ -253,7 +251,7 @@ def resolve_arm(
     """The base with one combination of the grid laid over it, on the recipe it names.
 
     Raises:
-        pydantic.ValidationError: the combination is not a possible run.
+        ValueError: the combination is not a possible run.
     """
     tree = changed_tree(experiment, changes)
     return Arm(
@@ -282,20 +280,26 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
 
 
 def resolve_pretrain(fields: Mapping[str, Any]) -> Pretrain:
-    """`fields` laid over the recipe they name (`bert` if they name none).
+    """`fields` laid over the recipe they name (BERT if they name none).
 
     Raises:
-        pydantic.ValidationError: they do not describe a run.
+        ValueError: they do not describe a run.
     """
     return Pretrain.read(on_recipe(fields))
 
 
 def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`fields` and, where they say nothing, those of the recipe; an unknown recipe gives none."""
-    recipe = fields.get("recipe", "bert")
-    base = RECIPES[recipe].model_dump() if isinstance(recipe, str) and recipe in RECIPES else {}
+    """`fields` and, where they say nothing, those of the recipe.
+
+    Raises:
+        ValueError: there is no such recipe.
+    """
+    recipe = fields.get("recipe", DEFAULT_RECIPE)
+    if not isinstance(recipe, str) or recipe not in RECIPES:
+        raise ValueError(unknown("the recipe", recipe, RECIPES))
+    base = RECIPES[recipe].model_dump()
     if "budget" in fields:  # tokens and steps exclude each other
-        base.pop("budget", None)
+        base.pop("budget")
     return merge(base, fields)
 
 

@@ -208,6 +208,7 @@ def finetune(
     model = Classifier(backbone, 1 if regression else len(task.labels), protocol)
     batches = TrainBatches(train, settings, pad_token_id, seed)
     module = Finetuning(model, settings, batches.num_steps, seed, regression)
+    module.train()  # from_pretrained leaves the backbone in evaluation mode, without dropout
     trainer = _trainer(_Hooks(batches.num_steps, settings.epochs, progress, on_epoch))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*does not have many workers.*")

@@ -4,9 +4,8 @@ A missing cell is null and an average over a null is null and unranked, so that 
 outranks anything complete. Scores of different suites, splits or metrics never share a column.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import stdev
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,9 @@ import pandas as pd
 from harness.averages import AVERAGES, Average, Term, combine, get_average, terms_of
 from harness.published import Board, board_of_suite, load_board, published_entry, published_table
 from harness.rendering import render
-from harness.tables import PublishedBlock, Row, Score, Table
-from harness.tasks import SUITES, TASKS, Column, Suite
+from harness.tables import Published, Row, Score, Table, protocol_line
+from harness.tasks import SUITES, TASKS
+from harness.tasks.task import Column, Suite
 
 __all__ = [
     "AVERAGES",
@@ -25,6 +25,214 @@ __all__ = [
     "board_of_suite",
     "build",
     "load_board",
+    "protocol_line",
     "render",
-    "seed_averages",
 ]
+
+IDENTITY = ["experiment", "arm", "task", "split", "metric", "pretrain_seed", "finetune_seed"]
+
+
+def build(
+    results: pd.DataFrame,
+    suite: Suite | str,
+    average: str | None = None,
+    *,
+    tasks: Sequence[str] | None = None,
+    arms: Sequence[str] = (),
+    published: Sequence[str] = (),
+    protocol: str = "",
+) -> Table:
+    """The table of a suite.
+
+    Args:
+        results: one row per (experiment, arm, suite, task, split, metric, pretrain_seed,
+            finetune_seed) with its `value`; rows of other suites are left out. With several
+            experiments a row is named `experiment: arm`.
+        suite: a suite or its name.
+        average: name of an averaging rule; null takes the suite's own, or the mean of all columns
+            where only some tasks are taken.
+        tasks: some tasks of the suite; null takes all.
+        arms: arms that have a row even if they have no result.
+        published: names of published tables that stand beside.
+        protocol: one line on how the rows were fine-tuned.
+
+    Raises:
+        ValueError: an unknown suite, average or published table, an average of tasks that the
+            suite does not have, or a result that is there twice.
+    """
+    suite = suite if isinstance(suite, Suite) else _suite(suite)
+    results = results[results["suite"] == suite.name]
+    suite = part_of_suite(suite, tasks) if tasks else suite
+    rule = get_average(average or suite.average)
+    terms = terms_of(rule, suite)
+    columns = table_columns(suite, terms)
+    rows = [_row(name, runs, columns, terms) for name, runs in _arms(results, arms)]
+    return Table(
+        suite=suite,
+        columns=columns,
+        average=rule,
+        rows=_ranked(rows),
+        references=_references(columns, terms),
+        published=tuple(_published(name, columns, rule, terms) for name in published),
+        protocol=protocol,
+    )
+
+
+def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
+    """Some tasks of the suite, averaged over all their columns, under a name that says so."""
+    if set(tasks) == set(suite.tasks):
+        return suite
+    return suite.model_copy(
+        update={
+            "name": f"{suite.name}[{', '.join(t for t in suite.tasks if t in tasks)}]",
+            "tasks": tuple(task for task in suite.tasks if task in tasks),
+            "columns": tuple(column for column in suite.columns if column.task in tasks),
+            "average": "mean_of_columns",
+        }
+    )
+
+
+def table_columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
+    """The suite's columns with the metrics that the average takes, then what it takes besides."""
+    taken = {column.name: column for term in terms for column in term}
+    shown = {column.name: taken.get(column.name, column) for column in suite.columns}
+    return tuple({**shown, **taken}.values())
+
+
+def run_scores(results: pd.DataFrame, column: Column) -> pd.Series:
+    """Score x 100 of each run of one arm in a column, by (pretrain_seed, finetune_seed).
+
+    Several metrics are averaged; a run that lacks one of them is left out.
+    """
+    here = (results["task"] == column.task) & (results["split"] == column.split)
+    wide = results[here & results["metric"].isin(column.metrics)].pivot_table(
+        index=["pretrain_seed", "finetune_seed"], columns="metric", values="value"
+    )
+    return 100 * wide.reindex(columns=list(column.metrics)).dropna().mean(axis=1)
+
+
+def _suite(name: str) -> Suite:
+    if name not in SUITES:
+        raise ValueError(f"unknown suite {name!r}; known: {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+def _arms(results: pd.DataFrame, arms: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
+    """(row name, results) of each arm, in the order of first appearance."""
+    twice = results[results.duplicated(IDENTITY)]
+    if len(twice):
+        raise ValueError(f"a result is there twice: {twice[IDENTITY].iloc[0].to_dict()}")
+    several = results["experiment"].nunique() > 1
+    groups = {
+        f"{experiment}: {arm}" if several else str(arm): group
+        for (experiment, arm), group in results.groupby(["experiment", "arm"], sort=False)
+    }
+    absent = {} if several else {arm: results.iloc[:0] for arm in arms if arm not in groups}
+    return list({**groups, **absent}.items())
+
+
+def _row(name: str, results: pd.DataFrame, columns: Sequence[Column], terms: Sequence[Term]) -> Row:
+    runs = {column: run_scores(results, column) for column in columns}
+    seeds = {column: scores.groupby("pretrain_seed").mean() for column, scores in runs.items()}
+    means = {column: np.array(mean.mean()) for column, mean in seeds.items()}
+    average = float(combine(terms, means))
+    counts = results.groupby(["task", "pretrain_seed"])["finetune_seed"].nunique()
+    return Row(
+        name=name,
+        scores=tuple(_score(float(means[c]), runs[c].to_numpy()) for c in columns),
+        average=_score(average, _seed_averages(seeds, terms)),
+        pretrain_seeds=results["pretrain_seed"].nunique(),
+        finetune_seeds=int(counts.max()) if len(counts) else 0,
+    )
+
+
+def _seed_averages(seeds: Mapping[Column, pd.Series], terms: Sequence[Term]) -> np.ndarray:
+    """The average of each pretraining seed that has every column it takes."""
+    taken = list(dict.fromkeys(column for term in terms for column in term))
+    wide = pd.concat([seeds[column] for column in taken], axis=1).dropna().to_numpy()
+    return combine(terms, dict(zip(taken, wide.T, strict=True)))
+
+
+def _score(mean: float, values: np.ndarray) -> Score | None:
+    if not np.isfinite(mean):
+        return None
+    return Score(mean, float(np.std(values, ddof=1)) if len(values) > 1 else None)
+
+
+def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Best average first, equal ones with equal rank, those without an average last."""
+    averages = [row.average.mean for row in rows if row.average]
+    ranked = [
+        replace(row, rank=1 + sum(other > row.average.mean for other in averages))
+        if row.average
+        else row
+        for row in rows
+    ]
+    return tuple(sorted(ranked, key=lambda row: row.rank or len(rows) + 1))
+
+
+def _references(columns: Sequence[Column], terms: Sequence[Term]) -> tuple[Row, ...]:
+    """Chance, and the ceiling where one is known, in the columns that show a task's main score."""
+    levels: dict[str, list[float | None]] = {
+        "chance": [TASKS[column.task].chance for column in columns],
+        "ceiling": [TASKS[column.task].ceiling for column in columns],
+    }
+    rows = []
+    for name, values in levels.items():
+        known = [
+            100 * value
+            if value is not None and column.metrics == TASKS[column.task].metrics[:1]
+            else float("nan")
+            for column, value in zip(columns, values, strict=True)
+        ]
+        if np.isfinite(known).any():
+            rows.append(_fixed_row(name, columns, known, terms))
+    return tuple(rows)
+
+
+def _fixed_row(
+    name: str,
+    columns: Sequence[Column],
+    values: Sequence[float],
+    terms: Sequence[Term],
+    printed_average: float | None = None,
+) -> Row:
+    """A row of single numbers, NaN where there is none."""
+    by_column = {c: np.array(value) for c, value in zip(columns, values, strict=True)}
+    average = combine(terms, by_column) if printed_average is None else printed_average
+    one = np.empty(1)
+    return Row(name, tuple(_score(v, one) for v in values), _score(float(average), one))
+
+
+def _published(
+    name: str, columns: Sequence[Column], rule: Average, terms: Sequence[Term]
+) -> Published:
+    """A published table in the columns of a measured one: only equal metrics share a column."""
+    entry, table = published_entry(name), published_table(name)
+    rows = []
+    for system, cells in table.groupby("system", sort=False):
+        values = {
+            (task, _as_validation(split), metric): value
+            for task, split, metric, value in cells[
+                ["task", "split", "metric", "value"]
+            ].itertuples(index=False)
+        }
+        scores = [
+            float(np.mean([values.get((c.task, c.split, m), np.nan) for m in c.metrics]))
+            for c in columns
+        ]
+        # A printed average counts as it stands, unless the rule depends on the suite's columns.
+        printed = values.get(("average", "validation", rule.name)) if rule.terms else None
+        rows.append(_fixed_row(str(system), columns, scores, terms, printed))
+    return Published(
+        table=name,
+        source=", ".join(filter(None, (entry["citation"], entry["printed_in"]))),
+        split=entry["split"],
+        protocol=entry["protocol"],
+        rows=tuple(rows),
+    )
+
+
+def _as_validation(split: str) -> str:
+    """The dev split that stands for a published test split."""
+    return split.replace("test", "validation", 1)

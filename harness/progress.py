@@ -71,7 +71,7 @@ class Display(Listener):
             self.last_line = time.monotonic()
             for key, figures in running.items():
                 stage = self.plan.stages[key]
-                self.console.print(f"  ... {stage.kind} {stage.label}: {_figures(figures)} {left}")
+                self.console.print(f"  ... {stage.kind} {stage.label}: {figures_line(figures)} {left}")
 
     def finished(self, stage: Stage, seconds: float) -> None:
         self._advance(stage)
@@ -103,11 +103,12 @@ class Display(Listener):
         table = Table.grid(padding=(0, 2))
         for key, figures in running.items():
             stage = self.plan.stages[key]
-            table.add_row(f"  {stage.kind}", stage.label, _figures(figures))
+            table.add_row(f"  {stage.kind}", stage.label, figures_line(figures))
         return table
 
 
-def _figures(figures: Mapping[str, Any]) -> str:
+def figures_line(figures: Mapping[str, Any]) -> str:
+    """`42%, 31,000 tokens/s, loss 3.214`."""
     if not figures:
         return "starting"
     share = figures["done"] / max(1, figures["total"])

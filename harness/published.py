@@ -76,8 +76,8 @@ def published_index() -> pd.DataFrame:
     return pd.read_csv(path, dtype=str, keep_default_na=False).set_index("table")
 
 
-def published_entry(name: str) -> pd.Series:
-    """The row of `published_index` for one table.
+def published_entry(name: str) -> dict[str, str]:
+    """The row of `published_index` for one table: column to text.
 
     Raises:
         ValueError: there is none.
@@ -85,7 +85,7 @@ def published_entry(name: str) -> pd.Series:
     index = published_index()
     if name not in index.index:
         raise ValueError(f"unknown published table {name!r}; known: {', '.join(index.index)}")
-    return index.loc[name]
+    return {str(column): str(index.at[name, column]) for column in index.columns}
 
 
 @cache

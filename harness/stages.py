@@ -19,7 +19,7 @@ from harness.corpora import Corpus, reading, stream
 from harness.experiment import Sweep
 from harness.recipes import Pretrain
 from harness.tasks import TASKS
-from harness.tasks.loading import Examples, load_examples, split_holdout
+from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
 from harness.tasks.task import Split, Task
 from harness.tokenizers import Tokenizer, training
 
@@ -125,7 +125,7 @@ def finetune(job: Job) -> Metrics:
         "steps": done.run.steps,
     }
     frames = []
-    for split in bench.task.evaluation:
+    for split in available_splits(bench.task):
         examples = load_examples(bench.task, split)
         data = bench.encode(examples)
         predictions = finetuning.predict(done.run.module.model, data, bench.pad)

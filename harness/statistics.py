@@ -6,9 +6,9 @@ the one checkpoint or the one test set at hand. Two things are added here: fine-
 resampled within their pretraining seed (the paper averages over them), and several tasks share the
 draw of pretraining seeds, so that an average over a suite has an interval too.
 
-Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the others
-are resampled. Whatever is linear in the scores, an average over tasks or a difference, is computed on
-whole arrays, and `summarise` turns the result into an estimate with its interval.
+Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the
+others are resampled. Whatever is linear in the scores, an average over tasks or a difference, is
+computed on whole arrays, and `summarise` turns the result into an estimate with its interval.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,8 +59,8 @@ def f1(labels: Array, predictions: Array, weights: Array) -> Array:
 
 
 def matthews(labels: Array, predictions: Array, weights: Array) -> Array:
-    """Matthews correlation of any number of classes (Gorodkin 2004), from weighted counts; 0 where a
-    side is constant."""
+    """Matthews correlation of any number of classes (Gorodkin 2004), from weighted counts; 0 where
+    a side is constant."""
     agreement = _shares(predictions == labels, weights)
     cross = np.zeros_like(agreement)
     predicted_square, true_square = np.zeros_like(agreement), np.zeros((len(weights), 1))
@@ -97,8 +97,8 @@ def spearman(labels: Array, predictions: Array, weights: Array) -> Array:
 
 
 Weighted = Callable[[Array, Array, Array], Array]
-"""(labels [num_examples], predictions [num_runs, num_examples], weights [num_rows, num_examples]) to
-scores [num_rows, num_runs]."""
+"""(labels [num_examples], predictions [num_runs, num_examples], weights [num_rows, num_examples])
+to scores [num_rows, num_runs]."""
 
 WEIGHTED_METRICS: dict[str, Weighted] = {
     "accuracy": accuracy,
@@ -138,8 +138,8 @@ def bootstrap_scores(
         raise ValueError(f"no bootstrap for metric {unknown[0]!r}; there is one for {known}")
     if not len(labels) or predictions.shape[1:] != labels.shape:
         raise ValueError(
-            "predictions must be [num_runs, num_examples] for labels [num_examples] with at least one "
-            f"example, but got {list(predictions.shape)} for {list(labels.shape)}"
+            "predictions must be [num_runs, num_examples] for labels [num_examples] with at least "
+            f"one example, but got {list(predictions.shape)} for {list(labels.shape)}"
         )
     parts: dict[str, list[Array]] = {name: [] for name in metrics}
     for weights in _example_weights(len(labels), num_replicates, generator):
@@ -156,10 +156,11 @@ def compare(
 ) -> dict[tuple[str, str], Array]:
     """Replicates of `first` minus `second` for each (task, cell): the two-sample multi-bootstrap.
 
-    In each replicate the pretraining seeds are drawn once for all tasks, and fine-tuning seeds within
-    each drawn pretraining seed. Every pretraining seed counts the same. Where both arms have the same
-    seed numbers, both get the same draw (paired); otherwise each gets its own. An arm's pretraining
-    seeds that are not there on every task are left out: give one task alone to use all it has.
+    In each replicate the pretraining seeds are drawn once for all tasks, and fine-tuning seeds
+    within each drawn pretraining seed. Every pretraining seed counts the same. Where both arms have
+    the same seed numbers, both get the same draw (paired); otherwise each gets its own. An arm's
+    pretraining seeds that are not there on every task are left out: give one task alone to use all
+    it has.
 
     Args:
         first, second: task to the runs of an arm, with the same tasks and cells, scored on the same
@@ -173,9 +174,11 @@ def compare(
     """
     if not first or first.keys() != second.keys():
         raise ValueError(f"both arms need the same tasks, but got {list(first)} and {list(second)}")
-    seeds = [_common_seeds(arm) for arm in (first, second)]
+    seeds = [common_seeds(arm) for arm in (first, second)]
+    if not all(map(len, seeds)):
+        raise ValueError("an arm has no pretraining seed that is there on every task")
     draws = [_resample_seeds(len(seeds[0]), num_replicates, generator)]
-    paired = np.array_equal(*seeds)
+    paired = np.array_equal(seeds[0], seeds[1])
     draws.append(draws[0] if paired else _resample_seeds(len(seeds[1]), num_replicates, generator))
     differences = {}
     for task, runs in first.items():
@@ -191,6 +194,12 @@ def compare(
             other_means = np.sum(other_weights * other.scores[cell], axis=1)
             differences[task, cell] = means - other_means
     return differences
+
+
+def common_seeds(arm: Mapping[str, Runs]) -> Array:
+    """Pretraining seeds that every task of `arm` has, sorted."""
+    sets = [set(runs.pretrain_seeds.tolist()) for runs in arm.values()]
+    return np.array(sorted(set.intersection(*sets)))
 
 
 def summarise(replicates: Array, level: float = 0.95) -> Difference:
@@ -245,10 +254,10 @@ def seed_note(num_seeds: int) -> str:
             "runs altogether, and speak of these checkpoints only."
         )
     return (
-        f"{num_seeds} pretraining seeds an arm: the bootstrap knows only {limits.multisets} distinct "
-        f"draws of them and shows their spread at {limits.shrinkage:.2f} of its true size, so the "
-        "intervals are too narrow. An exact permutation test of the seeds could not go below p = "
-        f"{limits.permutation_floor:.2g}, a paired sign-flip test not below "
+        f"{num_seeds} pretraining seeds an arm: the bootstrap knows only {limits.multisets} "
+        f"distinct draws of them and shows their spread at {limits.shrinkage:.2f} of its true size, "
+        "so the intervals are too narrow. An exact permutation test of the seeds could not go below "
+        f"p = {limits.permutation_floor:.2g}, a paired sign-flip test not below "
         f"{limits.sign_flip_floor:.2g}."
     )
 
@@ -256,7 +265,7 @@ def seed_note(num_seeds: int) -> str:
 def _example_weights(
     num_examples: int, num_replicates: int, generator: np.random.Generator
 ) -> Iterator[Array]:
-    """Rows of weights that sum to 1: first the sample itself, then resamples, some rows at a time."""
+    """Rows of weights that sum to 1: the sample itself, then resamples, some rows at a time."""
     yield np.full((1, num_examples), 1 / num_examples)
     rows = max(1, CHUNK // num_examples)
     for start in range(0, num_replicates, rows):
@@ -273,11 +282,9 @@ def _resample_seeds(num_seeds: int, num_replicates: int, generator: np.random.Ge
     return np.concatenate([np.ones((1, num_seeds), dtype=drawn.dtype), drawn])
 
 
-def _run_weights(
-    runs: Runs, seeds: Array, draws: Array, generator: np.random.Generator
-) -> Array:
-    """[1 + num_replicates, num_runs], each row summing to 1: `draws` of the pretraining `seeds`, and
-    for each time that one was drawn a resample of its fine-tuning seeds."""
+def _run_weights(runs: Runs, seeds: Array, draws: Array, generator: np.random.Generator) -> Array:
+    """[1 + num_replicates, num_runs], each row summing to 1: `draws` of the pretraining `seeds`,
+    and for each time that one was drawn a resample of its fine-tuning seeds."""
     weights = np.zeros((len(draws), len(runs.pretrain_seeds)))
     for seed, drawn in zip(seeds, draws.T, strict=True):
         (at,) = np.nonzero(runs.pretrain_seeds == seed)
@@ -285,15 +292,6 @@ def _run_weights(
         counts[0] = 1
         weights[:, at] = counts / (len(at) * len(seeds))
     return weights
-
-
-def _common_seeds(arm: Mapping[str, Runs]) -> Array:
-    """Pretraining seeds that every task of `arm` has, sorted."""
-    sets = [set(runs.pretrain_seeds.tolist()) for runs in arm.values()]
-    common = sorted(set.intersection(*sets))
-    if not common:
-        raise ValueError("an arm has no pretraining seed that is there on every task")
-    return np.array(common)
 
 
 def _same_seeds(first: Runs, second: Runs) -> bool:
@@ -308,7 +306,7 @@ def _shares(values: Array, weights: Array) -> Array:
 
 
 def _variance(total: Array | float, square: Array) -> Array:
-    """total - square of the mean, where what is left of a constant is rounding noise and becomes 0."""
+    """total - square; what is left of a constant is rounding noise and becomes 0."""
     variance = total - square
     return np.where(variance > 1e-12 * total, variance, 0.0)
 
@@ -316,9 +314,9 @@ def _variance(total: Array | float, square: Array) -> Array:
 def _divide(numerator: Array, denominator: Array) -> Array:
     """The quotient, 0 where the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    return np.divide(
-        numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0
-    )
+    quotient = np.zeros(numerator.shape)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient
 
 
 def _ranks(values: Array) -> Array:

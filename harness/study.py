@@ -1,35 +1,37 @@
 """A declared experiment with its plan and its store: run it, look at it."""
 
-import os
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import pandas as pd
+import yaml
 from rich.console import Console
+from rich.table import Table as Rows
 
 from harness import leaderboard, results
+from harness.budget import FLOPS_CONVENTION
 from harness.declaration import Declaration, load
-from harness.execute import Run, execute, read_progress, write_atomically
+from harness.execute import Run, execute, read_progress
 from harness.plan import Plan, make_plan
-from harness.progress import Display
+from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
 from harness.tracking import Record, Store
 
-MAX_JOBS = 8
-"""Workers at a time if nothing is said: each holds its own copy of torch."""
-
 
 @dataclass
 class Study:
-    """One experiment over one store; what it shows is read anew after each `run`."""
+    """One experiment over one store; what it shows is read anew each time."""
 
     declaration: Declaration
     plan: Plan
     folder: Path
+    last_run: Run = field(default_factory=Run)
 
     @classmethod
     def load(cls, path: Path, overrides: Sequence[str] = (), store: Path = Path("runs")) -> "Study":
@@ -47,14 +49,15 @@ class Study:
 
     @property
     def records(self) -> Mapping[str, Record]:
+        """Key to record of the stages that are finished."""
         return self.store.finished(self.plan.stages)
 
     def run(self, jobs: int | None = None, console: Console | None = None) -> "Study":
         """Computes what is missing; `last_run` says what that was."""
         with Display(self.plan, console or Console(quiet=True)) as display:
-            self.last_run: Run = execute(
-                self.plan, self.store, jobs=jobs or default_jobs(), listener=display
-            )
+            self.last_run = execute(self.plan, self.store, jobs=jobs, listener=display)
+        if self.last_run.computed or self.name not in self.store.experiments():
+            self._record()
         return self
 
     def results(self) -> pd.DataFrame:
@@ -62,9 +65,141 @@ class Study:
         return results.results_frame(self.plan, self.records)
 
     def table(self, average: str | None = None) -> leaderboard.Table:
-        """The leaderboard, by the suite's averaging rule or another."""
-        return leaderboard.build(self.results(), self.plan.experiment.evaluate.suite, average)
+        """The leaderboard, by the suite's averaging rule or another, published rows beside."""
+        evaluate = self.plan.experiment.evaluate
+        board = leaderboard.board_of_suite(evaluate.suite)
+        return leaderboard.build(
+            self.results(),
+            evaluate.suite,
+            average,
+            tasks=evaluate.tasks,
+            arms=[arm.name for arm in self.plan.arms],
+            published=board.published if board else (),
+            protocol=leaderboard.protocol_line(self._protocol()),
+        )
 
     def leaderboard(self) -> pd.DataFrame:
-        """The leaderboard as a frame."""
+        """The leaderboard as a frame, scores x 100."""
         return self.table().to_frame()
+
+    def write_report(self, out: Path | None = None) -> Path:
+        """Writes the comparison report to `out`, or to reports/<name> in the store."""
+        out = out or self.folder / "reports" / self.name
+        write_report(self._report_data(), out)
+        return out
+
+    def print_status(self, console: Console) -> None:
+        """Every stage: done, running, failed (why), or waiting."""
+        records = self.records
+        rows = Rows.grid(padding=(0, 2))
+        for key, stage in self.plan.stages.items():
+            rows.add_row(self._state(key, records), stage.kind, stage.label, key)
+        console.print(rows)
+        console.print(f"{len(records)} of {len(self.plan.stages)} stages done")
+
+    @property
+    def name(self) -> str:
+        return self.plan.experiment.name
+
+    def _state(self, key: str, records: Mapping[str, Record]) -> str:
+        if key in records:
+            return "done"
+        folder = self.store.root / "work" / key
+        if (folder / "error.txt").exists():
+            return "failed: " + (folder / "error.txt").read_text().strip().splitlines()[-1]
+        progress = read_progress(folder)
+        return f"begun, {figures_line(progress)}" if progress else "waiting"
+
+    def _record(self) -> None:
+        """Leaves what boards need of this experiment in the store."""
+        folder = Path(mkdtemp())
+        self.results().to_parquet(folder / "results.parquet", index=False)
+        (folder / "experiment.yaml").write_text(self._resolved())
+        self.store.record_experiment(self.name, self.plan.experiment.evaluate.suite, folder)
+        rmtree(folder)
+
+    def _protocol(self) -> dict[str, object]:
+        evaluate = self.plan.experiment.evaluate
+        sweep = self.plan.experiment.sweep
+        protocol = {"adaptation": evaluate.adaptation, **evaluate.protocol.model_dump()}
+        protocol["finetune"] = evaluate.finetune.model_dump()
+        protocol["sweep"] = f"{sweep.trials} {sweep.sampler} trials" if sweep.trials else "none"
+        return protocol
+
+    def _resolved(self) -> str:
+        """The experiment with its overrides applied and its arms resolved, as YAML."""
+        content = {
+            "experiment": self.plan.experiment.model_dump(mode="json"),
+            "overrides": list(self.declaration.overrides),
+            "arms": {
+                arm.name: {
+                    "pretrain": arm.pretrain.model_dump(mode="json"),
+                    "evaluate": arm.evaluate.model_dump(mode="json"),
+                }
+                for arm in self.plan.arms
+            },
+        }
+        return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+
+    def _report_data(self) -> ReportData:
+        plan, records = self.plan, self.records
+        experiment = plan.experiment
+        return ReportData(
+            name=experiment.name,
+            question=experiment.question,
+            source=experiment.source,
+            expect=[(side.better, side.worse) for side in experiment.expect],
+            arms=[arm.name for arm in plan.arms],
+            differences=plan.differences,
+            suite=experiment.evaluate.suite,
+            tasks=experiment.evaluate.tasks,
+            results=results.results_frame(plan, records),
+            predictions=results.predictions_reader(records, self.store),
+            curves=results.curves_frame(plan, records, self.store),
+            costs=results.costs_frame(plan, records),
+            protocol=self._protocol(),
+            flops_convention=FLOPS_CONVENTION,
+            threats=self._threats(records),
+            provenance=self._provenance(),
+        )
+
+    def _threats(self, records: Mapping[str, Record]) -> list[str]:
+        missing = [stage for key, stage in self.plan.stages.items() if key not in records]
+        diverged = [r.key for r in records.values() if r.metrics.get("diverged")]
+        return [
+            *(f"Not finished: {stage.kind} {stage.label}." for stage in missing),
+            *(f"Diverged, and scored as it stands: {self.plan.stages[k].label}." for k in diverged),
+        ]
+
+    def _provenance(self) -> dict[str, object]:
+        keys = {stage.label: f"{stage.kind} {key}" for key, stage in self.plan.stages.items()}
+        data = {
+            stage.label: stage.spec["fingerprint"]
+            for stage in self.plan.stages.values()
+            if stage.kind == "tokens"
+        }
+        return {
+            **provenance(),
+            "data": data,
+            "experiment": self._resolved(),
+            "stages": json.dumps(keys, indent=1),
+        }
+
+
+def board_table(
+    name: str, store: Path, average: str | None = None
+) -> leaderboard.Table:
+    """A board over every experiment in the store on its suite, published rows beside.
+
+    Raises:
+        ValueError: there is no such board, or averaging rule.
+    """
+    board = leaderboard.load_board(name)
+    frames = [
+        pd.read_parquet(folder / "results.parquet")
+        for _, folder in sorted(Store(store).experiments().items())
+    ]
+    frame = pd.concat([pd.DataFrame(columns=results.RESULT_COLUMNS), *frames])
+    return leaderboard.build(
+        frame, board.suite, average or board.average, published=board.published
+    )

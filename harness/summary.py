@@ -52,8 +52,8 @@ def _arms(plan: Plan) -> Table:
 
 def _differences(plan: Plan) -> Table:
     table = Table(box=box.SIMPLE_HEAD, title="what differs between arms", title_justify="left")
-    table.add_column("field")
-    table.add_column("because")
+    table.add_column("field", no_wrap=True)
+    table.add_column("because", no_wrap=True)
     for arm in plan.arms:
         table.add_column(arm.name)
     for path, values in plan.differences.items():

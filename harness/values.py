@@ -26,20 +26,23 @@ class Value(BaseModel):
 
 
 TAGS = ("source", "transform")
-"""Fields that name the kind of a value: another kind replaces the value instead of merging into it."""
+"""Fields that name the kind of a value: one of another kind replaces it, and is not merged."""
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `changes` laid over it, mapping by mapping; lists and scalars are replaced whole."""
+    """`base` with `changes` laid over it, mapping by mapping; lists and scalars are replaced."""
     merged = dict(base)
     for name, new in changes.items():
         old = merged.get(name)
-        both = isinstance(old, Mapping) and isinstance(new, Mapping)
-        if both and all(old.get(tag) == new.get(tag, old.get(tag)) for tag in TAGS):
+        if isinstance(old, Mapping) and isinstance(new, Mapping) and _same_kind(old, new):
             merged[name] = merge(old, new)
         else:
             merged[name] = new
     return merged
+
+
+def _same_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return all(old.get(tag) == new.get(tag, old.get(tag)) for tag in TAGS)
 
 
 def put(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -51,15 +54,15 @@ def put(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 def tuples(data: Any) -> Any:
-    """`data` with its lists, at any depth, as tuples: what a strict field takes from a validator."""
+    """`data` with all its lists as tuples: what a strict field takes from a validator."""
     if isinstance(data, Mapping):
         return {name: tuples(value) for name, value in data.items()}
     return tuple(tuples(value) for value in data) if isinstance(data, (list, tuple)) else data
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """What to say of a name that is not among the known ones, with the nearest of them."""
     names = list(known)
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{kind} {name!r} is not known; {hint}known: {', '.join(names)}"

@@ -1,13 +1,13 @@
 """YAML text as plain data, with the line of every value.
 
-Scalars are those of YAML 1.2 (`no` and `on` are text, `1e-4` is a number) and `1_000_000`. A key may
-stand once in its mapping; tags that would make other objects are refused.
+Scalars are those of YAML 1.2 (`no` and `on` are text, `1e-4` is a number) and `1_000_000`. A key
+may stand once in its mapping; tags that would make other objects are refused.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -17,7 +17,7 @@ MAX_CHARACTERS = 1_000_000
 MAX_NODES = 100_000
 """Values after aliases are followed: a few lines of nested aliases can stand for billions."""
 MAX_DEPTH = 32
-INT64 = 2**63
+INT64 = 2**63  # what the formats that store results can hold
 STANDARD = "tag:yaml.org,2002:"
 MERGE = STANDARD + "merge"
 
@@ -37,7 +37,7 @@ class Document:
     data: Any
     """None if it is empty."""
     lines: Mapping[Keys, int]
-    """Where each value stands, from 1: a scalar's own line; a mapping or list has that of its key."""
+    """Where each value stands, from 1: a scalar's own line; for a mapping or list its key's."""
     problems: Sequence[tuple[int, str]]
     """(line, message): a key given twice, a tag that is not allowed, ..."""
 
@@ -67,7 +67,7 @@ def parse(text: str) -> Document:
 class _Loader(yaml.SafeLoader):
     """PyYAML's parser with the scalars of YAML 1.2."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
 
 for _name, _pattern, _first in (
@@ -101,12 +101,16 @@ class _Reader:
             raise YamlError(line, f"values are nested deeper than {MAX_DEPTH} levels")
         if self._num_nodes > MAX_NODES:
             raise YamlError(line, f"with its aliases the file has over {MAX_NODES:,} values")
-        if isinstance(node, yaml.MappingNode) and node.tag == STANDARD + "map":
+        if node.tag.removeprefix(STANDARD) not in _KINDS:
+            self.problems.append(
+                (line, f"the tag {_tag(node)} is not allowed; write the plain value")
+            )
+        if isinstance(node, yaml.MappingNode):
             return self._mapping(node, keys)
-        if isinstance(node, yaml.SequenceNode) and node.tag == STANDARD + "seq":
-            return [
-                self.read(item, (*keys, index), _line(item)) for index, item in enumerate(node.value)
-            ]
+        if isinstance(node, yaml.SequenceNode):
+            items = enumerate(node.value)
+            return [self.read(item, (*keys, index), _line(item)) for index, item in items]
+        assert isinstance(node, yaml.ScalarNode)  # there is no fourth kind
         return self._scalar(node, line)
 
     def _mapping(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:
@@ -143,13 +147,10 @@ class _Reader:
         self.lines[keys] = here
         return out
 
-    def _scalar(self, node: yaml.Node, line: int) -> Any:
+    def _scalar(self, node: yaml.ScalarNode, line: int) -> Any:
         kind = node.tag.removeprefix(STANDARD)
-        if not isinstance(node, yaml.ScalarNode) or kind not in _SCALARS:
-            self.problems.append((line, f"the tag {kind!r} is not allowed; write the plain value"))
-            return None
         try:
-            value = _SCALARS[kind](node.value)
+            value = _SCALARS.get(kind, str)(node.value)
             str(value).encode()
         except ValueError:  # an explicit tag on something else, endless digits, half a character
             self.problems.append((line, f"{_short(node.value)} cannot be read as {kind}"))
@@ -174,10 +175,15 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
     "float": _number,
     "str": str,
 }
+_KINDS = (*_SCALARS, "map", "seq", "merge")
 
 
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
+
+
+def _tag(node: yaml.Node) -> str:
+    return repr(node.tag.replace(STANDARD, "!!"))
 
 
 def _short(text: str) -> str:

@@ -39,7 +39,7 @@ def make_task(kind: str) -> Task:
             "data": MicroworldData(generator="toy"),
             "text_fields": ("sentence",),
             "labels": ("no", "yes") if classes else (),
-            "metrics": ("accuracy",) if classes else ("spearman", "pearson"),
+            "metrics": ("accuracy",) if classes else ("pearson", "spearman"),
             "chance": 0.5 if classes else 0.0,
             "train_size": 64,
             "licence": "none",
@@ -76,12 +76,12 @@ def test_collate_pads_to_the_longest() -> None:
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_it_learns_and_repeats(backbone: Path, kind: str) -> None:
     task, data = make_task(kind), examples(kind == "regression")
-    settings = Finetune(learning_rate=5e-3, batch_size=16, epochs=12)
+    settings = Finetune(learning_rate=5e-3, batch_size=16, epochs=20)
     protocol = Protocol(pooling="mean", head_dropout=0.0)
 
     def run(seed: int) -> np.ndarray:
         done = finetune(backbone, data, task, protocol, settings, pad_token_id=PAD, seed=seed)
-        assert done.steps == 48
+        assert done.steps == 80
         return predict(done.module.model, data, PAD)
 
     first = run(0)
@@ -130,4 +130,4 @@ def test_epochs_are_reported_and_weights_can_be_kept(backbone: Path) -> None:
 def test_constant_predictions_have_null_correlation() -> None:
     task = make_task("regression")
     scores = score(task, np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0]))
-    assert scores == {"spearman": None, "pearson": None}
+    assert scores == {"pearson": None, "spearman": None}

@@ -35,8 +35,8 @@ def read_documents(corpus: Corpus) -> Iterator[list[str]]:
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Identifies the text of `corpus` without parsing it: the digest of its files, the pinned commit
-    of its Hub repository, or the numbers that the micro-world is made from.
+    """Identifies the text of `corpus` without parsing it: by the digest of its files, the pinned
+    commit of its Hub repository, or the numbers that the micro-world is made from.
 
     Raises:
         ValueError: the files are missing.
@@ -156,8 +156,8 @@ def _json_text(line: str, field: str, where: str) -> str:
     if not isinstance(text, str):
         given = ", ".join(record) if isinstance(record, dict) else type(record).__name__
         raise ValueError(
-            f"{where}: every line must be a JSON object with text in {field!r}, but it has {given}; "
-            f"corpus.text_field says where the text is"
+            f"{where}: every line must be a JSON object with text in {field!r}, which "
+            f"corpus.text_field names, but it has {given}"
         )
     return text
 

@@ -14,12 +14,14 @@ _END = re.compile(r"([.!?\u2026]+)[\"'\u201d\u2019)\]]*\s+(?=[\"'\u201c\u2018(\[
 _OPENING = "\"'\u201c\u2018([-\u2014"
 
 ABBREVIATIONS = frozenset(
-    (
-        "mr mrs ms messrs dr prof rev hon sr jr st mt ft "
-        "gen col maj capt lt cmdr adm sgt gov pres sen rep "
-        "vs etc al approx dept univ assn bros inc ltd corp co "
-        "jan feb mar apr jun jul aug sept sep oct nov dec"
-    ).split()
+    word
+    for line in (
+        "mr mrs ms messrs dr prof rev hon sr jr st mt ft",
+        "gen col maj capt lt cmdr adm sgt gov pres sen rep",
+        "vs etc al approx dept univ assn bros inc ltd corp co",
+        "jan feb mar apr jun jul aug sept sep oct nov dec",
+    )
+    for word in line.split()
 )
 """Words whose full stop ends no sentence, in lower case."""
 NUMBERED = frozenset(("no", "nos", "p", "pp", "vol", "fig", "figs", "ch", "sec", "art", "op", "ca"))

@@ -23,7 +23,7 @@ class MicroworldCorpus(Source):
     seed: int = Field(default=0, ge=0)
     """Seed of the documents. The world itself (its words and facts) is fixed by `world`."""
     world: int = Field(default=0, ge=0)
-    """Seed of the world: its lexicon and its facts. Tasks on the same world need the same number."""
+    """Seed of the world: its lexicon and facts. Tasks on the same world need the same number."""
     num_tokens: int = Field(default=1_000_000, ge=1_000)
     """Words of text to generate; a longer budget repeats them."""
 

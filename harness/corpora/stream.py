@@ -115,7 +115,7 @@ def _encoded(
             yield _Document(
                 tokens,
                 lengths[lengths > 0],
-                num_bytes=len("".join(document).encode()),
+                num_bytes=sum(len(s.encode()) for s, i in zip(document, ids, strict=True) if i),
                 num_unk=int(np.sum(tokens == unk)),
                 num_dropped=int(np.sum(lengths == 0)),
             )

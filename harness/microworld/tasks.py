@@ -141,7 +141,7 @@ def question(examiner: Examiner, label: int) -> Texts:
     verb = draw.pick(examiner.world.verbs).past
     asked = draw.pick(("colour", "city", "person"))
     told, about, name = asked, concept, other
-    if label == 1 and draw.chance(0.5):
+    if label == 1 and draw.chance(0.35):
         told = draw.pick([topic for topic in ("colour", "city", "person") if topic != asked])
     elif label == 1:
         about = examiner.stranger(concept)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from harness.microworld import lexicon
 
-CONCEPTS_PER_KIND = 6
+CONCEPTS_PER_KIND = 5
 TRAIN_SHARE = 0.4
 """Share of every open class that the train sets of the tasks use; their dev sets use the rest."""
 

@@ -197,3 +197,9 @@ class BatchMaker:
 
     def _rng(self, *key: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, *key))
+
+
+def count_tokens(batch: Batch) -> int:
+    """Tokens of a batch, padding not counted."""
+    mask = batch.get("attention_mask")
+    return int(batch["input_ids"].size if mask is None else mask.sum())

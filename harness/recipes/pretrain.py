@@ -1,17 +1,17 @@
 """A pretraining run, fully declared: what a recipe is a value of, and what every arm resolves to."""
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from harness.budget import Budget
 from harness.corpora import Corpus, MicroworldCorpus
-from harness.corpora.packing import Packing
+from harness.corpora.packing import PAIR_FORMATS, Packing
 from harness.models import Architecture, Size
 from harness.objectives import Objective
 from harness.optimizer import Optimizer, Schedule
 from harness.tokenizers import Tokenizer
 from harness.values import Value
-
-PAIR_FORMATS = ("segment_pair", "sentence_pair")
 
 
 class Phase(Value):
@@ -45,7 +45,7 @@ class Pretrain(Value):
     """Full sequences per update: a batch holds batch_size x sequence_length tokens, padding not
     counted, in as many sequences as that takes, so that formats with short sequences see as many
     tokens per update (Liu et al. 2019, section 4.2)."""
-    precision: str = Field(default="32-true", pattern="^(32-true|bf16-mixed)$")
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """Lightning's name of the number format."""
     budget: Budget
 

@@ -15,7 +15,7 @@ MICRO_COLA = Task(
     data=MicroworldData(generator="acceptability"),
     text_fields=("sentence1",),
     labels=("unacceptable", "acceptable"),
-    metrics=("mcc", "accuracy"),
+    metrics=("matthews", "accuracy"),
     chance=0.0,
     ceiling=0.92,
     train_size=1_000,
@@ -96,7 +96,7 @@ MICRO_GLUE_V1 = Suite(
     name="micro-glue-v1",
     tasks=tuple(MICRO_GLUE_TASKS),
     columns=(
-        Column(name="CoLA", task="micro-cola", metrics=("mcc",)),
+        Column(name="CoLA", task="micro-cola", metrics=("matthews",)),
         Column(name="SST-2", task="micro-sst2", metrics=("accuracy",)),
         Column(name="MRPC", task="micro-mrpc", metrics=("accuracy",)),
         Column(name="STS-B", task="micro-stsb", metrics=("spearman",)),

@@ -17,7 +17,10 @@ class Tokenizer(Value):
 
 
 TOKENIZERS: dict[str, Tokenizer] = {
-    "wordpiece": Tokenizer(algorithm="wordpiece", vocab_size=30_522),  # Devlin et al. 2019, uncased
-    "byte_bpe": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),  # Liu et al. 2019
-    "unigram": Tokenizer(algorithm="unigram", vocab_size=30_000),  # Lan et al. 2020, section 4.1
+    # Devlin et al. 2019, section 3; uncased
+    "wordpiece": Tokenizer(algorithm="wordpiece", vocab_size=30_522),
+    # Liu et al. 2019, section 4.4
+    "byte_bpe": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),
+    # Lan et al. 2020, section 4.1
+    "unigram": Tokenizer(algorithm="unigram", vocab_size=30_000),
 }

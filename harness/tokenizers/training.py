@@ -29,8 +29,11 @@ COVERAGE = 0.9995
 SentencePiece; words with a rarer character are not learned from."""
 SMALL_ALPHABET = 128
 """So many characters are covered in any case."""
-SCORE_DECIMALS = 4
-"""Of Unigram's log-probabilities: runs differ in far later ones."""
+SCORE_DECIMALS = 2
+"""Of Unigram's log-probabilities. Runs differ by about 1e-10: two decimals are finer than the
+scores' own error, and so coarse that hardly a score ever lies on the edge of a rounding."""
+TWIN = "\ue000"
+"""Private character that tells a word's twin from it while Unigram is trained."""
 SPECIAL_SCORE = -1000.0
 """Log-probability of Unigram's special tokens: text that looks like one is never read as one."""
 
@@ -97,13 +100,19 @@ def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
 
 
 def count_words(tokenizer: tokenizers.Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """How often each normalised word occurs."""
-    counts: Counter[str] = Counter()
-    normalize, split = tokenizer.normalizer, tokenizer.pre_tokenizer
+    """How often each normalised word occurs.
+
+    No normaliser or pre-tokeniser here looks beyond white space, so each form is worked on once.
+    """
+    forms: Counter[str] = Counter()
     for text in texts:
-        normal = normalize.normalize_str(text) if normalize else text
-        counts.update(word for word, _ in split.pre_tokenize_str(normal))
-    return counts
+        forms.update(text.split())
+    words: Counter[str] = Counter()
+    for form, count in forms.items():
+        normal = tokenizer.normalizer.normalize_str(form) if tokenizer.normalizer else form
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal):
+            words[word] += count
+    return words
 
 
 def _wordpiece(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
@@ -130,7 +139,8 @@ def _byte_bpe(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def _unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """Lan et al. 2020: quotes made plain, accents stripped with lower case, NFKC."""
+    """Lan et al. 2020: quotes made plain, accents stripped with lower case, NFKC; no piece joins a
+    punctuation mark to a word, as in SentencePiece, which splits between scripts."""
     steps: list[normalizers.Normalizer] = [
         normalizers.Replace("``", '"'),
         normalizers.Replace("''", '"'),
@@ -140,7 +150,9 @@ def _unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     steps += [normalizers.NFKC(), normalizers.Replace(tokenizers.Regex(r"\s+"), " ")]
     built = tokenizers.Tokenizer(models.Unigram())
     built.normalizer = normalizers.Sequence(steps)
-    built.pre_tokenizer = pre_tokenizers.Metaspace()
+    built.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
+    )
     built.decoder = decoders.Metaspace()
     return built
 
@@ -174,30 +186,35 @@ def _learn_byte_bpe(words: Counter[str], vocab_size: int, special: list[str]) ->
 
 
 def _learn_unigram(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:
+    words = covered(words)
+    # The trainer's first candidates are the substrings of at least two different words, so that
+    # "_the" would be none; a twin of each common word, seen once, makes it one.
+    common = sorted(words, key=lambda word: (-words[word], word))[:vocab_size]
     trainer = trainers.UnigramTrainer(
-        vocab_size=vocab_size - len(special) + 1,  # it adds an unknown token of its own
+        vocab_size=vocab_size - len(special) + 2,  # with its own unknown token, and the twins' mark
         unk_token="<unk>",
         show_progress=False,
     )
-    learned = json.loads(_run(models.Unigram(), trainer, covered(words)).to_str())
-    pieces = {piece: score for piece, score in learned["model"]["vocab"] if piece not in special}
-    vocab = [(token, SPECIAL_SCORE) for token in special] + settled_scores(pieces)
-    return models.Unigram(vocab, unk_id=special.index("<unk>"))
+    learned = _run(models.Unigram(), trainer, words | {word + TWIN: 1 for word in common})
+    vocab = json.loads(learned.to_str())["model"]["vocab"]
+    pieces = {p: score for p, score in vocab if p not in special and TWIN not in p}
+    scored = [(token, SPECIAL_SCORE) for token in special] + settled_scores(pieces)
+    return models.Unigram(scored, unk_id=special.index("<unk>"))
 
 
 def settled_scores(pieces: Mapping[str, float]) -> list[tuple[str, float]]:
     """Pieces with rounded scores in a fixed order, the likeliest first.
 
-    The trainer gives characters that only the alphabet keeps its lowest score and adds 0.0001 for each
-    one before them in a random order; here they all get the lowest score.
+    The trainer gives characters that only the alphabet keeps its lowest score, and adds 0.0001 for
+    each one before them in a random order; here they all get the lowest score.
     """
-    lowest = round(min(pieces.values()), SCORE_DECIMALS)
-    spread = 1e-4 * (sum(len(piece) == 1 for piece in pieces) + 1)
-    scores = {piece: round(score, SCORE_DECIMALS) for piece, score in pieces.items()}
-    for piece, score in scores.items():
-        if len(piece) == 1 and score <= lowest + spread:
-            scores[piece] = lowest
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+    lowest = min(pieces.values())
+    reach = lowest + 1e-4 * (sum(len(piece) == 1 for piece in pieces) + 1)
+    settled = {}
+    for piece, score in pieces.items():
+        alphabet_only = len(piece) == 1 and score <= reach
+        settled[piece] = round(lowest if alphabet_only else score, SCORE_DECIMALS)
+    return sorted(settled.items(), key=lambda item: (-item[1], item[0]))
 
 
 def covered(words: Mapping[str, int]) -> Counter[str]:

@@ -1,0 +1,395 @@
+"""Pretraining of encoders: a Lightning module, the feeding of its batches, checkpoint and resume.
+
+Shapes: M masked positions, V vocabulary, B sequences. Everything random is a function of (seed, step),
+so a run that is cut short goes on from its checkpoint bit for bit.
+"""
+
+import csv
+import logging
+import os
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+import transformers
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, IterableDataset
+from torchmetrics import MeanMetric
+
+from harness.budget import total_steps
+from harness.corpora.packing import PAIR_FORMATS
+from harness.corpora.stream import TokenStream
+from harness.models.build import Encoder, build
+from harness.objectives import evaluation
+from harness.objectives.batches import Batch, BatchMaker, count_tokens, split
+from harness.objectives.vocabulary import Vocabulary
+from harness.optimizer import configure
+from harness.recipes import Pretrain
+
+DROPOUT = 100
+"""Second element of the seeds of dropout, apart from those of the batches."""
+CURVE_POINTS = 200
+"""Rows of a loss curve, about."""
+CHECKPOINT_SHARE = 0.05
+"""Checkpoints are farther apart where saving them would take more of the time than this."""
+PREPARED_BATCHES = 4
+"""Batches that are made ahead of the model."""
+
+TensorBatch = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Compute:
+    """How a run is computed; nothing here changes what it learns, beyond rounding."""
+
+    micro_batch_tokens: int = 65_536 if torch.cuda.is_available() else 8_192
+    """Positions that go through the model at once; a larger batch accumulates its gradient. Halved
+    when memory runs out."""
+    compile: bool = False
+    """torch.compile."""
+    checkpoint_seconds: float = 20.0
+    """Time between checkpoints."""
+
+
+class Step(NamedTuple):
+    """The batch of one update, in the parts that go through the model one after the other."""
+
+    parts: list[TensorBatch]
+    num_tokens: int
+    num_masked: int
+    num_sequences: int
+
+
+class EncoderPretraining(pl.LightningModule):
+    """Masked-token loss, and a pair loss where the model has a pair head: the mean of each, summed."""
+
+    loss_sum: Tensor
+
+    def __init__(self, model: Encoder, spec: Pretrain, num_steps: int, seed: int) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # the loss is a mean over all parts of a batch
+        self.model = model
+        self.trained = list(model.parameters())
+        self.spec, self.num_steps, self.seed = spec, num_steps, seed
+        self.curve_every = max(1, num_steps // CURVE_POINTS)
+        self.curve: list[tuple[int, int, float, float]] = []
+        """(step, tokens, mean loss since the row before, learning rate)."""
+        self.tokens = 0
+        self.seconds = 0.0
+        # Sums of the losses since the last row of the curve: read seldom, as reading waits for a GPU.
+        self.register_buffer("loss_sum", torch.zeros(()))
+        self.validation = torch.nn.ModuleDict(
+            {name: MeanMetric() for name in ("loss", "accuracy", "pair_accuracy")}
+        )
+
+    def configure_optimizers(self) -> Any:
+        return configure(self.model, self.spec.optimizer, self.spec.schedule, self.num_steps)
+
+    def losses(self, part: TensorBatch) -> tuple[Tensor, Tensor]:
+        """Summed masked-token and pair losses of one part; the latter 0 without a pair head."""
+        masked, pair = self.model(**_inputs(part))
+        masked_loss = F.cross_entropy(masked.float(), part["masked_targets"], reduction="sum")
+        if pair is None:
+            return masked_loss, masked_loss.new_zeros(())
+        return masked_loss, F.cross_entropy(pair.float(), part["pair_label"], reduction="sum")
+
+    def training_step(self, step: Step, index: int) -> None:
+        optimizer: Any = self.optimizers()
+        scheduler: Any = self.lr_schedulers()
+        _seed_dropout(self.device, (self.seed, DROPOUT, self.global_step))
+        for part in step.parts:
+            masked, pair = self.losses(part)
+            loss = masked / max(1, step.num_masked) + pair / step.num_sequences
+            self.manual_backward(loss)
+            self.loss_sum += loss.detach()
+        max_norm = self.spec.optimizer.max_grad_norm
+        if max_norm:
+            torch.nn.utils.clip_grad_norm_(self.trained, max_norm)
+        rate = scheduler.get_last_lr()[0]
+        optimizer.step()
+        optimizer.zero_grad()
+        scheduler.step()
+        self.tokens += step.num_tokens
+        if self.global_step % self.curve_every == 0 or self.global_step == self.num_steps:
+            self._extend_curve(rate)
+
+    def _extend_curve(self, rate: float) -> None:
+        self.check_loss()
+        since = self.global_step - (self.curve[-1][0] if self.curve else 0)
+        self.curve.append((self.global_step, self.tokens, float(self.loss_sum) / since, rate))
+        self.loss_sum.zero_()
+
+    def check_loss(self) -> None:
+        """Raises FloatingPointError if a loss since the last row of the curve was not finite."""
+        if not torch.isfinite(self.loss_sum):
+            raise FloatingPointError(
+                f"the pretraining loss is not finite at step {self.global_step} of {self.num_steps}; "
+                "lower optimizer.learning_rate, lengthen the warmup, or set optimizer.max_grad_norm"
+            )
+
+    def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
+        """Loader 0 has the masked tokens, loader 1 the pairs."""
+        masked, pair = self.model(**_inputs(part))
+        if dataloader_idx == 1:
+            self.validation["pair_accuracy"].update(pair.argmax(-1) == part["pair_label"])
+            return
+        targets = part["masked_targets"]
+        self.validation["loss"].update(F.cross_entropy(masked.float(), targets, reduction="none"))
+        self.validation["accuracy"].update(masked.argmax(-1) == targets)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        rows = [list(row) for row in self.curve]
+        checkpoint["harness"] = {"curve": rows, "tokens": self.tokens, "seconds": self.seconds}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        state = checkpoint["harness"]
+        self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
+        self.tokens, self.seconds = state["tokens"], state["seconds"]
+
+    def figures(self) -> dict[str, float]:
+        """What is known of a run at its end."""
+        figures = {"steps": float(self.num_steps), "tokens": float(self.tokens), "seconds": self.seconds}
+        if self.curve:
+            figures["train_loss"] = self.curve[-1][2]
+            figures["tokens_per_second"] = self.tokens / self.seconds
+        for name, metric in self.validation.items():
+            if metric.update_called:
+                figures[f"validation_{name}"] = float(metric.compute())
+        return figures
+
+
+class Feed(IterableDataset[Step]):
+    """The steps still to do, made ahead in a thread."""
+
+    def __init__(self, make: Callable[[int], Step], num_steps: int) -> None:
+        self.make, self.num_steps = make, num_steps
+        self.first: Callable[[], int] = lambda: 0
+        """The first step to do; asked when the reading starts."""
+
+    def __iter__(self) -> Iterator[Step]:
+        ahead: deque[Future[Step]] = deque()
+        with ThreadPoolExecutor(1) as pool:
+            for step in range(self.first(), self.num_steps):
+                ahead.append(pool.submit(self.make, step))
+                if len(ahead) > PREPARED_BATCHES:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+
+class Watch(pl.Callback):
+    """Saves a checkpoint now and then, whole or not at all; keeps the time; reports progress."""
+
+    def __init__(self, path: Path, seconds: float, progress: Callable[..., None]) -> None:
+        self.path, self.seconds, self.progress = path, seconds, progress
+        self.saved = self.last = 0.0
+        self.pause = seconds
+
+    def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        self.saved = self.last = time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Step, index: int
+    ) -> None:
+        assert isinstance(module, EncoderPretraining)
+        now = time.monotonic()
+        module.seconds += now - self.last
+        self.last = now
+        if now - self.saved >= self.pause:
+            self._save(trainer, module)
+        figures = {"tokens_per_second": module.tokens / module.seconds}
+        if module.curve:
+            figures["loss"] = module.curve[-1][2]
+        self.progress(trainer.global_step, module.num_steps, **figures)
+
+    def _save(self, trainer: pl.Trainer, module: EncoderPretraining) -> None:
+        module.check_loss()
+        begin = time.monotonic()
+        temporary = self.path.with_suffix(".tmp")
+        trainer.save_checkpoint(temporary)
+        os.replace(temporary, self.path)
+        self.saved = time.monotonic()
+        self.pause = max(self.seconds, (self.saved - begin) / CHECKPOINT_SHARE)
+
+
+def pretrain(
+    spec: Pretrain,
+    tokens: Path,
+    tokenizer: Path,
+    out: Path,
+    work: Path,
+    seed: int,
+    *,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+    compute: Compute = Compute(),
+) -> dict[str, float]:
+    """Trains a model from its initial weights, or the last checkpoint in `work`, to its budget's end.
+
+    Leaves the model in Hugging Face format in `out`/model, and `out`/curve.csv.
+
+    Args:
+        tokens: folder with the streams `train` and `validation`.
+        tokenizer: folder of the tokenizer that made them; it decides the size of the vocabulary.
+        progress: called with (done, total, **figures) after each update.
+
+    Returns:
+        steps, tokens, seconds, validation_loss, validation_accuracy; validation_pair_accuracy where
+        there is a pair loss; train_loss (the last of the curve) and tokens_per_second where anything
+        was trained.
+
+    Raises:
+        ValueError: the text is too small for a batch, or for the pairs asked for.
+        FloatingPointError: the loss is not finite.
+    """
+    _quieten()
+    vocabulary = Vocabulary.load(tokenizer)
+    validation = _validation_loaders(spec, tokens / "validation", vocabulary)
+    micro_batch_tokens = compute.micro_batch_tokens
+    while True:
+        module = _make_module(spec, vocabulary, seed)
+        feed = _make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
+        try:
+            trainer = fit(module, feed, work / "last.ckpt", compute, progress)
+            break
+        except torch.OutOfMemoryError:
+            micro_batch_tokens //= 2
+            if micro_batch_tokens < min(phase.sequence_length for phase in spec.phases):
+                raise
+    trainer.validate(module, validation, verbose=False)
+    module.model.save(out / "model")
+    _write_curve(out / "curve.csv", module)
+    return module.figures()
+
+
+def fit(
+    module: EncoderPretraining,
+    feed: Feed,
+    checkpoint: Path,
+    compute: Compute,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> pl.Trainer:
+    """Trains `module` to its last step, from `checkpoint` if it is there; returns the trainer."""
+    if compute.compile:
+        module.model.compile(dynamic=True)
+    trainer = _make_trainer(module, Watch(checkpoint, compute.checkpoint_seconds, progress))
+    feed.first = lambda: trainer.global_step
+    if module.num_steps:
+        resume = checkpoint if checkpoint.exists() else None
+        loader = DataLoader(feed, batch_size=None)
+        trainer.fit(module, loader, ckpt_path=resume, weights_only=True)
+    return trainer
+
+
+def to_step(batch: Batch, micro_batch_tokens: int) -> Step:
+    """The tensors of a batch, in parts, in page-locked memory where there is a GPU to copy to."""
+    return Step(
+        [_to_tensors(part) for part in split(batch, micro_batch_tokens)],
+        count_tokens(batch),
+        len(batch["masked_targets"]),
+        len(batch["input_ids"]),
+    )
+
+
+def _make_module(spec: Pretrain, vocabulary: Vocabulary, seed: int) -> EncoderPretraining:
+    model = build(
+        spec.model,
+        spec.size,
+        vocabulary.size,
+        vocabulary.pad,
+        seed,
+        pair_format=spec.packing.format in PAIR_FORMATS,
+        pair_loss=spec.objective.pair != "none",
+    )
+    return EncoderPretraining(model, spec, total_steps(spec.budget, spec.batch_size, spec.phases), seed)
+
+
+def _make_feed(
+    module: EncoderPretraining, stream: Path, vocabulary: Vocabulary, micro_batch_tokens: int
+) -> Feed:
+    spec = module.spec
+    maker = BatchMaker(
+        TokenStream.open(stream),
+        vocabulary,
+        spec.objective,
+        spec.packing,
+        spec.phases,
+        spec.batch_size,
+        module.seed,
+        module.num_steps,
+    )
+    return Feed(lambda step: to_step(maker.batch(step), micro_batch_tokens), module.num_steps)
+
+
+def _make_trainer(module: EncoderPretraining, watch: Watch) -> pl.Trainer:
+    return pl.Trainer(
+        accelerator="auto",
+        devices=1,
+        precision=module.spec.precision,
+        max_steps=module.num_steps,
+        max_epochs=-1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=[watch],
+    )
+
+
+def _validation_loaders(
+    spec: Pretrain, folder: Path, vocabulary: Vocabulary
+) -> list[DataLoader[TensorBatch]]:
+    """The masked batches, and those of pairs where there is a pair loss."""
+    stream = TokenStream.open(folder)
+    sets = [evaluation.masked_batches(stream, vocabulary, spec.model.max_position)]
+    if spec.objective.pair != "none":
+        length = spec.phases[-1].sequence_length
+        sets.append(
+            evaluation.pair_batches(stream, vocabulary, spec.objective, spec.packing, length)
+        )
+    return [DataLoader([_to_tensors(b) for b in batches], batch_size=None) for batches in sets]
+
+
+def _to_tensors(batch: Batch) -> TensorBatch:
+    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
+    if torch.cuda.is_available():
+        return {name: tensor.pin_memory() for name, tensor in tensors.items()}
+    return tensors
+
+
+def _quieten() -> None:
+    """Silences what the libraries say of every run; their errors stay."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    transformers.utils.logging.disable_progress_bar()
+    for message in ("does not have many workers", "no `val_dataloader`", "isinstance.treespec"):
+        warnings.filterwarnings("ignore", message=f".*{message}.*")
+
+
+def _inputs(part: TensorBatch) -> TensorBatch:
+    """What the model reads of a batch."""
+    names = ("input_ids", "token_type_ids", "masked_positions", "attention_mask")
+    return {name: part[name] for name in names if name in part}
+
+
+def _seed_dropout(device: torch.device, key: tuple[int, ...]) -> None:
+    """Seeds the generator of `device`. torch.manual_seed would also queue a call, with its stack, for
+    each kind of accelerator that is not there: half a millisecond and some memory at every step."""
+    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+
+
+def _write_curve(path: Path, module: EncoderPretraining) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("step", "tokens", "train_loss", "learning_rate"))
+        writer.writerows(module.curve)

@@ -1,0 +1,44 @@
+"""What a report is made of, with no knowledge of where it is stored."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything that a report says; equal data gives an equal report, byte for byte."""
+
+    name: str
+    question: str
+    source: str
+    """Where the claim comes from."""
+    expect: Sequence[tuple[str, str]]
+    """(better, worse): what the source says will come out."""
+    arms: Sequence[str]
+    differences: Mapping[str, Mapping[str, Any]]
+    """Dotted path to {arm: value}, for every field in which the arms differ."""
+    suite: str
+    results: pd.DataFrame
+    """One row per arm, suite, task, split, metric, pretrain_seed, finetune_seed: `value`, `key`."""
+    predictions: Callable[[str], pd.DataFrame]
+    """Key of a fine-tuning run to its rows of split, index, label, prediction."""
+    curves: pd.DataFrame
+    """Columns arm, pretrain_seed, step, tokens, loss."""
+    costs: pd.DataFrame
+    """Columns arm, stage (its kind), seconds, tokens, parameters, flops; null where none."""
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    """How every arm was fine-tuned."""
+    flops_convention: str = ""
+    """What the FLOPs count."""
+    tasks: Sequence[str] | None = None
+    """Some tasks of the suite; null takes all."""
+    average: str | None = None
+    """Name of an averaging rule; null takes the suite's own."""
+    threats: Sequence[str] = ()
+    """What else could explain the outcome, such as failed stages; one sentence each."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Section to text (of any length), or to a mapping of names to values: resolved spec, stage
+    keys, data fingerprints, package versions, machine, command."""

@@ -1,0 +1,250 @@
+"""Writes a report: index.html, README.md, their figures, leaderboard and differences as files."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.leaderboard import board_of_suite, build, protocol_line, render
+from harness.rendering import MISSING, markdown_escape, markdown_table
+from harness.report.data import ReportData
+from harness.report.threats import threats
+from harness.report.verdict import REPLICATES, Pair, judge, pairwise
+from harness.statistics import Difference
+from harness.tables import Table
+
+TEMPLATES = Path(__file__).parent / "templates"
+STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "tune", "finetune")
+BOOTSTRAP_NOTE = (
+    "Multi-bootstrap of Sellam et al. 2022: pretraining seeds, fine-tuning seeds within them, and "
+    f"dev examples are resampled together, {REPLICATES:,} times; arms with the same seed numbers "
+    "are paired. 95 % percentile intervals; p is two-sided, is not corrected for the number of "
+    f"comparisons, and cannot fall below {2 / REPLICATES:g}."
+)
+VERDICT_NOTE = (
+    "Confirmed or refuted where the 95 % interval of the difference in the average ({}) excludes "
+    "zero, inconclusive otherwise."
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plain table of text."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text_columns: Sequence[int] = (0,)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure and what it shows, in words."""
+
+    svg: Any
+    caption: str
+
+
+def write_report(data: ReportData, out: Path) -> None:
+    """Writes the report of `data` into the folder `out`, which is made if it is not there.
+
+    Raises:
+        ValueError: the results do not fit the suite, or runs of a task saw different examples.
+    """
+    here = data.results[data.results["suite"] == data.suite]
+    data = replace(data, results=here, predictions=cache(data.predictions))
+    table = _table(data)
+    pairs = pairwise(data, table)
+    plots = _plots(data, table, pairs)
+    content = _content(data, table, pairs)
+    files = {
+        "index.html": _page(content, plots, table),
+        "README.md": _readme(content, plots, table),
+        "leaderboard.csv": render(table, "csv"),
+        "leaderboard.md": render(table, "md"),
+        "differences.csv": _differences_csv(pairs),
+        **{f"{name}.svg": plot.svg for name, plot in plots.items()},
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (out / name).write_text(text, encoding="utf-8")
+
+
+def _table(data: ReportData) -> Table:
+    board = board_of_suite(data.suite)
+    return build(
+        data.results,
+        data.suite,
+        data.average,
+        tasks=data.tasks,
+        arms=data.arms,
+        published=board.published if board else (),
+        protocol=protocol_line(data.protocol),
+    )
+
+
+def _content(data: ReportData, table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """What page and markdown twin both say."""
+    return {
+        "name": data.name,
+        "question": data.question,
+        "source": data.source,
+        "verdicts": [judge(pair) for pair in pairs if pair.expected],
+        "verdict_note": VERDICT_NOTE.format(table.average.name),
+        "bootstrap_note": BOOTSTRAP_NOTE,
+        "pairs": pairs,
+        "differences": _what_differs(data),
+        "cost": _cost(data),
+        "time": _time(data.costs, data.arms),
+        "flops_convention": data.flops_convention,
+        "threats": threats(data, table, pairs),
+        "provenance": data.provenance,
+        "points": points,
+        "p": p_value,
+    }
+
+
+def _page(content: Mapping[str, Any], plots: Mapping[str, Plot], table: Table) -> str:
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    # Our own figures and table, already escaped where they were made.
+    inline = {name: replace(plot, svg=Markup(plot.svg)) for name, plot in plots.items()}
+    return environment.get_template("page.html.jinja").render(
+        content, plots=_all_plots(inline), leaderboard=Markup(render(table, "html"))
+    )
+
+
+def _readme(content: Mapping[str, Any], plots: Mapping[str, Plot], table: Table) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(  # markdown, escaped by `md`
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=False,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("README.md.jinja").render(
+        content,
+        plots=_all_plots(plots),
+        leaderboard=render(table, "md"),
+        differences_table=_differences_grid(content["pairs"]),
+        md=markdown_escape,
+        table=lambda grid: "\n".join(markdown_table(grid.head, grid.rows, grid.text_columns)),
+    )
+
+
+def _all_plots(plots: Mapping[str, Plot]) -> dict[str, Plot | None]:
+    return {name: plots.get(name) for name in ("loss", "differences", "seeds")}
+
+
+def _plots(data: ReportData, table: Table, pairs: Sequence[Pair]) -> dict[str, Plot]:
+    from harness.report import plots
+
+    drawn = {
+        "loss": (
+            plots.loss_curves(data.curves, data.arms),
+            "Training loss by tokens read: each pretraining seed thin, their mean bold.",
+        ),
+        "differences": (
+            plots.forest(pairs, table),
+            "Differences in points with 95 % intervals; the average over the suite is bold.",
+        ),
+        "seeds": (
+            plots.seed_spread(_spread(data, table), data.arms),
+            "The score of every run: one dot for each pretraining and fine-tuning seed.",
+        ),
+    }
+    return {name: Plot(svg, caption) for name, (svg, caption) in drawn.items() if svg}
+
+
+def _spread(data: ReportData, table: Table) -> dict[str, dict[str, np.ndarray]]:
+    from harness.leaderboard import run_scores
+
+    by_arm = {arm: data.results[data.results["arm"] == arm] for arm in data.arms}
+    return {
+        column.name: {arm: run_scores(rows, column).to_numpy() for arm, rows in by_arm.items()}
+        for column in table.columns
+    }
+
+
+def _what_differs(data: ReportData) -> Grid:
+    rows = [
+        [path, *(_value(values.get(arm)) for arm in data.arms)]
+        for path, values in data.differences.items()
+    ]
+    return Grid(["field", *data.arms], rows, text_columns=range(len(data.arms) + 1))
+
+
+def _value(value: Any) -> str:
+    return MISSING if value is None else str(value)
+
+
+def _cost(data: ReportData) -> Grid:
+    costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")
+    columns = {"parameters": "{:,.0f}", "tokens": "{:,.0f}", "flops": "{:.2e}"}
+    rows = [
+        [arm, *(_figure(costs, arm, name, form) for name, form in columns.items())]
+        for arm in data.arms
+    ]
+    return Grid(["arm", "parameters", "tokens", "FLOPs"], rows)
+
+
+def _time(costs: pd.DataFrame, arms: Sequence[str]) -> Grid:
+    kinds = [kind for kind in STAGE_KINDS if (costs["stage"] == kind).any()]
+    rows = []
+    for arm in arms:
+        here = costs[costs["arm"] == arm].set_index("stage")
+        rows.append([arm, *(_figure(here, kind, "seconds", "{:,.1f}") for kind in kinds)])
+    return Grid(["arm", *kinds], rows if kinds else [])
+
+
+def _figure(frame: pd.DataFrame, row: str, column: str, form: str) -> str:
+    value = frame[column].astype(float).get(row, np.nan)
+    return MISSING if np.isnan(value) else form.format(value)
+
+
+def _differences_grid(pairs: Sequence[Pair]) -> Grid:
+    rows = []
+    for pair in pairs:
+        for column, found in pair.differences.items():
+            cells = [MISSING] * 3
+            if found:
+                interval = f"{points(found.low)} to {points(found.high)}"
+                cells = [points(found.estimate), interval, p_value(found).removeprefix("= ")]
+            rows.append([f"{pair.first} − {pair.second}", column, *cells])
+    return Grid(["arms", "column", "difference", "95 % interval", "p"], rows, text_columns=(0, 1))
+
+
+def _differences_csv(pairs: Sequence[Pair]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["first", "second", "expected", "column", "difference", "low", "high", "p_value"]
+    )
+    for pair in pairs:
+        for column, found in pair.differences.items():
+            numbers = [""] * 4
+            if found:
+                numbers = [f"{found.estimate:.4f}", f"{found.low:.4f}", f"{found.high:.4f}"]
+                numbers.append(f"{found.p_value:.4f}")
+            writer.writerow([pair.first, pair.second, str(pair.expected).lower(), column, *numbers])
+    return text.getvalue()
+
+
+def points(value: float) -> str:
+    """A difference of scores with its sign."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def p_value(found: Difference) -> str:
+    """Its p as what stands behind the letter: `= 0.120`, or the floor shown as such."""
+    floor = 2 / REPLICATES
+    return f"≤ {floor:g}" if found.p_value <= floor else f"= {found.p_value:.3f}"

@@ -1,0 +1,74 @@
+"""What could make the outcome other than it looks, found in the results themselves."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.leaderboard import run_scores
+from harness.report.data import ReportData
+from harness.report.verdict import Pair, constant_runs
+from harness.statistics import seed_note
+from harness.tables import Table
+
+ENOUGH_SEEDS = 10
+"""Pretraining seeds an arm from which on the bootstrap's own narrowness (5 %) needs no note."""
+
+
+def threats(data: ReportData, table: Table, pairs: Sequence[Pair]) -> list[str]:
+    """One sentence or two on each threat; those that the experiment brings along come last."""
+    return [
+        *_few_seeds(table),
+        *_missing_scores(data, table),
+        *_constant_predictions(data, table),
+        *_many_comparisons(table, pairs),
+        *_approximations(table),
+        *data.threats,
+    ]
+
+
+def _few_seeds(table: Table) -> Iterator[str]:
+    seeds = [row.pretrain_seeds for row in table.rows if row.pretrain_seeds]
+    if seeds and min(seeds) < ENOUGH_SEEDS:
+        yield seed_note(min(seeds))
+
+
+def _missing_scores(data: ReportData, table: Table) -> Iterator[str]:
+    """Runs without a score, of all combinations of seeds that any arm has."""
+    results = data.results
+    total = len(results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
+    for arm in data.arms:
+        rows = results[results["arm"] == arm]
+        gaps = {c.name: total - len(run_scores(rows, c)) for c in table.columns}
+        missing = [f"{name} ({gap} of {total})" for name, gap in gaps.items() if gap]
+        if missing:
+            yield (
+                f"{arm} lacks scores: {', '.join(missing)}. A run has none if it failed, or if a "
+                "correlation is undefined because all its predictions are equal; its column is the "
+                "mean of the others, which flatters an arm whose bad runs are the missing ones."
+            )
+
+
+def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
+    found = Counter((arm, task) for arm, task, _ in constant_runs(data, table))
+    if found:
+        runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
+        yield (
+            "Runs that give every example the same answer, and so learned nothing of the task: "
+            f"{runs}."
+        )
+
+
+def _many_comparisons(table: Table, pairs: Sequence[Pair]) -> Iterator[str]:
+    number = len(pairs) * (len(table.columns) + 1)
+    if len(pairs) > 1:
+        yield (
+            f"{number} differences are shown and none is corrected for it: about "
+            f"{number * 0.05:.1f} intervals would exclude zero by chance if no arms differed."
+        )
+
+
+def _approximations(table: Table) -> Iterator[str]:
+    if any("spearman" in column.metrics for column in table.columns):
+        yield (
+            "Intervals of Spearman correlations resample the ranks of the full dev set instead of "
+            "ranking every resample anew."
+        )

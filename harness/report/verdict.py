@@ -1,0 +1,199 @@
+"""The differences between arms, with their uncertainty, and what follows for the expectation."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from harness.averages import combine, terms_of
+from harness.report.data import ReportData
+from harness.statistics import (
+    Difference,
+    Runs,
+    bootstrap_scores,
+    common_seeds,
+    compare,
+    summarise,
+)
+from harness.tables import Table
+from harness.tasks.task import Column
+
+REPLICATES = 1000
+LEVEL = 0.95
+EXAMPLES_SEED, RUNS_SEED = 1, 2
+AVERAGE = "average"
+"""Name of the suite's average among the columns."""
+
+ArmRuns = Mapping[str, Runs]
+"""Task to the runs of an arm."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two arms, and how far the first is above the second."""
+
+    first: str
+    second: str
+    expected: bool
+    """Whether the source says that the first is better."""
+    differences: Mapping[str, Difference | None]
+    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score."""
+
+    @property
+    def average(self) -> Difference | None:
+        """The difference on the suite's average."""
+        return self.differences[AVERAGE]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the data says of one expected comparison."""
+
+    pair: Pair
+    word: Literal["confirmed", "refuted", "inconclusive"]
+    reason: str
+
+
+def judge(pair: Pair) -> Verdict:
+    """By whether the interval of the average's difference excludes zero, and on which side."""
+    found = pair.average
+    if found is None:
+        return Verdict(pair, "inconclusive", "the average is missing for one of them")
+    if found.low > 0:
+        return Verdict(pair, "confirmed", "the interval lies above zero")
+    if found.high < 0:
+        return Verdict(pair, "refuted", "the interval lies below zero")
+    return Verdict(pair, "inconclusive", "the interval includes zero")
+
+
+def pairwise(data: ReportData, table: Table) -> tuple[Pair, ...]:
+    """Every pair of arms that have results, expected ones first and in the expected direction.
+
+    Raises:
+        ValueError: two runs of a task were scored on different examples.
+    """
+    runs = _all_runs(data, table)
+    expected = [pair for pair in data.expect if set(pair) <= set(data.arms)]
+    seen = {frozenset(pair) for pair in expected}
+    others = [pair for pair in combinations(data.arms, 2) if frozenset(pair) not in seen]
+    return tuple(
+        Pair(first, second, place < len(expected), _differences(runs[first], runs[second], table))
+        for place, (first, second) in enumerate([*expected, *others])
+    )
+
+
+def _differences(first: ArmRuns, second: ArmRuns, table: Table) -> dict[str, Difference | None]:
+    found: dict[str, Difference | None] = {}
+    for column in table.columns:
+        replicates = _replicates(first, second, [column])
+        found[column.name] = summarise(replicates[column], LEVEL) if replicates else None
+    terms = terms_of(table.average, table.suite)
+    replicates = _replicates(first, second, [column for term in terms for column in term])
+    found[AVERAGE] = summarise(combine(terms, replicates), LEVEL) if replicates else None
+    return found
+
+
+def _replicates(
+    first: ArmRuns, second: ArmRuns, columns: Sequence[Column]
+) -> dict[Column, np.ndarray]:
+    """Column to [1 + REPLICATES] differences x 100; empty where an arm lacks a column."""
+    tasks = list(dict.fromkeys(column.task for column in columns))
+    if not all(task in arm for arm in (first, second) for task in tasks):
+        return {}
+    sides = [{task: arm[task] for task in tasks} for arm in (first, second)]
+    if not all(len(common_seeds(side)) for side in sides):
+        return {}
+    cells = compare(sides[0], sides[1], REPLICATES, np.random.default_rng(RUNS_SEED))
+    return {
+        c: 100 * np.mean([cells[c.task, _cell(c.split, m)] for m in c.metrics], axis=0)
+        for c in columns
+    }
+
+
+def _cell(split: str, metric: str) -> str:
+    return f"{split}/{metric}"
+
+
+def _all_runs(data: ReportData, table: Table) -> dict[str, dict[str, Runs]]:
+    """Arm to task to runs, all scored on the same resamples of the examples."""
+    runs: dict[str, dict[str, Runs]] = {arm: {} for arm in data.arms}
+    for number, task in enumerate(table.suite.tasks):
+        columns = [column for column in table.columns if column.task == task]
+        index = _complete_runs(data, columns)
+        if index.empty:
+            continue
+        scores = _task_scores(data, columns, index, number)
+        for arm, rows in index.groupby("arm", sort=False):
+            runs[str(arm)][task] = Runs(
+                pretrain_seeds=rows["pretrain_seed"].to_numpy(),
+                finetune_seeds=rows["finetune_seed"].to_numpy(),
+                scores={cell: values[:, rows.index] for cell, values in scores.items()},
+            )
+    return runs
+
+
+def _complete_runs(data: ReportData, columns: Sequence[Column]) -> pd.DataFrame:
+    """The runs of a task that have every score of its columns: arm, seeds and key."""
+    cells = {(c.split, m) for c in columns for m in c.metrics}
+    results = data.results
+    here = results[(results["task"] == columns[0].task) & results["arm"].isin(list(data.arms))]
+    wanted = [cell in cells for cell in zip(here["split"], here["metric"], strict=True)]
+    groups = here[wanted].groupby(["arm", "pretrain_seed", "finetune_seed", "key"])
+    counts = groups.size().rename("cells").reset_index()
+    return counts[counts["cells"] == len(cells)].reset_index(drop=True)
+
+
+def _task_scores(
+    data: ReportData, columns: Sequence[Column], index: pd.DataFrame, number: int
+) -> dict[str, np.ndarray]:
+    """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
+    frames = {key: data.predictions(key) for key in dict.fromkeys(index["key"])}
+    wanted: dict[str, list[str]] = {}
+    for column in columns:
+        wanted.setdefault(column.split, []).extend(column.metrics)
+    scores = {}
+    for place, (split, metrics) in enumerate(wanted.items()):
+        labels, predictions = stack_predictions(frames, list(index["key"]), split)
+        generator = np.random.default_rng([EXAMPLES_SEED, number, place])
+        found = bootstrap_scores(
+            labels, predictions, list(dict.fromkeys(metrics)), REPLICATES, generator
+        )
+        scores.update({_cell(split, metric): values for metric, values in found.items()})
+    return scores
+
+
+def stack_predictions(
+    frames: Mapping[str, pd.DataFrame], keys: Sequence[str], split: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels [num_examples] and predictions [num_runs, num_examples] of one split.
+
+    Raises:
+        ValueError: the runs were not scored on the same examples.
+    """
+    parts = {}
+    for key, frame in frames.items():
+        part = frame[frame["split"] == split].sort_values("index")
+        parts[key] = (part[["index", "label"]].to_numpy(), part["prediction"].to_numpy())
+    reference = parts[keys[0]][0]
+    for key in keys:
+        if not np.array_equal(parts[key][0], reference):
+            raise ValueError(
+                f"runs must be scored on the same examples, but {keys[0]} and {key} differ on "
+                f"{split}"
+            )
+    return reference[:, 1], np.stack([parts[key][1] for key in keys])
+
+
+def constant_runs(data: ReportData, table: Table) -> Iterator[tuple[str, str, str]]:
+    """(arm, task, seeds) of each run that gives one answer to every example of a split."""
+    splits = {(column.task, column.split) for column in table.columns}
+    runs = data.results[["arm", "task", "pretrain_seed", "finetune_seed", "key"]].drop_duplicates()
+    for run in runs.itertuples(index=False):
+        frame = data.predictions(str(run.key))
+        for split, part in frame.groupby("split", sort=True):
+            if (run.task, split) in splits and part["prediction"].nunique() == 1:
+                yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"
+                break

@@ -1,0 +1,96 @@
+"""JSON schema of an experiment file, for editors: completion, descriptions and early errors."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.adaptation import ADAPTATIONS, Finetune
+from harness.experiment import NAMED, Experiment
+from harness.grid import ONE_FOR_ALL
+from harness.recipes import RECIPES, Pretrain
+from harness.tasks import SUITES, TASKS
+from harness.tuning_spaces import SPACES
+
+UNDERSCORED = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$"}
+"""`1_000_000`: a number to the harness, a text to the YAML of most editors."""
+
+Schema = dict[str, Any]
+
+
+def json_schema() -> Schema:
+    """The schema; what it lets pass may still be refused, as a grid that makes equal arms is."""
+    schema = Experiment.model_json_schema()
+    pretrain = Pretrain.model_json_schema()
+    definitions = schema["$defs"] | pretrain.pop("$defs")
+    fields = schema["properties"]
+    fields["pretrain"] = _pretrain(pretrain) | {"description": fields["pretrain"]["description"]}
+    fields["grid"]["properties"] = {
+        path: _axis(field)
+        for path, field in (
+            *_leaves("pretrain", pretrain["properties"], definitions),
+            *_leaves("evaluate", definitions["Evaluate"]["properties"], definitions),
+            *((f"pretrain.{name}", fields["pretrain"]["properties"][name]) for name in NAMED),
+        )
+        if path not in ONE_FOR_ALL
+    }
+    del definitions["Size"]["required"]  # what is missing comes from the recipe's size
+    evaluate = definitions["Evaluate"]["properties"]
+    evaluate["suite"]["enum"] = list(SUITES)
+    evaluate["adaptation"]["enum"] = list(ADAPTATIONS)
+    evaluate["tasks"]["anyOf"][0]["items"]["enum"] = list(TASKS)
+    _name_spaces(definitions["Sweep"]["properties"]["space"])
+    tidy = _tidy({**schema, "$defs": definitions})
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **tidy}
+
+
+def _pretrain(schema: Schema) -> Schema:
+    """Every field optional, for the recipe gives the rest; a name may stand for a value."""
+    fields = dict(schema["properties"])
+    fields["recipe"] = {**fields["recipe"], "enum": list(RECIPES)}
+    for name, family in NAMED.items():
+        description = fields[name].get("description")
+        value = {
+            key: part for key, part in fields[name].items() if key not in ("description", "default")
+        }
+        fields[name] = {"anyOf": [{"enum": list(family)}, value]}
+        fields[name] |= {"description": description} if description else {}
+    return {"type": "object", "additionalProperties": False, "properties": fields}
+
+
+def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
+    """Dotted path and schema of each field, and of those within it."""
+    for name, field in fields.items():
+        path = f"{prefix}.{name}"
+        yield path, field
+        inner = definitions.get(field.get("$ref", "").rpartition("/")[2], {})
+        yield from _leaves(path, inner.get("properties", {}), definitions)
+
+
+def _axis(field: Schema) -> Schema:
+    plain = {key: part for key, part in field.items() if key not in ("default", "description")}
+    axis = {"type": "array", "minItems": 1, "items": plain}
+    return axis | ({"description": field["description"]} if "description" in field else {})
+
+
+def _name_spaces(space: Schema) -> None:
+    for option in space["anyOf"]:
+        if option["type"] == "string":
+            option["enum"] = list(SPACES)
+        else:
+            option["propertyNames"] = {"enum": list(Finetune.model_fields)}
+
+
+def _tidy(schema: Any) -> Any:
+    """Without the titles that pydantic makes from names, and with underscores in whole numbers."""
+    if isinstance(schema, list):
+        return [_tidy(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    tidy = {
+        key: _tidy(part)
+        for key, part in schema.items()
+        if not (key == "title" and isinstance(part, str)) and key != "discriminator"
+    }
+    if tidy.get("type") != "integer":
+        return tidy
+    outer = {key: tidy.pop(key) for key in ("description", "default") if key in tidy}
+    return {"anyOf": [tidy, UNDERSCORED], **outer}

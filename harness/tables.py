@@ -1,0 +1,149 @@
+"""What a leaderboard table is, before it is written in any format."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from harness.averages import Average
+from harness.tasks.task import Column, Suite
+
+METRIC_LABELS = {
+    "accuracy": "acc",
+    "f1": "F1",
+    "matthews": "Mcc",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+}
+"""Short forms for the heads of columns."""
+SPREAD_NOTE = (
+    "Scores x 100: mean over seeds ± standard deviation, of all runs in a column, of pretraining "
+    "seeds in the average; – is missing."
+)
+MEASURED_SPLIT = "validation"
+"""What measured rows are on: the public dev sets, for a matched and a mismatched one alike."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over seeds, x 100 of the metric's own unit: 84.6 is an accuracy of 0.846."""
+
+    mean: float
+    sd: float | None = None
+    """Sample standard deviation; null for less than two values."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm, one published system or one reference level."""
+
+    name: str
+    scores: tuple[Score | None, ...]
+    """By column; null where something is missing."""
+    average: Score | None
+    """Null unless every column that the average takes is there."""
+    rank: int | None = None
+    """From 1 among measured rows; null for the others and without an average."""
+    pretrain_seeds: int = 0
+    finetune_seeds: int = 0
+    """Most fine-tuning seeds of one pretraining seed and column."""
+
+    @property
+    def seeds(self) -> str:
+        """Pretraining x fine-tuning seeds."""
+        return f"{self.pretrain_seeds} x {self.finetune_seeds}" if self.pretrain_seeds else ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Rows that a paper printed, in the columns of a measured table."""
+
+    table: str
+    """Name in the index of published tables."""
+    source: str
+    split: str
+    protocol: str
+    rows: tuple[Row, ...]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the rows are on the split that the measured rows are on."""
+        return self.split == MEASURED_SPLIT
+
+    @property
+    def reason(self) -> str:
+        """Why the rows stand apart; empty where they do not."""
+        if self.comparable:
+            return ""
+        return (
+            f"Not comparable row by row: published on {self.split}, measured on {MEASURED_SPLIT}."
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A leaderboard: measured rows by rank, reference levels, published rows."""
+
+    suite: Suite
+    columns: tuple[Column, ...]
+    average: Average
+    rows: tuple[Row, ...]
+    references: tuple[Row, ...] = ()
+    """Levels to read the scores against, such as chance."""
+    published: tuple[Published, ...] = ()
+    protocol: str = ""
+    """How the measured rows were fine-tuned, in one line."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Measured rows with numbers: rank, arm, column and column_sd for each, average, seeds.
+
+        Scores are x 100 as printed; what is missing is NaN.
+        """
+        records = []
+        for row in self.rows:
+            record: dict[str, object] = {"rank": row.rank, "arm": row.name}
+            named = [*zip([c.name for c in self.columns], row.scores, strict=True)]
+            for name, score in (*named, ("average", row.average)):
+                record[name] = score.mean if score else None
+                record[f"{name}_sd"] = score.sd if score else None
+            record["pretrain_seeds"] = row.pretrain_seeds
+            record["finetune_seeds"] = row.finetune_seeds
+            records.append(record)
+        frame = pd.DataFrame(records)
+        numbers = [name for name in frame if name not in ("arm", "rank")]
+        return frame.astype({**dict.fromkeys(numbers, float), "rank": "Int64"} if records else {})
+
+    def notes(self) -> list[str]:
+        """The lines that every table carries underneath."""
+        return [
+            SPREAD_NOTE,
+            f"Suite {self.suite.name} ({self.suite.citation}); splits: {self._splits()}.",
+            f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
+            f"Protocol: {self.protocol or 'as recorded with each run'}.",
+        ]
+
+    def _splits(self) -> str:
+        others = [f"{c.name} {c.split}" for c in self.columns if c.split != MEASURED_SPLIT]
+        return "; ".join([MEASURED_SPLIT, *others])
+
+
+def protocol_line(protocol: Mapping[str, Any]) -> str:
+    """A protocol in one line: `pooling cls, finetune.epochs 3`."""
+    parts = []
+    for name, value in protocol.items():
+        if isinstance(value, Mapping):
+            parts += [f"{name}.{part}" for part in protocol_line(value).split(", ") if part]
+        else:
+            parts.append(f"{name} {'none' if value is None else value}")
+    return ", ".join(parts)
+
+
+def column_label(column: Column) -> str:
+    """Name and metrics, as in the head of a column."""
+    return f"{column.name} ({metrics_label(column)})"
+
+
+def metrics_label(column: Column) -> str:
+    """Short form of the column's metrics; several are averaged."""
+    return "/".join(METRIC_LABELS.get(metric, metric) for metric in column.metrics)

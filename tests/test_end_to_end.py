@@ -1,0 +1,159 @@
+"""The whole way, on a small experiment: run, look, run again, break, mend."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import harness
+from benchmarks.crash_recovery import kill_after, started_again
+from harness.cli import app
+from harness.study import Study
+
+EXPERIMENT = """
+name: small
+question: Does the whole way work?
+expect: dynamic > static
+pretrain:
+  size: nano
+  corpus: {source: microworld, num_tokens: 20_000}
+  tokenizer: {vocab_size: 600}
+  phases: [{fraction: 1, sequence_length: 64}]
+  batch_size: 8
+  optimizer: {learning_rate: 1e-3}
+  budget: {tokens: 15_000}
+grid: {pretrain.objective.masking: [static, dynamic]}
+seeds: {pretrain: 2, finetune: 1}
+evaluate:
+  tasks: [micro-sst2, micro-stsb]
+  protocol: {pooling: mean, max_train: 100, max_sequence_length: 48}
+  finetune: {learning_rate: 1e-3, epochs: 1}
+sweep: {trials: 2, sampler: random, space: {learning_rate: {low: 1e-4, high: 3e-3, log: true}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "small.yaml").write_text(EXPERIMENT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def study(folder: Path) -> Study:
+    """A finished run, with as many workers as the machine has cores, as the commands take."""
+    return harness.load(folder / "small.yaml", store=folder / "runs").run()
+
+
+def command(folder: Path, *arguments: str) -> str:
+    """Output of a command that must succeed."""
+    result = CliRunner().invoke(app, [*arguments, "--store", str(folder / "runs")])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_every_stage_ran_once(study: Study) -> None:
+    assert not study.last_run.failed
+    assert sorted(study.last_run.computed) == sorted(study.plan.stages)
+    journal = [json.loads(row) for row in (study.store.root / "journal.jsonl").open()]
+    assert sorted(e["key"] for e in journal if e["event"] == "finish") == sorted(study.plan.stages)
+
+
+def test_every_cell_is_scored(study: Study) -> None:
+    frame = study.results()
+    found = set(frame[["arm", "task", "pretrain_seed"]].itertuples(index=False, name=None))
+    tasks = ("micro-sst2", "micro-stsb")
+    assert found >= {(a, t, s) for a in ("static", "dynamic") for t in tasks[:1] for s in (0, 1)}
+    assert set(frame[frame.task == "micro-stsb"].metric) <= {"spearman", "pearson"}
+    assert frame.value.between(-1, 1).all()
+
+
+def test_scores_can_be_made_again_from_the_predictions(study: Study) -> None:
+    frame = study.results().query("metric == 'accuracy'")
+    records = study.records
+    for row in frame.itertuples():
+        stored = study.store.fetch(records[str(row.key)])
+        assert stored is not None
+        rows = pd.read_parquet(stored / "predictions.parquet")
+        assert (rows.label == rows.prediction).mean() == pytest.approx(row.value)
+
+
+def test_a_second_run_computes_nothing(study: Study, folder: Path) -> None:
+    output = command(folder, "run", str(folder / "small.yaml"))
+    assert f"all {len(study.plan.stages)} stages were done already" in output
+    journal = (study.store.root / "journal.jsonl").read_text()
+    assert journal.count('"finish"') == len(study.plan.stages)
+
+
+def test_leaderboard_status_and_report(study: Study, folder: Path) -> None:
+    path = str(folder / "small.yaml")
+    table = command(folder, "leaderboard", path)
+    assert re.search(r"\|\s*dynamic", table)
+    assert "mean_of_columns" in table
+    csv = command(folder, "leaderboard", path, "--format", "csv")
+    assert "static" in csv
+    status = command(folder, "status", path)
+    assert f"{len(study.plan.stages)} of {len(study.plan.stages)} stages done" in status
+    command(folder, "report", path, "--out", str(folder / "report"))
+    page = (folder / "report" / "index.html").read_text()
+    assert "Does the whole way work?" in page
+    assert "inconclusive" in page or "confirmed" in page or "refuted" in page
+    assert "http" not in re.sub(r"http://www.w3.org/[^\"]*|https://json-schema[^\"]*", "", page)
+
+
+def test_a_damaged_model_is_made_again(study: Study, folder: Path) -> None:
+    more = ["seeds.finetune=2", "evaluate.tasks=[micro-sst2]"]
+    wider = harness.load(folder / "small.yaml", *more, store=folder / "runs")
+    key = study.plan.pretrains["static", 0]
+    stored = wider.store.fetch(wider.records[key])
+    assert stored is not None
+    weights = next(stored.rglob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-4] + b"oops")
+    wider.run(jobs=1)
+    assert key in wider.last_run.computed
+    assert not wider.last_run.failed
+    assert wider.store.fetch(wider.records[key]) is not None
+
+
+def test_a_failed_stage_fails_alone(folder: Path) -> None:
+    """A learning rate of 1e30 diverges; the other arm goes on, and the table shows a gap."""
+    rates = "grid={pretrain.optimizer.learning_rate: [1e-3, 1e30]}"
+    path = folder / "small.yaml"
+    sets = [rates, "expect=[]", "sweep={}", "seeds.pretrain=1", "evaluate.tasks=[micro-sst2]"]
+    study = harness.load(path, *sets, store=folder / "failing").run(jobs=1)
+    (reason,) = study.last_run.failed.values()
+    assert "not finite" in reason
+    assert set(study.results().arm) == {"learning_rate=0.001"}
+    table = study.leaderboard().set_index("arm")
+    assert table.loc["learning_rate=1e+30", "average"] != table.loc["learning_rate=1e+30", "average"]
+    arguments = ["status", str(path), "--store", str(folder / "failing")]
+    for one in sets:
+        arguments += ["--set", one]
+    status = CliRunner().invoke(app, arguments).output
+    assert "failed: FloatingPointError" in status
+    assert "waiting" in status
+
+
+def test_killed_and_started_again(study: Study, folder: Path) -> None:
+    """SIGKILL at random moments, with and without the workers; the same table, nothing twice."""
+    dice = random.Random(0)
+    store = folder / "killed"
+    for whole_group in (True, False):
+        kill_after(str(folder / "small.yaml"), store, dice.uniform(8, 14), whole_group)
+    broken = harness.load(folder / "small.yaml", store=store).run()
+    assert not started_again(store)
+    assert not broken.last_run.failed
+    pd.testing.assert_frame_equal(broken.results(), study.results())
+
+
+def test_bad_input_ends_with_exit_code_2(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(EXPERIMENT.replace("nano", "nanno"))
+    result = CliRunner().invoke(app, ["plan", str(path)])
+    assert result.exit_code == 2
+    assert "bad.yaml:6" in result.output
+    assert "Traceback" not in result.output

@@ -1,0 +1,51 @@
+"""The JSON schema that editors read."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.experiment import Experiment
+from harness.recipes import RECIPES, Pretrain
+from harness.schema import json_schema
+
+FOLDER = Path(__file__).parent.parent / "experiments"
+SCHEMA = json_schema()
+
+
+def test_the_shipped_schema_is_current() -> None:
+    shipped = json.loads((FOLDER / "experiment.schema.json").read_text())
+    assert shipped == SCHEMA, "run `make schema`"
+
+
+def test_it_knows_every_field() -> None:
+    assert SCHEMA["properties"].keys() == Experiment.model_fields.keys()
+    pretrain = SCHEMA["properties"]["pretrain"]
+    assert pretrain["properties"].keys() == Pretrain.model_fields.keys()
+    assert "required" not in pretrain
+    assert pretrain["properties"]["recipe"]["enum"] == list(RECIPES)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    targets = {reference.removeprefix("#/$defs/") for reference in _references(SCHEMA)}
+    assert targets <= SCHEMA["$defs"].keys()
+
+
+def test_shipped_axes_are_offered() -> None:
+    offered = SCHEMA["properties"]["grid"]["properties"]
+    for path in FOLDER.glob("*.yaml"):
+        for axis, values in yaml.safe_load(path.read_text()).get("grid", {}).items():
+            assert axis in offered or isinstance(values, dict)
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            yield schema["$ref"]
+        for part in schema.values():
+            yield from _references(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _references(part)

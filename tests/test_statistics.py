@@ -1,0 +1,288 @@
+"""harness.statistics against brute force, scipy, scikit-learn's metrics and hand computation."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.statistics import (
+    WEIGHTED_METRICS,
+    Runs,
+    bootstrap_scores,
+    compare,
+    seed_limits,
+    seed_note,
+    spearman,
+    summarise,
+)
+from harness.tasks.metrics import METRICS
+
+
+def runs(scores, pretrain=None, finetune=None, cell="score"):
+    """Runs with fixed scores [num_runs] in every replicate; one fine-tuning each if not said."""
+    scores = np.asarray(scores, dtype=float)
+    return Runs(
+        pretrain_seeds=np.arange(len(scores)) if pretrain is None else np.asarray(pretrain),
+        finetune_seeds=np.zeros(len(scores), int) if finetune is None else np.asarray(finetune),
+        scores={cell: np.tile(scores, (REPLICATES + 1, 1))},
+    )
+
+
+REPLICATES = 4000
+
+
+def difference(first, second, seed=0):
+    drawn = compare({"task": first}, {"task": second}, REPLICATES, np.random.default_rng(seed))
+    return drawn["task", "score"]
+
+
+@pytest.mark.parametrize("name", [name for name in WEIGHTED_METRICS if name != "spearman"])
+@given(data=st.data())
+@settings(max_examples=40)
+def test_weights_mean_repeated_examples(name, data):
+    """A metric on counted examples is the project's own metric on the examples repeated."""
+    size = data.draw(st.integers(2, 12))
+    values = st.floats(-5, 5) if name == "pearson" else st.integers(0, 2).map(float)
+    column = st.lists(values, min_size=size, max_size=size).map(np.array)
+    labels, predictions = data.draw(column), data.draw(column)
+    counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
+    if not counts.sum():
+        return
+    repeated = np.repeat(labels, counts), np.repeat(predictions, counts)
+    if name == "pearson" and min(np.std(part) for part in repeated) < 1e-3:
+        return  # undefined, or rounding noise, in the metric itself
+    score = WEIGHTED_METRICS[name](labels, predictions[None], counts[None] / counts.sum())
+    assert score.shape == (1, 1)
+    assert score[0, 0] == pytest.approx(METRICS[name](*repeated), abs=1e-9)
+
+
+def test_every_metric_of_the_tasks_can_be_resampled():
+    assert WEIGHTED_METRICS.keys() == METRICS.keys()
+
+
+def test_spearman_is_exact_on_the_sample_and_close_on_resamples():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, 300).astype(float)
+    predictions = labels + 4 * rng.standard_normal(300)
+    scores = bootstrap_scores(labels, predictions[None], ["spearman"], 200, rng)["spearman"]
+    exact = scipy.stats.spearmanr(labels, predictions).statistic
+    assert scores[0, 0] == pytest.approx(exact, abs=1e-12)
+    counts = rng.multinomial(300, [1 / 300] * 300)
+    repeated = np.repeat(labels, counts), np.repeat(predictions, counts)
+    approximate = spearman(labels, predictions[None], counts[None] / 300)[0, 0]
+    assert approximate == pytest.approx(scipy.stats.spearmanr(*repeated).statistic, abs=0.02)
+
+
+def test_constant_predictions_score_zero_and_not_nan():
+    labels, constant = np.array([0.0, 1.0, 1.0, 2.0]), np.full((1, 4), 0.1)
+    for name in ("matthews", "pearson", "spearman"):
+        scores = bootstrap_scores(labels, constant, [name], 20, np.random.default_rng(0))[name]
+        assert np.all(scores == 0)
+
+
+def test_bootstrap_scores_by_hand():
+    labels = np.array([1, 1, 0, 0])
+    predictions = np.array([[1, 1, 0, 1], [0, 0, 0, 0]])
+    scores = bootstrap_scores(labels, predictions, ["accuracy", "f1"], 10, np.random.default_rng(0))
+    assert scores["accuracy"].shape == scores["f1"].shape == (11, 2)
+    assert scores["accuracy"][0] == pytest.approx([0.75, 0.5])
+    assert scores["f1"][0] == pytest.approx([0.8, 0.0])
+    # Each replicate scores all runs on the same four examples, whose mean has steps of 1/4.
+    assert np.all(np.isin(scores["accuracy"], np.arange(5) / 4))
+
+
+def test_bootstrap_scores_in_chunks_follow_one_stream(monkeypatch):
+    labels, predictions = np.arange(50) % 2, (np.arange(50) % 3 == 0).astype(int)[None]
+    draw = [labels, predictions, ["accuracy"], 40]
+    whole = bootstrap_scores(*draw, np.random.default_rng(5))["accuracy"]
+    monkeypatch.setattr("harness.statistics.CHUNK", 50 * 7)
+    parts = bootstrap_scores(*draw, np.random.default_rng(5))["accuracy"]
+    assert np.array_equal(whole, parts)
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "metrics", "message"),
+    [
+        ([], np.zeros((1, 0)), ["accuracy"], "at least one example"),
+        ([0, 1], np.zeros((1, 3)), ["accuracy"], "num_examples"),
+        ([0, 1], np.zeros((1, 2)), ["bleu"], "'bleu'"),
+    ],
+)
+def test_bootstrap_scores_refuses(labels, predictions, metrics, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap_scores(np.array(labels), predictions, metrics, 5, np.random.default_rng(0))
+
+
+def test_examples_alone_agree_with_scipy():
+    """One seed an arm leaves the paired bootstrap over examples, which scipy has."""
+    rng = np.random.default_rng(3)
+    labels = np.ones(200)
+    predictions = (rng.random((2, 200)) < [[0.8], [0.7]]).astype(float)
+    scores = bootstrap_scores(labels, predictions, ["accuracy"], 4000, rng)["accuracy"]
+    sides = [Runs(np.array([0]), np.array([0]), {"accuracy": scores[:, i : i + 1]}) for i in (0, 1)]
+    ours = summarise(compare({"t": sides[0]}, {"t": sides[1]}, 4000, rng)["t", "accuracy"])
+    theirs = scipy.stats.bootstrap(
+        (predictions[0], predictions[1]),
+        lambda a, b, axis: np.mean(a, axis=axis) - np.mean(b, axis=axis),
+        paired=True,
+        n_resamples=4000,
+        method="percentile",
+        rng=rng,
+    ).confidence_interval
+    assert ours.estimate == pytest.approx(predictions[0].mean() - predictions[1].mean())
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.012)
+
+
+def brute_force(first, second, labels, replicates, rng):
+    """The multi-bootstrap of accuracy as loops, for arms [pretrain, finetune, examples]."""
+    out = []
+    for _ in range(replicates):
+        examples = rng.integers(len(labels), size=len(labels))
+        seeds = rng.integers(len(first), size=len(first))
+        means = []
+        choices = [rng.integers(first.shape[1], size=first.shape[1]) for _ in seeds]
+        for arm in (first, second):
+            right = arm[:, :, examples] == labels[examples]
+            means.append(
+                np.mean([np.mean(right[s][c]) for s, c in zip(seeds, choices, strict=True)])
+            )
+        out.append(means[0] - means[1])
+    return np.array(out)
+
+
+def test_seeds_and_examples_agree_with_brute_force():
+    rng = np.random.default_rng(7)
+    labels = np.ones(80)
+    skill = np.array([0.8, 0.6])[:, None, None, None] + 0.1 * rng.standard_normal((2, 3, 2, 1))
+    arms = (rng.random((2, 3, 2, 80)) < skill).astype(float)
+    scores = bootstrap_scores(labels, arms.reshape(12, 80), ["accuracy"], REPLICATES, rng)
+    pretrain, finetune = np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3)
+    sides = [
+        Runs(pretrain, finetune, {"score": scores["accuracy"][:, 6 * i : 6 * i + 6]})
+        for i in (0, 1)
+    ]
+    ours = difference(*sides)
+    loops = brute_force(arms[0], arms[1], labels, 3000, rng)
+    assert ours[0] == pytest.approx(arms[0].mean() - arms[1].mean())
+    assert np.std(ours[1:]) == pytest.approx(np.std(loops), rel=0.06)
+    quantiles = [0.025, 0.5, 0.975]
+    assert np.quantile(ours[1:], quantiles) == pytest.approx(np.quantile(loops, quantiles), abs=0.02)
+
+
+def test_two_pretraining_seeds_are_drawn_as_a_coin_is():
+    drawn = difference(runs([0.0, 1.0]), runs([0.0, 0.0]))[1:]
+    shares = [np.mean(drawn == value) for value in (0.0, 0.5, 1.0)]
+    assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
+
+
+def test_spread_of_nested_seeds_has_its_closed_form():
+    """Variance of the mean: (between + within / F) / S, with variances over S and F themselves."""
+    rng = np.random.default_rng(2)
+    scores = rng.standard_normal((4, 3))
+    arm = runs(scores.ravel(), np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4))
+    none = runs(np.zeros(12), np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4))
+    between = np.var(scores.mean(axis=1))
+    within = np.mean(np.var(scores, axis=1))
+    expected = (between + within / 3) / 4
+    assert np.var(difference(arm, none)[1:]) == pytest.approx(expected, rel=0.08)
+
+
+def test_pretraining_seeds_count_the_same_whatever_their_runs():
+    uneven = runs([1.0, 0.0, 0.0, 0.0], pretrain=[0, 1, 1, 1], finetune=[0, 0, 1, 2])
+    assert difference(uneven, runs([0.0, 0.0]))[0] == pytest.approx(0.5)
+
+
+def test_equal_seed_numbers_are_paired_and_others_are_not():
+    first, shifted = runs([0.1, 0.5, 0.9]), np.array([0.0, 0.4, 0.8])
+    paired = difference(first, runs(shifted))
+    assert paired == pytest.approx(np.full(REPLICATES + 1, 0.1))
+    apart = difference(first, runs(shifted, pretrain=[3, 4, 5]))
+    assert np.std(apart) == pytest.approx(np.sqrt(2 * np.var(shifted) / 3), rel=0.1)
+
+
+def test_identical_arms_differ_by_nothing():
+    arm = runs([0.1, 0.5, 0.9, 0.3], pretrain=[0, 0, 1, 1], finetune=[0, 1, 0, 1])
+    found = summarise(difference(arm, arm))
+    assert (found.estimate, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+
+
+def test_tasks_share_the_draw_of_pretraining_seeds():
+    arm = {task: runs([0.1, 0.5, 0.9]) for task in ("one", "two")}
+    other = {task: runs([0.2, 0.3], pretrain=[7, 8]) for task in ("one", "two")}
+    drawn = compare(arm, other, REPLICATES, np.random.default_rng(0))
+    assert np.array_equal(drawn["one", "score"], drawn["two", "score"])
+
+
+def test_a_seed_that_a_task_lacks_is_left_out_of_all():
+    full, part = runs([0.1, 0.5, 0.9]), runs([0.2, 0.4], pretrain=[0, 1])
+    zero = {"one": runs([0.0] * 3), "two": runs([0.0] * 3)}
+    both = compare({"one": full, "two": part}, zero, REPLICATES, np.random.default_rng(0))
+    assert both["one", "score"][0] == pytest.approx(0.3)
+    alone = compare({"one": full}, {"one": zero["one"]}, REPLICATES, np.random.default_rng(0))
+    assert alone["one", "score"][0] == pytest.approx(0.5)
+    apart = {"one": full, "two": runs([0.2], pretrain=[9])}
+    with pytest.raises(ValueError, match="no pretraining seed"):
+        compare(apart, zero, REPLICATES, np.random.default_rng(0))
+
+
+def test_different_tasks_are_refused():
+    with pytest.raises(ValueError, match="same tasks"):
+        compare({"one": runs([1.0])}, {"two": runs([1.0])}, REPLICATES, np.random.default_rng(0))
+
+
+def test_equal_generators_give_equal_numbers_and_others_do_not():
+    first, second = runs([0.1, 0.5, 0.9]), runs([0.2, 0.2, 0.7], pretrain=[4, 5, 6])
+    assert np.array_equal(difference(first, second, 1), difference(first, second, 1))
+    assert not np.array_equal(difference(first, second, 1), difference(first, second, 2))
+
+
+def test_summarise_by_hand():
+    found = summarise(np.array([3.0, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8]))
+    assert found.estimate == 3
+    assert found.p_value == pytest.approx(2 * (0.1 + 0.05))
+    assert (found.low, found.high) == pytest.approx((-0.775, 7.775))
+    assert summarise(np.arange(1.0, 102)).p_value == pytest.approx(2 / 100)
+
+
+def test_interval_covers_the_truth():
+    """Nominal 95 %; eight seeds an arm shrink the seed spread to 0.94, so about 92 is due."""
+    rng = np.random.default_rng(11)
+    truth, covered, trials, replicates = 0.05, 0, 150, 300
+    for _ in range(trials):
+        skill = np.repeat([0.7, 0.7 - truth], 8)[:, None] + 0.05 * rng.standard_normal((16, 1))
+        predictions = (rng.random((16, 100)) < skill).astype(float)
+        scores = bootstrap_scores(np.ones(100), predictions, ["accuracy"], replicates, rng)
+        sides = [
+            Runs(numbers, np.zeros(8), {"score": scores["accuracy"][:, half]})
+            for numbers, half in ((np.arange(8), slice(8)), (np.arange(8, 16), slice(8, 16)))
+        ]
+        drawn = compare({"t": sides[0]}, {"t": sides[1]}, replicates, rng)["t", "score"]
+        found = summarise(drawn)
+        covered += found.low <= truth <= found.high
+    assert 0.86 <= covered / trials <= 0.99
+
+
+@pytest.mark.parametrize(
+    ("seeds", "multisets", "shrinkage", "permutation", "sign_flip"),
+    [
+        (1, 1, 0.0, 1.0, 1.0),
+        (3, 10, 0.816, 0.1, 0.25),
+        (4, 35, 0.866, 0.0286, 0.125),
+        (5, 126, 0.894, 0.0079, 0.0625),
+        (10, 92378, 0.949, 1.08e-5, 0.00195),
+    ],
+)
+def test_seed_limits(seeds, multisets, shrinkage, permutation, sign_flip):
+    limits = seed_limits(seeds)
+    assert limits.multisets == multisets
+    assert limits.shrinkage == pytest.approx(shrinkage, abs=5e-4)
+    assert limits.permutation_floor == pytest.approx(permutation, rel=0.01)
+    assert limits.sign_flip_floor == pytest.approx(sign_flip, rel=0.01)
+
+
+def test_seed_note_says_what_cannot_be_shown():
+    assert "0.82 of its true size" in seed_note(3)
+    assert "these checkpoints only" in seed_note(1)
+    with pytest.raises(ValueError, match="at least one seed"):
+        seed_note(0)
