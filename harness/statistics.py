@@ -6,6 +6,10 @@ the one checkpoint or the one test set at hand. Two things are added here: fine-
 resampled within their pretraining seed (the paper averages over them), and several tasks share the
 draw of pretraining seeds, so that an average over a suite has an interval too.
 
+Two things pull the interval's width from the truth. Few seeds make it too narrow (`seed_limits`).
+Noise that belongs to single pairs of a run and an example is counted by both resamplings, which makes
+it somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics).
+
 Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the
 others are resampled. Whatever is linear in the scores, an average over tasks or a difference, is
 computed on whole arrays, and `summarise` turns the result into an estimate with its interval.

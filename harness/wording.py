@@ -74,11 +74,16 @@ def _keys(loc: tuple[int | str, ...], data: Any, *, missing: bool) -> Keys:
     """`loc` without the names of union members, which pydantic puts between the keys."""
     keys: Keys = ()
     for step in loc[:-1] if missing else loc:
-        is_list = isinstance(data, (list, tuple))
-        if step in (range(len(data)) if is_list else data if isinstance(data, Mapping) else ()):
+        if _holds(data, step):
             data = data[step]
             keys = (*keys, step)
     return (*keys, loc[-1]) if missing else keys
+
+
+def _holds(data: Any, step: int | str) -> bool:
+    if isinstance(data, (list, tuple)):
+        return isinstance(step, int) and step < len(data)
+    return isinstance(data, Mapping) and step in data
 
 
 def _sentence(detail: ErrorDetails, keys: Keys, model: type[Value]) -> str:

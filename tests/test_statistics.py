@@ -98,7 +98,7 @@ def test_bootstrap_scores_in_chunks_follow_one_stream(monkeypatch):
     whole = bootstrap_scores(*draw, np.random.default_rng(5))["accuracy"]
     monkeypatch.setattr("harness.statistics.CHUNK", 50 * 7)
     parts = bootstrap_scores(*draw, np.random.default_rng(5))["accuracy"]
-    assert np.array_equal(whole, parts)
+    assert whole == pytest.approx(parts, abs=1e-12)  # sums in another order
 
 
 @pytest.mark.parametrize(
@@ -246,12 +246,15 @@ def test_summarise_by_hand():
 
 
 def test_interval_covers_the_truth():
-    """Nominal 95 %; eight seeds an arm shrink the seed spread to 0.94, so about 92 is due."""
+    """Nominal 95 %; eight seeds an arm shrink the seed spread to 0.94, so about 93 is due."""
     rng = np.random.default_rng(11)
-    truth, covered, trials, replicates = 0.05, 0, 150, 300
+    means, sd = np.repeat([0.6, 0.3], 8)[:, None], 0.3
+    truth = np.diff(scipy.stats.norm.cdf(np.array([0.3, 0.6]) / np.sqrt(1 + sd**2)))[0]
+    covered, trials, replicates = 0, 200, 300
     for _ in range(trials):
-        skill = np.repeat([0.7, 0.7 - truth], 8)[:, None] + 0.05 * rng.standard_normal((16, 1))
-        predictions = (rng.random((16, 100)) < skill).astype(float)
+        # A run is right where its skill exceeds the difficulty that the example has for all runs.
+        skill = means + sd * rng.standard_normal((16, 1))
+        predictions = (skill > rng.standard_normal(100)).astype(float)
         scores = bootstrap_scores(np.ones(100), predictions, ["accuracy"], replicates, rng)
         sides = [
             Runs(numbers, np.zeros(8), {"score": scores["accuracy"][:, half]})
@@ -260,7 +263,7 @@ def test_interval_covers_the_truth():
         drawn = compare({"t": sides[0]}, {"t": sides[1]}, replicates, rng)["t", "score"]
         found = summarise(drawn)
         covered += found.low <= truth <= found.high
-    assert 0.86 <= covered / trials <= 0.99
+    assert 0.87 <= covered / trials <= 0.98
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+# Every target sets up what it needs; a fresh machine needs Python 3.11 or later, and make.
+#   make quickstart   BERT against RoBERTa on the micro-world: leaderboard and report
+#   make test         linters, types and tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+JOBS ?= 2
+
+.PHONY: quickstart install test check lint schema clean
+
+quickstart: $(STAMP)
+	$(BIN)/harness run experiments/quickstart.yaml
+
+install: $(STAMP)
+
+# Two workers of one thread each are faster than one of two: the models are small.
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+
+check: test
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+
+schema: $(STAMP)
+	$(BIN)/harness schema > experiments/experiment.schema.json
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or later is needed, but $(PYTHON) is not: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) runs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

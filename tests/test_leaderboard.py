@@ -1,0 +1,395 @@
+"""Averages against the rows that papers print; tables by hand; their written forms."""
+
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness import leaderboard
+from harness.averages import AVERAGES, combine, get_average, terms_of
+from harness.leaderboard import build, load_board, render
+from harness.published import (
+    Board,
+    board_names,
+    board_of_suite,
+    leaderboards_folder,
+    published_entry,
+    published_index,
+    published_table,
+)
+from harness.tables import protocol_line
+from harness.tasks import SUITES, TASKS
+
+GLUE = SUITES["glue-v1"]
+PART = ("sst2", "rte")
+
+
+def results(scores, suite="glue-v1", experiment="study"):
+    """Rows from {(arm, task, split, metric): {(pretrain_seed, finetune_seed): value}}."""
+    rows = [
+        (experiment, arm, suite, task, split, metric, value, *seeds, f"{arm}-{task}-{seeds}")
+        for (arm, task, split, metric), values in scores.items()
+        for seeds, value in values.items()
+    ]
+    names = "experiment arm suite task split metric value pretrain_seed finetune_seed key"
+    return pd.DataFrame(rows, columns=names.split())
+
+
+def whole_suite(arms, seeds=((0, 0), (0, 1), (1, 0), (1, 1))):
+    """Every score of glue-v1, for {arm: value}; seeds move it a little."""
+    return results(
+        {
+            (arm, task, split.name, metric): {s: value + 0.01 * s[0] + 0.001 * s[1] for s in seeds}
+            for arm, value in arms.items()
+            for task in GLUE.tasks
+            for split in TASKS[task].evaluation
+            for metric in TASKS[task].metrics
+        }
+    )
+
+
+def average_of(rule, values):
+    """The rule on {(task, split, metric): score}."""
+    columns = {
+        column: np.array(np.mean([values[column.task, column.split, m] for m in column.metrics]))
+        for term in terms_of(AVERAGES[rule], GLUE)
+        for column in term
+    }
+    return float(combine(terms_of(AVERAGES[rule], GLUE), columns))
+
+
+# The averages of the papers.
+
+
+@pytest.mark.parametrize(
+    ("table", "inexact"),
+    [
+        ("glue_test_bert", {"BiLSTM+ELMo+Attn"}),
+        ("electra_flops", set()),
+        ("t5_sizes_glue", {"Previous best"}),
+    ],
+)
+def test_rule_gives_the_printed_averages(table, inexact):
+    """Within half of the last printed digit; the exceptions are those the index of tables names."""
+    rule = published_entry(table)["average"]
+    off = set()
+    for system, rows in published_table(table).groupby("system"):
+        cells = rows.assign(split=rows["split"].str.replace("test", "validation"))
+        values = cells.set_index(["task", "split", "metric"])["value"].to_dict()
+        printed = values.pop(("average", "validation", rule))
+        if abs(average_of(rule, values) - printed) > 0.05 + 1e-9:
+            off.add(system)
+    assert off == inexact
+
+
+def by_cell(**scores):
+    """{(task, split, metric): score} from task_metric=score; mnli_m and mnli_mm are accuracies."""
+    names = {"mcc": "matthews", "acc": "accuracy"}
+    splits = {"m": "validation_matched", "mm": "validation_mismatched"}
+    cells = {}
+    for name, score in scores.items():
+        task, metric = name.split("_")
+        if task == "mnli":
+            cells[task, splits[metric], "accuracy"] = score
+        else:
+            cells[task, "validation", names.get(metric, metric)] = score
+    return cells
+
+
+def test_glue_server9_gives_the_score_of_bert_large():
+    """GLUE leaderboard, BERT large: 80.5."""
+    bert_large = by_cell(
+        cola_mcc=60.5, sst2_acc=94.9, mrpc_f1=89.3, mrpc_acc=85.4, stsb_pearson=87.6,
+        stsb_spearman=86.5, qqp_f1=72.1, qqp_acc=89.3, mnli_m=86.7, mnli_mm=85.9, qnli_acc=92.7,
+        rte_acc=70.1, wnli_acc=65.1,
+    )  # fmt: skip
+    assert average_of("glue_server9", bert_large) == pytest.approx(80.5, abs=0.05)
+
+
+def test_t5_dev8_gives_the_t5_baseline():
+    """Raffel et al. 2020, table 16, first row: GLUE average 83.28."""
+    baseline = by_cell(
+        cola_mcc=53.84, sst2_acc=92.68, mrpc_f1=92.07, mrpc_acc=88.92, stsb_pearson=88.02,
+        stsb_spearman=87.94, qqp_f1=88.67, qqp_acc=91.56, mnli_m=84.24, mnli_mm=84.57,
+        qnli_acc=90.48, rte_acc=76.28,
+    )  # fmt: skip
+    assert average_of("t5_dev8", baseline) == pytest.approx(83.28, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("printed", "row"),
+    [
+        (79.5, (56.3, 84.7, 88.6, 91.8, 89.6, 69.3, 92.7, 89.0, 53.5)),
+        (77.0, (51.3, 82.1, 87.5, 89.2, 88.5, 59.9, 91.3, 86.9, 56.3)),
+        (83.2, (63.6, 87.6, 90.2, 92.8, 91.9, 78.7, 94.8, 91.2, 57.7)),
+    ],
+)
+def test_distil9_gives_the_scores_of_distilbert(printed, row):
+    """README of the code of Sanh et al. 2019: BERT base, DistilBERT, RoBERTa base."""
+    names = "cola_mcc mnli_m mrpc_acc qnli_acc qqp_acc rte_acc sst2_acc stsb_spearman wnli_acc"
+    values = by_cell(**dict(zip(names.split(), row, strict=True)))
+    assert average_of("distil9", values) == pytest.approx(printed, abs=0.051)
+
+
+def test_mean_of_columns_counts_every_column_once():
+    values = {(c.task, c.split, m): i for i, c in enumerate(GLUE.columns) for m in c.metrics}
+    assert average_of("mean_of_columns", values) == pytest.approx(4.5)
+
+
+def test_a_rule_must_fit_the_suite():
+    with pytest.raises(ValueError, match=r"bert_table1 needs cola.*mean_of_columns"):
+        build(results({}), SUITES["micro-glue-v1"], "bert_table1")
+    with pytest.raises(ValueError, match="unknown average 'mean'"):
+        get_average("mean")
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_every_suite_names_a_rule_that_fits(suite):
+    assert terms_of(get_average(suite.average), suite)
+
+
+# Tables.
+
+
+def test_means_and_spreads_by_hand():
+    """Columns: mean over pretraining seeds of means, spread of runs; average: spread of seeds."""
+    runs = {(0, 0): 0.80, (0, 1): 0.90, (1, 0): 0.60, (1, 1): 0.70}
+    scores = {("bert", task, "validation", "accuracy"): runs for task in PART}
+    row = build(results(scores), "glue-v1", tasks=PART).rows[0]
+    assert row.scores[0].mean == pytest.approx(75.0)
+    assert row.scores[0].sd == pytest.approx(np.std([80, 90, 60, 70], ddof=1))
+    assert row.average.mean == pytest.approx(75.0)
+    assert row.average.sd == pytest.approx(np.std([85, 65], ddof=1))
+    assert (row.rank, row.seeds) == (1, "2 x 2")
+
+
+def test_pretraining_seeds_count_the_same_whatever_their_runs():
+    runs = {(0, 0): 1.0, (1, 0): 0.0, (1, 1): 0.0, (1, 2): 0.0}
+    scores = {("bert", task, "validation", "accuracy"): runs for task in PART}
+    assert build(results(scores), "glue-v1", tasks=PART).rows[0].average.mean == pytest.approx(50)
+
+
+def test_a_missing_cell_is_null_and_so_is_its_average_and_rank():
+    complete = whole_suite({"good": 0.9, "poor": 0.1})
+    gap = complete[~((complete["arm"] == "good") & (complete["task"] == "rte"))]
+    table = build(gap, GLUE, arms=["good", "poor", "never_ran"])
+    rows = {row.name: row for row in table.rows}
+    assert [row.name for row in table.rows] == ["poor", "good", "never_ran"]
+    assert (rows["poor"].rank, rows["good"].rank, rows["never_ran"].rank) == (1, None, None)
+    assert rows["good"].average is None
+    assert rows["good"].scores[[c.name for c in GLUE.columns].index("rte")] is None
+    assert set(rows["never_ran"].scores) == {None}
+
+
+def test_a_missing_metric_of_two_is_a_missing_cell():
+    frame = whole_suite({"bert": 0.5})
+    frame = frame[~((frame["task"] == "mrpc") & (frame["metric"] == "accuracy"))]
+    assert build(frame, GLUE, "bert_table1").rows[0].average is not None
+    assert build(frame, GLUE, "glue_server9").rows[0].average is None
+
+
+def test_equal_averages_share_a_rank():
+    table = build(whole_suite({"a": 0.5, "b": 0.7, "c": 0.7}), GLUE)
+    assert [(row.rank, row.name) for row in table.rows] == [(1, "b"), (1, "c"), (3, "a")]
+
+
+def test_the_rule_says_which_metrics_a_column_shows():
+    table = build(whole_suite({"bert": 0.5}), GLUE, "glue_server9")
+    metrics = {column.name: column.metrics for column in table.columns}
+    assert metrics["mrpc"] == ("f1", "accuracy")
+    assert metrics["stsb"] == ("pearson", "spearman")
+
+
+def test_results_of_other_suites_are_left_out():
+    other = results({("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9}}, suite="glue-v0")
+    assert build(other, GLUE).rows == ()
+
+
+def test_rows_of_several_experiments_carry_their_name():
+    score = {("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9}}
+    both = pd.concat([results(score, experiment=name) for name in ("one", "two")])
+    names = [row.name for row in build(both, GLUE, tasks=PART).rows]
+    assert names == ["one: bert", "two: bert"]
+
+
+def test_a_result_that_is_there_twice_is_refused():
+    score = results({("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9}})
+    with pytest.raises(ValueError, match="twice"):
+        build(pd.concat([score, score]), GLUE)
+
+
+def test_some_tasks_make_a_table_of_their_own_name():
+    table = build(whole_suite({"bert": 0.5}), GLUE, tasks=("rte", "sst2"), published=["glue_test_bert"])
+    assert table.suite.name == "glue-v1[sst2, rte]"
+    assert table.average.name == "mean_of_columns"
+    base = {row.name: row for row in table.published[0].rows}["BERT_BASE"]
+    assert base.average.mean == pytest.approx((93.5 + 66.4) / 2)
+    assert build(whole_suite({"bert": 0.5}), GLUE, tasks=GLUE.tasks).suite == GLUE
+
+
+def test_chance_stands_only_under_main_scores():
+    chance = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8").references[0]
+    shown = dict(zip([c.name for c in GLUE.columns], chance.scores, strict=True))
+    assert shown["sst2"].mean == pytest.approx(100 * TASKS["sst2"].chance)
+    assert shown["mrpc"] is None  # accuracy here, while the task's chance is that of F1
+
+
+def test_to_frame():
+    frame = build(whole_suite({"bert": 0.5}), GLUE, arms=["none"]).to_frame()
+    assert frame["arm"].tolist() == ["bert", "none"]
+    assert frame["rank"].tolist()[0] == 1
+    assert frame["average"][0] == pytest.approx(50.55)
+    assert np.isnan(frame["average"][1])
+    assert build(results({}), GLUE).to_frame().empty
+
+
+# Published rows.
+
+
+def test_published_rows_share_only_equal_metrics():
+    table = build(whole_suite({"bert": 0.5}), GLUE, published=["electra_flops"])
+    electra = {row.name: row for row in table.published[0].rows}["ELECTRA-1.75M"]
+    shown = dict(zip([c.name for c in GLUE.columns], electra.scores, strict=True))
+    assert shown["sst2"].mean == 96.9
+    assert shown["mrpc"] is None  # published as accuracy, shown as F1
+    assert electra.average is None
+
+
+def test_published_averages_are_as_printed_for_their_rule_and_computed_for_others():
+    published = ["glue_test_bert"]
+    printed = build(whole_suite({}), GLUE, "bert_table1", published=published).published[0]
+    rows = {row.name: row.average for row in printed.rows}
+    assert rows["BiLSTM+ELMo+Attn"].mean == 71.0
+    assert rows["BERT_LARGE"].mean == 82.1
+    assert {row.average for row in build(results({}), GLUE, "glue_server9", published=published)
+            .published[0].rows} == {None}  # fmt: skip
+
+
+def test_rows_of_another_split_stand_apart_with_the_reason():
+    table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8",
+                  published=["glue_test_bert", "electra_flops"])  # fmt: skip
+    apart, beside = table.published
+    assert (apart.comparable, beside.comparable) == (False, True)
+    assert "published on test, measured on validation" in apart.reason
+    text = render(table, "md")
+    measured, published = text.split("Published†", 1)
+    assert "ELECTRA-400K †" in measured
+    assert "BERT_BASE †" in published
+    assert "Devlin et al. 2019, BERT, NAACL, table 1; test" in published
+
+
+def test_unknown_published_tables_are_refused():
+    with pytest.raises(ValueError, match="unknown published table 'bert'"):
+        build(results({}), GLUE, published=["bert"])
+    with pytest.raises(ValueError, match="holds no scores"):
+        build(results({}), GLUE, published=["model_sizes"])
+
+
+def test_every_published_table_is_indexed_cited_and_readable():
+    index = published_index()
+    files = {path.stem for path in (leaderboards_folder() / "published").glob("*.csv")}
+    assert files == {*index.index, "index"}
+    assert (index["citation"] != "").all()
+    for name in index.index[index["kind"] == "scores"]:
+        table = published_table(name)
+        assert {"task", "split", "metric", "value"} <= set(table.columns)
+        assert not table["value"].isna().any()
+        assert not table.drop(columns="value").duplicated().any()
+        splits = set(table["split"].str.split("_").str[0])
+        assert splits == set(index.at[name, "split"].split(" and "))
+
+
+def test_boards_are_sound():
+    assert {"glue", "micro-glue"} <= set(board_names())
+    for name in board_names():
+        board = load_board(name)
+        suite = SUITES[board.suite]
+        assert isinstance(board, Board)
+        assert board.average == suite.average
+        assert build(results({}), suite, board.average, published=board.published).rows == ()
+    assert board_of_suite("glue-v1").published == ("glue_test_bert",)
+    assert board_of_suite("no-suite") is None
+
+
+def test_unknown_and_wrong_boards_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="unknown board 'glu'"):
+        load_board("glu")
+    (tmp_path / "bad.yaml").write_text("title: Bad\nsuite: glue-v9\naverage: bert_table1\n")
+    (tmp_path / "worse.yaml").write_text("title: Bad\nsuit: glue-v1\n")
+    monkeypatch.setattr("harness.published.leaderboards_folder", lambda: tmp_path)
+    with pytest.raises(ValueError, match="unknown suite 'glue-v9'"):
+        load_board("bad")
+    with pytest.raises(ValueError, match="suit"):
+        load_board("worse")
+
+
+# Written forms.
+
+
+def test_csv_is_equal_byte_for_byte_whatever_the_order_of_results():
+    frame = whole_suite({"bert": 0.5, "roberta": 0.6})
+    table = build(frame, GLUE, protocol="pooling cls")
+    shuffled = frame.sample(frac=1, random_state=0)
+    again = build(shuffled, GLUE, protocol="pooling cls")
+    assert render(table, "csv").encode() == render(again, "csv").encode()
+
+
+def test_csv_by_hand():
+    scores = {
+        ("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9, (1, 0): 0.8},
+        ("bert", "rte", "validation", "accuracy"): {(0, 0): 0.5, (1, 0): 0.6},
+    }
+    text = render(build(results(scores), GLUE, tasks=PART, protocol="pooling cls, epochs 3"), "csv")
+    head, bert, chance = text.splitlines()
+    assert head == (
+        "kind,rank,arm,sst2 (acc),sst2 (acc) sd,rte (acc),rte (acc) sd,average,average sd,"
+        "pretrain_seeds,finetune_seeds,split,source,suite,average_rule,protocol"
+    )
+    assert bert == (
+        "measured,1,bert,85.0000,7.0711,55.0000,7.0711,70.0000,0.0000,2,1,validation,,"
+        '"glue-v1[sst2, rte]",mean_of_columns,"pooling cls, epochs 3"'
+    )
+    assert chance.startswith("reference,,chance,50.9174,,52.7076,,51.8125,,,,validation")
+
+
+@pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
+def test_every_form_carries_suite_rule_and_protocol(format):
+    table = build(whole_suite({"bert": 0.5}), GLUE, protocol="pooling cls", published=["glue_test_bert"])
+    text = render(table, format).replace("\\", "")
+    for part in ("glue-v1", "bert_table1", "pooling cls", "Devlin et al. 2019", "BERT_LARGE"):
+        assert part in text
+    assert text == render(table, format).replace("\\", "")
+
+
+def test_hostile_names_stay_text():
+    name = "<script>|*x*_y_&$\n\\end{tabular}"
+    scores = {(name, task, "validation", "accuracy"): {(0, 0): 0.9} for task in PART}
+    table = build(results(scores), GLUE, tasks=PART)
+    assert "<script>" not in render(table, "html")
+    assert "&lt;script&gt;" in render(table, "html")
+    markdown = render(table, "md")
+    assert r"\<script>\|\*x\*" in markdown
+    assert {line.replace(r"\|", "").count("|") for line in markdown.splitlines()[:3]} == {7}
+    latex = render(table, "latex")
+    assert latex.count(r"\end{tabular}") == 1
+    assert r"\&\$" in latex
+    (row,) = [row for row in csv.reader(io.StringIO(render(table, "csv"))) if row[0] == "measured"]
+    assert row[2] == name
+
+
+def test_unknown_formats_are_refused():
+    with pytest.raises(ValueError, match="unknown format 'pdf'; known: md, csv, html, latex"):
+        render(build(results({}), GLUE), "pdf")
+
+
+def test_unknown_suites_are_refused():
+    with pytest.raises(ValueError, match="unknown suite 'glue'"):
+        leaderboard.build(results({}), "glue")
+
+
+def test_protocol_line():
+    protocol = {"pooling": "cls", "max_train": None, "finetune": {"epochs": 3, "beta2": 0.98}}
+    line = "pooling cls, max_train none, finetune.epochs 3, finetune.beta2 0.98"
+    assert protocol_line(protocol) == line
