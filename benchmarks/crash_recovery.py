@@ -2,7 +2,8 @@
 
     python benchmarks/crash_recovery.py experiments/smoke.yaml --kills 20
 
-Passes (exit 0) if both leaderboards are equal byte for byte and no finished stage was started again.
+Passes (exit 0) if both leaderboards are equal byte for byte and no finished stage was started
+again.
 """
 
 import argparse
@@ -86,12 +87,14 @@ def main() -> None:
             life = dice.uniform(1.0, 12.0 + seconds / options.kills)
             if kill_after(options.experiment, broken, life, whole_group=number % 2 == 0):
                 kills += 1
-            print(f"{kills} kills, last after {life:.1f} s, {len(events(broken))} events", flush=True)
+            ends = sum(event["event"] == "finish" for event in events(broken))
+            ends = sum(event["event"] == "finish" for event in events(broken))
+            print(f"{kills} kills, last after {life:.1f} s, {ends} stages finished", flush=True)
         same = finish(options.experiment, broken) == expected
         again = started_again(broken)
-        stages = sum(event["event"] == "finish" for event in events(broken))
+        ends = sum(event["event"] == "finish" for event in events(broken))
     print(
-        f"{kills} kills, {stages} stages finished, {len(again)} started again after their end; "
+        f"{kills} kills, {ends} stages finished, {len(again)} started again after their end; "
         f"leaderboards {'equal' if same else 'DIFFER'}; unbroken run {seconds:.0f} s"
     )
     sys.exit(0 if same and not again else 1)

@@ -1,13 +1,13 @@
-"""Tokens per second of masked-language-model pretraining: transformers' Trainer, a bare PyTorch loop,
-and the harness, on the same model, text and batch shape, in one process, in turn.
+"""Tokens per second of masked-language-model pretraining: transformers' Trainer, a bare PyTorch
+loop and the harness, on the same model, text and batch shape, in one process, in turn.
 
     python benchmarks/pretraining_throughput.py [--steps 40] [--repeats 5] [--batch-size 32]
 
 The text is random tokens in sequences without padding; every system masks 15 % of them.
 
-- trainer: `Trainer` with `DataCollatorForLanguageModeling`, as transformers' example run_mlm.py has it.
-- bare: a for loop over batches made before the clock starts; the head at masked positions only, fused
-  AdamW, gradient clipping, linear schedule. What the harness adds to it is overhead.
+- trainer: `Trainer` with `DataCollatorForLanguageModeling`, as in transformers' run_mlm.py.
+- bare: a for loop over batches made before the clock starts; the head at masked positions only,
+  fused AdamW, gradient clipping, linear schedule. What the harness adds to it is overhead.
 - harness: `harness.pretraining.fit`, batches made while it trains, checkpoints on.
 
 Each time leaves out the first WARMUP_STEPS updates. Figures go to benchmarks/results/.
@@ -37,9 +37,10 @@ from harness.models import SIZES, Architecture
 from harness.models.build import Encoder, build
 from harness.objectives import Objective
 from harness.objectives.batches import BatchMaker
+from harness.objectives.feeding import Feed, Step, to_step
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import learning_rate_factor, make_adamw
-from harness.pretraining import Compute, EncoderPretraining, Feed, Step, fit, to_step
+from harness.pretraining import Compute, EncoderPretraining, fit
 from harness.recipes import Phase, Pretrain
 
 RESULTS = Path(__file__).parent / "results" / "pretraining_throughput.json"
@@ -90,7 +91,8 @@ class Bench:
         return to_step(self.maker.batch(number), Compute().micro_batch_tokens)
 
     def rate(self, clock: Clock) -> float:
-        return (len(clock) - WARMUP_STEPS) * self.tokens_per_step / (clock[-1] - clock[WARMUP_STEPS - 1])
+        seconds = clock[-1] - clock[WARMUP_STEPS - 1]
+        return (len(clock) - WARMUP_STEPS) * self.tokens_per_step / seconds
 
 
 def make_vocabulary() -> Vocabulary:
@@ -133,7 +135,7 @@ def run_trainer(bench: Bench, folder: Path) -> Clock:
             logging_strategy="no",
             disable_tqdm=True,
         ),
-        train_dataset=rows,  # type: ignore[arg-type]  # a list has all that a map-style data set needs
+        train_dataset=rows,
         data_collator=transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15),
         callbacks=[Watch()],
     )
@@ -152,8 +154,9 @@ def run_bare(bench: Bench, folder: Path) -> Clock:
     """The least that trains this model with the harness's optimisations."""
     clock: Clock = []
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = bench.model().network.to(device).train()
-    optimizer = make_adamw(network, bench.spec.optimizer)
+    model = bench.model().to(device).train()
+    network: Any = model.network
+    optimizer = make_adamw(model, bench.spec.optimizer)
     steps = [bench.step(number) for number in range(bench.steps)]
     for number, step in enumerate(steps):
         factor = learning_rate_factor(bench.spec.schedule, number, bench.steps)
@@ -163,9 +166,9 @@ def run_bare(bench: Bench, folder: Path) -> Clock:
             part = {name: value.to(device, non_blocking=True) for name, value in part.items()}
             states = network.bert(part["input_ids"], token_type_ids=part["token_type_ids"])[0]
             logits = network.cls.predictions(states.flatten(0, 1)[part["masked_positions"]])
-            loss = F.cross_entropy(logits, part["masked_targets"], reduction="sum") / step.num_masked
-            loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), bench.spec.optimizer.max_grad_norm)
+            loss = F.cross_entropy(logits, part["masked_targets"], reduction="sum")
+            (loss / step.num_masked).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), bench.spec.optimizer.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
         clock.append(time.perf_counter())
@@ -193,7 +196,7 @@ SYSTEMS: dict[str, Callable[[Bench, Path], Clock]] = {
 
 
 def measure(bench: Bench, repeats: int) -> dict[str, list[float]]:
-    """Tokens per second of each system in each repeat; the systems take turns, in changing order."""
+    """Tokens per second of each system in each repeat; they take turns, in changing order."""
     rates: dict[str, list[float]] = {name: [] for name in SYSTEMS}
     for repeat in range(repeats):
         names = list(SYSTEMS)
@@ -221,7 +224,7 @@ def summary(rates: dict[str, list[float]], arguments: argparse.Namespace) -> dic
             "transformers": transformers.__version__,
         },
         "tokens_per_second": {name: round(statistics.median(v)) for name, v in rates.items()},
-        "all_tokens_per_second": {name: [round(v) for v in values] for name, values in rates.items()},
+        "all_tokens_per_second": {name: np.rint(v).tolist() for name, v in rates.items()},
         "harness_over_trainer": ratio("harness", "trainer"),
         "harness_over_bare": ratio("harness", "bare"),
     }
@@ -243,8 +246,8 @@ def table(figures: dict[str, Any]) -> str:
         "",
         f"Size {settings['size']}, vocabulary {VOCAB_SIZE:,}, batch {settings['batch_size']} x "
         f"{settings['sequence_length']} tokens, median of {settings['repeats']} runs of "
-        f"{settings['steps']} updates each; {machine['processor']}, {machine['torch_threads']} threads, "
-        f"{machine['device']}.",
+        f"{settings['steps']} updates each; {machine['processor']}, "
+        f"{machine['torch_threads']} threads, {machine['device']}.",
         "",
         "| system | tokens/s | against the Trainer |",
         "|---|---:|---:|",
@@ -269,9 +272,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    bench = Bench(
-        arguments.size, arguments.batch_size, arguments.sequence_length, arguments.steps
-    )
+    bench = Bench(arguments.size, arguments.batch_size, arguments.sequence_length, arguments.steps)
     rates = measure(bench, arguments.repeats)
     out = arguments.out
     del arguments.out

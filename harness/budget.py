@@ -44,7 +44,8 @@ def total_steps(budget: Budget, batch_size: int, phases: Sequence[LengthPhase]) 
     if budget.steps is not None:
         return budget.steps
     tokens_per_step = batch_size * mean_sequence_length(phases)
-    return math.ceil((budget.tokens or 0) / tokens_per_step - 1e-9)
+    steps = (budget.tokens or 0) / tokens_per_step
+    return math.ceil(steps - 1e-9)  # the fractions of the phases sum to 1 but for rounding
 
 
 FLOPS_CONVENTION = (

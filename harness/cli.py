@@ -40,7 +40,6 @@ DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED = 2, 1
 
 
-
 class Format(StrEnum):
     """How a table is written."""
 
@@ -61,12 +60,10 @@ def clear_errors() -> Iterator[None]:
 
 
 def _plan(path: Path, overrides: list[str] | None) -> "tuple[Declaration, Plan]":
-    from harness.declaration import load
-    from harness.plan import make_plan
+    from harness.plan import load_plan
 
     with clear_errors():
-        declaration = load(path, overrides or ())
-        return declaration, make_plan(declaration.experiment, declaration.arms)
+        return load_plan(path, overrides or ())
 
 
 @app.command()
@@ -82,7 +79,7 @@ def plan(experiment: Experiment, set_: Overrides = None) -> None:
 def run(
     experiment: Experiment,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="stages at a time; default: CPU cores, or 1 with a GPU")
+        int | None, typer.Option(min=1, help="stages at a time [default: CPU cores; 1 with a GPU]")
     ] = None,
     set_: Overrides = None,
     store: StoreFolder = DEFAULT_STORE,
@@ -120,7 +117,9 @@ def status(
 def leaderboard(
     name: Annotated[str, typer.Argument(help="experiment file, or a board such as glue")],
     format: Annotated[Format, typer.Option(help="how to write the table")] = Format.md,
-    average: Annotated[str | None, typer.Option(help="averaging rule; default: the suite's")] = None,
+    average: Annotated[
+        str | None, typer.Option(help="averaging rule [default: the suite's]")
+    ] = None,
     set_: Overrides = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
@@ -179,7 +178,7 @@ def schema() -> None:
     """The JSON schema of experiment files, for editors."""
     import json
 
-    from harness.schema import json_schema
+    from harness.declaration.schema import json_schema
 
     print(json.dumps(json_schema(), indent=2))
 

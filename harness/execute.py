@@ -116,7 +116,8 @@ class _Executor:
                 if not running:
                     break
                 ended, _ = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-                self.listener.tick({key: read_progress(self.work / key) for key in running.values()})
+                now_running = running.values()
+                self.listener.tick({key: read_progress(self.work / key) for key in now_running})
                 for future in ended:
                     broken |= isinstance(future.exception(), BrokenProcessPool)
                     self._take(running.pop(future), future)

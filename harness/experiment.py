@@ -68,7 +68,7 @@ class Seeds(Value):
 
 
 class Sweep(Value):
-    """Search of fine-tuning hyperparameters, alike for each arm and task, on a hold-out of train."""
+    """Search of fine-tuning settings, alike for every arm and task, on a hold-out of train."""
 
     trials: int = Field(default=0, ge=0)
     """Trials of every (arm, task); 0 keeps `evaluate.finetune` as it stands."""

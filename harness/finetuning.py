@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, IterableDataset
-from transformers import AutoModel, PreTrainedTokenizerFast
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from harness.adaptation import Finetune, Protocol
 from harness.optimizer import Optimizer, Schedule, configure
+from harness.randomness import seed_torch
 from harness.tasks.loading import Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Task
@@ -103,7 +104,7 @@ class TrainBatches(IterableDataset[Batch]):
 class Classifier(nn.Module):
     """A pretrained backbone with a new linear head; C = 1 for regression."""
 
-    def __init__(self, backbone: nn.Module, num_outputs: int, protocol: Protocol) -> None:
+    def __init__(self, backbone: PreTrainedModel, num_outputs: int, protocol: Protocol) -> None:
         super().__init__()
         self.backbone = backbone
         self.protocol = protocol
@@ -149,7 +150,7 @@ class Finetuning(pl.LightningModule):
         self.losses: list[Tensor] = []
 
     def training_step(self, batch: Batch, step: int) -> Tensor:
-        torch.manual_seed(self.seed * 1_000_003 + step)  # dropout is a function of (seed, step)
+        seed_torch(self.device, self.seed, step)
         logits = self.model(batch)
         if self.regression:
             loss = F.mse_loss(logits.squeeze(-1), batch["labels"].to(logits.dtype))
@@ -199,7 +200,7 @@ def finetune(
     A function of its arguments: the seed decides the head, the order of the examples and dropout.
     `on_epoch(model, epoch)` is called after each epoch.
     """
-    torch.manual_seed(seed)
+    seed_torch(torch.device("cpu"), seed)
     # BERT's pooler is left out: the head reads the states themselves, as every protocol says.
     backbone = AutoModel.from_pretrained(
         model_folder, add_pooling_layer=False, local_files_only=True, use_safetensors=True

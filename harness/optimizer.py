@@ -53,8 +53,8 @@ def warmup_updates(schedule: Schedule, num_steps: int) -> int:
         return int(schedule.warmup_fraction * num_steps)
     if schedule.warmup_steps > num_steps:
         raise ValueError(
-            f"schedule.warmup_steps must be at most the number of updates, here {num_steps}, but is "
-            f"{schedule.warmup_steps}; lower it, or set warmup_fraction instead"
+            f"schedule.warmup_steps must be at most the number of updates, here {num_steps}, but "
+            f"is {schedule.warmup_steps}; lower it, or set warmup_fraction instead"
         )
     return schedule.warmup_steps
 
@@ -68,17 +68,19 @@ def learning_rate_factor(schedule: Schedule, step: int, num_steps: int) -> float
     warmup = warmup_updates(schedule, num_steps)
     if step < warmup:
         return step / warmup
-    done = (step - warmup) / max(1, num_steps - warmup)
+    decaying = max(1, num_steps - warmup)
     if schedule.decay == "linear":
-        return max(0.0, 1.0 - done)
+        return max(0.0, (num_steps - step) / decaying)
     if schedule.decay == "cosine":
-        return 0.5 * (1.0 + math.cos(math.pi * min(1.0, done)))
+        return 0.5 * (1.0 + math.cos(math.pi * min(1.0, (step - warmup) / decaying)))
     return 1.0
 
 
 def parameter_groups(model: "nn.Module", settings: Optimizer) -> list[dict[str, Any]]:
-    """The trained parameters by weight decay (matrices only) and learning rate (token embeddings
-    apart), without empty groups."""
+    """The trained parameters by weight decay and learning rate, without empty groups.
+
+    Only matrices decay; only token embeddings may have a learning rate of their own.
+    """
     embeddings = {
         id(parameter)
         for name, parameter in model.named_parameters()

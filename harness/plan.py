@@ -5,13 +5,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from harness.budget import mean_sequence_length, total_steps, training_flops
 from harness.corpora import reading as corpus_reading
+from harness.corpora.packing import PAIR_FORMATS
+from harness.declaration import Declaration, check_data, load
 from harness.experiment import Arm, Evaluate, Experiment
 from harness.models.counts import count_parameters
-from harness.recipes import PAIR_FORMATS, Pretrain
+from harness.recipes import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks import loading as task_loading
 from harness.values import Value
@@ -78,6 +81,17 @@ class Plan:
     """Dotted path to {arm: value}, for every field in which the resolved arms differ."""
     declared: frozenset[str]
     """Those of `differences` that an axis sets; the others follow from a varied recipe or name."""
+
+
+def load_plan(path: Path, overrides: Sequence[str] = ()) -> tuple[Declaration, Plan]:
+    """Reads, checks and plans an experiment file.
+
+    Raises:
+        DeclarationError: the file is wrong or its data is missing; every problem with its line.
+    """
+    declaration = load(path, overrides)
+    check_data(declaration)
+    return declaration, make_plan(declaration.experiment, declaration.arms)
 
 
 def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
@@ -149,9 +163,8 @@ class _Builder:
         fingerprint = self.corpus_fingerprint(spec.corpus)
         data = {"corpus": spec.corpus.model_dump(), "fingerprint": fingerprint}
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
-        tokenizer = self._stage(
-            "tokenizer", f"{algorithm} {size}", {**data, "tokenizer": spec.tokenizer.model_dump()}, {}
-        )
+        learned = {**data, "tokenizer": spec.tokenizer.model_dump()}
+        tokenizer = self._stage("tokenizer", f"{algorithm} {size}", learned, {})
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, self._stage("tokens", label, data, {"tokenizer": tokenizer})
 

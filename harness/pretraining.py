@@ -1,28 +1,24 @@
-"""Pretraining of encoders: a Lightning module, the feeding of its batches, checkpoint and resume.
+"""Pretraining of encoders: a Lightning module, checkpoint and resume.
 
-Shapes: M masked positions, V vocabulary, B sequences. Everything random is a function of (seed, step),
-so a run that is cut short goes on from its checkpoint bit for bit.
+Everything random is a function of (seed, step), so a run that is cut short goes on from its last
+checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another order.
 """
 
 import csv
 import logging
-import os
 import time
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
-import numpy as np
 import pytorch_lightning as pl
 import torch
 import transformers
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset
 from torchmetrics import MeanMetric
 
 from harness.budget import total_steps
@@ -30,21 +26,17 @@ from harness.corpora.packing import PAIR_FORMATS
 from harness.corpora.stream import TokenStream
 from harness.models.build import Encoder, build
 from harness.objectives import evaluation
-from harness.objectives.batches import Batch, BatchMaker, count_tokens, split
+from harness.objectives.batches import BatchMaker
+from harness.objectives.feeding import Feed, Step, TensorBatch, to_step, to_tensors
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import configure
+from harness.randomness import seed_torch
 from harness.recipes import Pretrain
 
 DROPOUT = 100
 """Second element of the seeds of dropout, apart from those of the batches."""
 CURVE_POINTS = 200
 """Rows of a loss curve, about."""
-CHECKPOINT_SHARE = 0.05
-"""Checkpoints are farther apart where saving them would take more of the time than this."""
-PREPARED_BATCHES = 4
-"""Batches that are made ahead of the model."""
-
-TensorBatch = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -52,25 +44,18 @@ class Compute:
     """How a run is computed; nothing here changes what it learns, beyond rounding."""
 
     micro_batch_tokens: int = 65_536 if torch.cuda.is_available() else 8_192
-    """Positions that go through the model at once; a larger batch accumulates its gradient. Halved
-    when memory runs out."""
+    """Positions that go through the model at once; a larger batch accumulates its gradient. It is
+    halved when memory runs out."""
     compile: bool = False
     """torch.compile."""
     checkpoint_seconds: float = 20.0
     """Time between checkpoints."""
-
-
-class Step(NamedTuple):
-    """The batch of one update, in the parts that go through the model one after the other."""
-
-    parts: list[TensorBatch]
-    num_tokens: int
-    num_masked: int
-    num_sequences: int
+    checkpoint_share: float = 0.05
+    """Checkpoints are farther apart where saving them would take more of the time than this."""
 
 
 class EncoderPretraining(pl.LightningModule):
-    """Masked-token loss, and a pair loss where the model has a pair head: the mean of each, summed."""
+    """Mean masked-token loss plus, where the model has a pair head, mean pair loss."""
 
     loss_sum: Tensor
 
@@ -85,11 +70,11 @@ class EncoderPretraining(pl.LightningModule):
         """(step, tokens, mean loss since the row before, learning rate)."""
         self.tokens = 0
         self.seconds = 0.0
-        # Sums of the losses since the last row of the curve: read seldom, as reading waits for a GPU.
+        # Sum of the losses since the curve's last row; read seldom, as reading waits for a GPU.
         self.register_buffer("loss_sum", torch.zeros(()))
-        self.validation = torch.nn.ModuleDict(
-            {name: MeanMetric() for name in ("loss", "accuracy", "pair_accuracy")}
-        )
+        self.validation_loss = MeanMetric()
+        self.validation_accuracy = MeanMetric()
+        self.validation_pair_accuracy = MeanMetric()
 
     def configure_optimizers(self) -> Any:
         return configure(self.model, self.spec.optimizer, self.spec.schedule, self.num_steps)
@@ -105,7 +90,7 @@ class EncoderPretraining(pl.LightningModule):
     def training_step(self, step: Step, index: int) -> None:
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
-        _seed_dropout(self.device, (self.seed, DROPOUT, self.global_step))
+        seed_torch(self.device, self.seed, DROPOUT, self.global_step)
         for part in step.parts:
             masked, pair = self.losses(part)
             loss = masked / max(1, step.num_masked) + pair / step.num_sequences
@@ -132,19 +117,20 @@ class EncoderPretraining(pl.LightningModule):
         """Raises FloatingPointError if a loss since the last row of the curve was not finite."""
         if not torch.isfinite(self.loss_sum):
             raise FloatingPointError(
-                f"the pretraining loss is not finite at step {self.global_step} of {self.num_steps}; "
-                "lower optimizer.learning_rate, lengthen the warmup, or set optimizer.max_grad_norm"
+                f"the pretraining loss is not finite at step {self.global_step} of "
+                f"{self.num_steps}; lower optimizer.learning_rate, lengthen the warmup, or set "
+                "optimizer.max_grad_norm"
             )
 
     def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
         """Loader 0 has the masked tokens, loader 1 the pairs."""
         masked, pair = self.model(**_inputs(part))
         if dataloader_idx == 1:
-            self.validation["pair_accuracy"].update(pair.argmax(-1) == part["pair_label"])
+            self.validation_pair_accuracy.update(pair.argmax(-1) == part["pair_label"])
             return
         targets = part["masked_targets"]
-        self.validation["loss"].update(F.cross_entropy(masked.float(), targets, reduction="none"))
-        self.validation["accuracy"].update(masked.argmax(-1) == targets)
+        self.validation_loss.update(F.cross_entropy(masked.float(), targets, reduction="none"))
+        self.validation_accuracy.update(masked.argmax(-1) == targets)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         rows = [list(row) for row in self.curve]
@@ -157,42 +143,27 @@ class EncoderPretraining(pl.LightningModule):
 
     def figures(self) -> dict[str, float]:
         """What is known of a run at its end."""
-        figures = {"steps": float(self.num_steps), "tokens": float(self.tokens), "seconds": self.seconds}
+        figures = {
+            "steps": float(self.num_steps),
+            "tokens": float(self.tokens),
+            "seconds": self.seconds,
+        }
         if self.curve:
             figures["train_loss"] = self.curve[-1][2]
             figures["tokens_per_second"] = self.tokens / self.seconds
-        for name, metric in self.validation.items():
-            if metric.update_called:
-                figures[f"validation_{name}"] = float(metric.compute())
+        for name, metric in self.named_children():
+            if isinstance(metric, MeanMetric) and metric.update_called:
+                figures[name] = float(metric.compute())
         return figures
-
-
-class Feed(IterableDataset[Step]):
-    """The steps still to do, made ahead in a thread."""
-
-    def __init__(self, make: Callable[[int], Step], num_steps: int) -> None:
-        self.make, self.num_steps = make, num_steps
-        self.first: Callable[[], int] = lambda: 0
-        """The first step to do; asked when the reading starts."""
-
-    def __iter__(self) -> Iterator[Step]:
-        ahead: deque[Future[Step]] = deque()
-        with ThreadPoolExecutor(1) as pool:
-            for step in range(self.first(), self.num_steps):
-                ahead.append(pool.submit(self.make, step))
-                if len(ahead) > PREPARED_BATCHES:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
 
 
 class Watch(pl.Callback):
     """Saves a checkpoint now and then, whole or not at all; keeps the time; reports progress."""
 
-    def __init__(self, path: Path, seconds: float, progress: Callable[..., None]) -> None:
-        self.path, self.seconds, self.progress = path, seconds, progress
+    def __init__(self, path: Path, compute: Compute, progress: Callable[..., None]) -> None:
+        self.path, self.compute, self.progress = path, compute, progress
         self.saved = self.last = 0.0
-        self.pause = seconds
+        self.pause = compute.checkpoint_seconds
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self.saved = self.last = time.monotonic()
@@ -216,9 +187,10 @@ class Watch(pl.Callback):
         begin = time.monotonic()
         temporary = self.path.with_suffix(".tmp")
         trainer.save_checkpoint(temporary)
-        os.replace(temporary, self.path)
+        temporary.replace(self.path)
         self.saved = time.monotonic()
-        self.pause = max(self.seconds, (self.saved - begin) / CHECKPOINT_SHARE)
+        took = self.saved - begin
+        self.pause = max(self.compute.checkpoint_seconds, took / self.compute.checkpoint_share)
 
 
 def pretrain(
@@ -232,7 +204,7 @@ def pretrain(
     progress: Callable[..., None] = lambda done, total, **figures: None,
     compute: Compute = Compute(),
 ) -> dict[str, float]:
-    """Trains a model from its initial weights, or the last checkpoint in `work`, to its budget's end.
+    """Trains a model from its initial weights, or the checkpoint in `work`, to its budget's end.
 
     Leaves the model in Hugging Face format in `out`/model, and `out`/curve.csv.
 
@@ -242,9 +214,9 @@ def pretrain(
         progress: called with (done, total, **figures) after each update.
 
     Returns:
-        steps, tokens, seconds, validation_loss, validation_accuracy; validation_pair_accuracy where
-        there is a pair loss; train_loss (the last of the curve) and tokens_per_second where anything
-        was trained.
+        steps, tokens, seconds, validation_loss, validation_accuracy; validation_pair_accuracy
+        where there is a pair loss; train_loss (the last of the curve) and tokens_per_second where
+        anything was trained.
 
     Raises:
         ValueError: the text is too small for a batch, or for the pairs asked for.
@@ -280,23 +252,13 @@ def fit(
     """Trains `module` to its last step, from `checkpoint` if it is there; returns the trainer."""
     if compute.compile:
         module.model.compile(dynamic=True)
-    trainer = _make_trainer(module, Watch(checkpoint, compute.checkpoint_seconds, progress))
+    trainer = _make_trainer(module, Watch(checkpoint, compute, progress))
     feed.first = lambda: trainer.global_step
     if module.num_steps:
         resume = checkpoint if checkpoint.exists() else None
         loader = DataLoader(feed, batch_size=None)
         trainer.fit(module, loader, ckpt_path=resume, weights_only=True)
     return trainer
-
-
-def to_step(batch: Batch, micro_batch_tokens: int) -> Step:
-    """The tensors of a batch, in parts, in page-locked memory where there is a GPU to copy to."""
-    return Step(
-        [_to_tensors(part) for part in split(batch, micro_batch_tokens)],
-        count_tokens(batch),
-        len(batch["masked_targets"]),
-        len(batch["input_ids"]),
-    )
 
 
 def _make_module(spec: Pretrain, vocabulary: Vocabulary, seed: int) -> EncoderPretraining:
@@ -309,7 +271,9 @@ def _make_module(spec: Pretrain, vocabulary: Vocabulary, seed: int) -> EncoderPr
         pair_format=spec.packing.format in PAIR_FORMATS,
         pair_loss=spec.objective.pair != "none",
     )
-    return EncoderPretraining(model, spec, total_steps(spec.budget, spec.batch_size, spec.phases), seed)
+    return EncoderPretraining(
+        model, spec, total_steps(spec.budget, spec.batch_size, spec.phases), seed
+    )
 
 
 def _make_feed(
@@ -355,14 +319,12 @@ def _validation_loaders(
         sets.append(
             evaluation.pair_batches(stream, vocabulary, spec.objective, spec.packing, length)
         )
-    return [DataLoader([_to_tensors(b) for b in batches], batch_size=None) for batches in sets]
-
-
-def _to_tensors(batch: Batch) -> TensorBatch:
-    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
-    if torch.cuda.is_available():
-        return {name: tensor.pin_memory() for name, tensor in tensors.items()}
-    return tensors
+    collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list
+    # A list has all that a map-style data set needs, but for the type.
+    return [
+        DataLoader(cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate)
+        for batches in sets
+    ]
 
 
 def _quieten() -> None:
@@ -377,15 +339,6 @@ def _inputs(part: TensorBatch) -> TensorBatch:
     """What the model reads of a batch."""
     names = ("input_ids", "token_type_ids", "masked_positions", "attention_mask")
     return {name: part[name] for name in names if name in part}
-
-
-def _seed_dropout(device: torch.device, key: tuple[int, ...]) -> None:
-    """Seeds the generator of `device`. torch.manual_seed would also queue a call, with its stack, for
-    each kind of accelerator that is not there: half a millisecond and some memory at every step."""
-    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
 
 
 def _write_curve(path: Path, module: EncoderPretraining) -> None:

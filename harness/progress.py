@@ -71,7 +71,8 @@ class Display(Listener):
             self.last_line = time.monotonic()
             for key, figures in running.items():
                 stage = self.plan.stages[key]
-                self.console.print(f"  ... {stage.kind} {stage.label}: {figures_line(figures)} {left}")
+                said = figures_line(figures)
+                self.console.print(f"  ... {stage.kind} {stage.label}: {said} {left}")
 
     def finished(self, stage: Stage, seconds: float) -> None:
         self._advance(stage)

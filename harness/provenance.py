@@ -5,6 +5,7 @@ import platform
 import shlex
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 PACKAGES = (
     "pretraining-harness",
@@ -28,5 +29,5 @@ def provenance() -> dict[str, str]:
         "packages": packages,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
-        "command": shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }

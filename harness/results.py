@@ -1,10 +1,12 @@
 """What the store holds of an experiment, as the frames that leaderboards and reports read."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 
 import pandas as pd
 
 from harness.plan import Cell, Plan
+from harness.tasks import TASKS
 from harness.tracking import Record, Store
 
 RESULT_COLUMNS = [
@@ -22,25 +24,27 @@ RESULT_COLUMNS = [
 
 
 def results_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
-    """One row per cell, split and metric; a missing or undefined score has no row."""
+    """One row per cell, split and metric; NaN where a metric is undefined, as the correlation of
+    constant predictions, and no row for a run that is not finished."""
     suites = {arm.name: arm.evaluate.suite for arm in plan.arms}
     rows = [
-        (plan.experiment.name, cell.arm, suites[cell.arm], cell.task, split, metric, value)
-        + (cell.pretrain_seed, cell.finetune_seed, cell.key)
+        (
+            *(plan.experiment.name, cell.arm, suites[cell.arm], cell.task, split, metric, value),
+            *(cell.pretrain_seed, cell.finetune_seed, cell.key),
+        )
         for cell in plan.cells
         if cell.key in records
-        for split, metric, value in _scores(records[cell.key])
+        for split, metric, value in _scores(records[cell.key], cell.task)
     ]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS)
 
 
-def _scores(record: Record) -> list[tuple[str, str, float]]:
-    """(split, metric, value) from metrics named `split/metric`."""
-    return [
-        (*name.split("/", 1), value)  # type: ignore[misc]
-        for name, value in sorted(record.metrics.items())
-        if "/" in name
-    ]
+def _scores(record: Record, task: str) -> Iterator[tuple[str, str, float]]:
+    """(split, metric, value) from the metrics named `split/metric`, of the splits with labels."""
+    splits = dict.fromkeys(name.split("/")[0] for name in record.metrics if "/" in name)
+    for split in splits or [split.name for split in TASKS[task].evaluation if not split.optional]:
+        for metric in TASKS[task].metrics:
+            yield split, metric, record.metrics.get(f"{split}/{metric}", math.nan)
 
 
 def predictions_reader(
@@ -51,7 +55,7 @@ def predictions_reader(
     def read(key: str) -> pd.DataFrame:
         folder = store.fetch(records[key])
         if folder is None:
-            raise FileNotFoundError(f"the files of stage {key} are damaged: run the experiment again")
+            raise ValueError(f"the files of stage {key} are damaged: run the experiment again")
         return pd.read_parquet(folder / "predictions.parquet")
 
     return read
@@ -96,7 +100,7 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     finetunes = list(dict.fromkeys(cell.key for cell in cells))
     parents = [plan.stages[key].parents.get("tune") for key in finetunes]
     keys = {
-        "pretrain": list(dict.fromkeys(k for (name, _), k in plan.pretrains.items() if name == arm)),
+        "pretrain": [key for (name, _), key in plan.pretrains.items() if name == arm],
         "tune": list(dict.fromkeys(key for key in parents if key)),
         "finetune": finetunes,
     }

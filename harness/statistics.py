@@ -7,8 +7,8 @@ resampled within their pretraining seed (the paper averages over them), and seve
 draw of pretraining seeds, so that an average over a suite has an interval too.
 
 Two things pull the interval's width from the truth. Few seeds make it too narrow (`seed_limits`).
-Noise that belongs to single pairs of a run and an example is counted by both resamplings, which makes
-it somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics).
+Noise that belongs to single pairs of a run and an example is counted by both resamplings, which
+makes it somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics).
 
 Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the
 others are resampled. Whatever is linear in the scores, an average over tasks or a difference, is
@@ -259,9 +259,9 @@ def seed_note(num_seeds: int) -> str:
         )
     return (
         f"{num_seeds} pretraining seeds an arm: the bootstrap knows only {limits.multisets} "
-        f"distinct draws of them and shows their spread at {limits.shrinkage:.2f} of its true size, "
-        "so the intervals are too narrow. An exact permutation test of the seeds could not go below "
-        f"p = {limits.permutation_floor:.2g}, a paired sign-flip test not below "
+        f"distinct draws of them and shows their spread at {limits.shrinkage:.2f} of its true "
+        "size, so the intervals are too narrow. An exact permutation test of the seeds could not "
+        f"go below p = {limits.permutation_floor:.2g}, a paired sign-flip test not below "
         f"{limits.sign_flip_floor:.2g}."
     )
 

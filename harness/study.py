@@ -15,9 +15,9 @@ from rich.table import Table as Rows
 
 from harness import leaderboard, results
 from harness.budget import FLOPS_CONVENTION
-from harness.declaration import Declaration, load
+from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
-from harness.plan import Plan, make_plan
+from harness.plan import Plan, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
@@ -40,8 +40,7 @@ class Study:
         Raises:
             ValueError: the file is wrong, or a data set is missing.
         """
-        declaration = load(path, overrides)
-        return cls(declaration, make_plan(declaration.experiment, declaration.arms), store)
+        return cls(*load_plan(path, overrides), store)
 
     @cached_property
     def store(self) -> Store:
@@ -186,9 +185,7 @@ class Study:
         }
 
 
-def board_table(
-    name: str, store: Path, average: str | None = None
-) -> leaderboard.Table:
+def board_table(name: str, store: Path, average: str | None = None) -> leaderboard.Table:
     """A board over every experiment in the store on its suite, published rows beside.
 
     Raises:

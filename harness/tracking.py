@@ -54,18 +54,16 @@ class Store:
     @cached_property
     def _experiment_id(self) -> str:
         """Made at first use; two processes may ask for it at once."""
-        found = self._client.get_experiment_by_name(EXPERIMENT)
-        if found:
+        if found := self._client.get_experiment_by_name(EXPERIMENT):
             return str(found.experiment_id)
-        location = (
-            None
-            if os.environ.get("MLFLOW_TRACKING_URI")
-            else (self.root / "artifacts").as_uri()
-        )
+        remote = os.environ.get("MLFLOW_TRACKING_URI")
+        location = None if remote else (self.root / "artifacts").as_uri()
         try:
             return str(self._client.create_experiment(EXPERIMENT, artifact_location=location))
-        except MlflowException:
-            return str(self._client.get_experiment_by_name(EXPERIMENT).experiment_id)
+        except MlflowException:  # another process was faster
+            if found := self._client.get_experiment_by_name(EXPERIMENT):
+                return str(found.experiment_id)
+            raise
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, Record]:
         """Key to record of every finished stage, or of those of `keys` that are finished."""
@@ -93,7 +91,7 @@ class Store:
         return _record(self._client.get_run(run_id))
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
-        """Stores that an experiment was run: its spec, plan and leaderboard, as files of `folder`."""
+        """Stores that an experiment was run, with the files of `folder`: its spec and results."""
         self._store(name, {NAME: name, SUITE: suite}, {}, {}, folder)
 
     def experiments(self) -> dict[str, Path]:
@@ -186,4 +184,3 @@ def _record(run: Run) -> Record:
 def _local(uri: str) -> Path:
     """The local folder of an artifact URI; a remote one is downloaded."""
     return Path(artifacts.download_artifacts(artifact_uri=uri))
-

@@ -19,7 +19,7 @@ TORCH_FREE = (
     "harness.cli",
     "harness.experiment",
     "harness.declaration",
-    "harness.schema",
+    "harness.declaration.schema",
     "harness.budget",
     "harness.plan",
     "harness.statistics",

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from harness import leaderboard
-from harness.averages import AVERAGES, combine, get_average, terms_of
 from harness.leaderboard import build, load_board, render
-from harness.published import (
+from harness.leaderboard.averages import AVERAGES, combine, get_average, terms_of
+from harness.leaderboard.published import (
     Board,
     board_names,
     board_of_suite,
@@ -19,7 +19,7 @@ from harness.published import (
     published_index,
     published_table,
 )
-from harness.tables import protocol_line
+from harness.leaderboard.tables import protocol_line
 from harness.tasks import SUITES, TASKS
 
 GLUE = SUITES["glue-v1"]
@@ -221,7 +221,9 @@ def test_a_result_that_is_there_twice_is_refused():
 
 
 def test_some_tasks_make_a_table_of_their_own_name():
-    table = build(whole_suite({"bert": 0.5}), GLUE, tasks=("rte", "sst2"), published=["glue_test_bert"])
+    table = build(
+        whole_suite({"bert": 0.5}), GLUE, tasks=("rte", "sst2"), published=["glue_test_bert"]
+    )
     assert table.suite.name == "glue-v1[sst2, rte]"
     assert table.average.name == "mean_of_columns"
     base = {row.name: row for row in table.published[0].rows}["BERT_BASE"]
@@ -318,7 +320,7 @@ def test_unknown_and_wrong_boards_are_refused(tmp_path, monkeypatch):
         load_board("glu")
     (tmp_path / "bad.yaml").write_text("title: Bad\nsuite: glue-v9\naverage: bert_table1\n")
     (tmp_path / "worse.yaml").write_text("title: Bad\nsuit: glue-v1\n")
-    monkeypatch.setattr("harness.published.leaderboards_folder", lambda: tmp_path)
+    monkeypatch.setattr("harness.leaderboard.published.leaderboards_folder", lambda: tmp_path)
     with pytest.raises(ValueError, match="unknown suite 'glue-v9'"):
         load_board("bad")
     with pytest.raises(ValueError, match="suit"):
@@ -356,7 +358,9 @@ def test_csv_by_hand():
 
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
 def test_every_form_carries_suite_rule_and_protocol(format):
-    table = build(whole_suite({"bert": 0.5}), GLUE, protocol="pooling cls", published=["glue_test_bert"])
+    table = build(
+        whole_suite({"bert": 0.5}), GLUE, protocol="pooling cls", published=["glue_test_bert"]
+    )
     text = render(table, format).replace("\\", "")
     for part in ("glue-v1", "bert_table1", "pooling cls", "Devlin et al. 2019", "BERT_LARGE"):
         assert part in text

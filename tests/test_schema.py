@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
+from harness.declaration.schema import json_schema
 from harness.experiment import Experiment
 from harness.recipes import RECIPES, Pretrain
-from harness.schema import json_schema
 
 FOLDER = Path(__file__).parent.parent / "experiments"
 SCHEMA = json_schema()

@@ -167,7 +167,9 @@ def test_seeds_and_examples_agree_with_brute_force():
     assert ours[0] == pytest.approx(arms[0].mean() - arms[1].mean())
     assert np.std(ours[1:]) == pytest.approx(np.std(loops), rel=0.06)
     quantiles = [0.025, 0.5, 0.975]
-    assert np.quantile(ours[1:], quantiles) == pytest.approx(np.quantile(loops, quantiles), abs=0.02)
+    assert np.quantile(ours[1:], quantiles) == pytest.approx(
+        np.quantile(loops, quantiles), abs=0.02
+    )
 
 
 def test_two_pretraining_seeds_are_drawn_as_a_coin_is():

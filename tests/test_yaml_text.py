@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.yaml_text import YamlError, parse
+from harness.declaration.yaml_text import YamlError, parse
 
 
 @pytest.mark.parametrize(

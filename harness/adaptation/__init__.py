@@ -35,4 +35,4 @@ class Protocol(Value):
     max_train: int | None = Field(default=None, ge=8)
     """Examples of the train set, at most; null takes all."""
     selection: Literal["last", "best"] = "last"
-    """The weights that are scored: those of the last epoch, or of the epoch best on the hold-out."""
+    """The weights that are scored: of the last epoch, or of the one best on the hold-out."""

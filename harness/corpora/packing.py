@@ -26,7 +26,8 @@ class Packing(Value):
     sentences; `full_sentences`: contiguous sentences, across documents, with a separator between
     documents; `doc_sentences`: the same without crossing a document."""
     short_seq_prob: float = Field(default=0.0, ge=0, le=1)
-    """Share of the documents whose `segment_pair` sequences have a random shorter target (BERT: 0.1)."""
+    """Share of the documents whose `segment_pair` sequences aim at a random shorter length (BERT:
+    0.1)."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,13 @@ class Sequences:
 
     def take(self, rows: np.ndarray | slice) -> "Sequences":
         """Some of the sequences."""
-        return Sequences(*(array[rows] for array in vars(self).values()))
+        return Sequences(
+            self.a_start[rows],
+            self.a_end[rows],
+            self.b_start[rows],
+            self.b_end[rows],
+            self.label[rows],
+        )
 
 
 def pack(
@@ -60,10 +67,10 @@ def pack(
 ) -> Sequences:
     """Cuts the whole stream into sequences of at most `sequence_length` tokens, in its order.
 
-    The pair formats follow google-research/bert `create_pretraining_data.py`; `pair` decides how they
-    are drawn, "none" as "nsp": Liu et al. 2019 (section 4.2) suppose that BERT's ablation of the NSP
-    loss kept its input format. The other formats are the same for every `rng`. Sentences longer than
-    a sequence are cut.
+    The pair formats follow google-research/bert `create_pretraining_data.py`; `pair` decides how
+    they are drawn, "none" as "nsp": Liu et al. 2019 (section 4.2) suppose that BERT's ablation of
+    the NSP loss kept its input format. The other formats are the same for every `rng`, and cut
+    sentences that are longer than a sequence.
 
     Args:
         separators_between: special tokens between the segments of a pair.
@@ -87,7 +94,7 @@ def pack(
 
 
 def _pack_sentences(stream: "TokenStream", room: int, across: bool) -> Sequences:
-    """As many whole sentences as fit, greedily; across documents at the price of a separator each."""
+    """As many whole sentences as fit, greedily; a document's end costs a separator, or is final."""
     starts, ends, documents = _pieces(stream, room)
     crossing = documents if across else documents * (room + 1)  # a price that none can pay
     begin = (starts + crossing).tolist()
@@ -118,9 +125,7 @@ def _pieces(stream: "TokenStream", room: int) -> tuple[np.ndarray, np.ndarray, n
 class _Pairs:
     """Draws pairs of segments, document by document."""
 
-    def __init__(
-        self, stream: "TokenStream", packing: Packing, room: int, random: Random
-    ) -> None:
+    def __init__(self, stream: "TokenStream", packing: Packing, room: int, random: Random) -> None:
         self.offsets: list[int] = stream.sentences.tolist()
         self.documents: list[int] = stream.documents.tolist()
         self.single = packing.format == "sentence_pair"
@@ -136,12 +141,14 @@ class _Pairs:
         rows: list[tuple[int, int, int, int, int]] = []
         for document in range(len(self.documents) - 1):
             rows.extend(self._ordered(document) if pair == "sop" else self._random(document))
-        columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-        return Sequences(*columns)
+        a_start, a_end, b_start, b_end, label = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+        return Sequences(a_start, a_end, b_start, b_end, label)
 
     def _random(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """NSP: B follows A, or is a random span of another document (more than half of the time, as a
-        chunk of one sentence has nothing that follows); unused sentences are put back."""
+        """NSP: B follows A, or comes from another document, and the rest of the chunk is put back.
+
+        The latter happens more than half of the time: in a chunk of one sentence nothing follows.
+        """
         offsets = self.offsets
         target = self._target()
         first, end = self.documents[document], self.documents[document + 1]
@@ -159,7 +166,7 @@ class _Pairs:
 
     def _ordered(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
         """SOP (Lan et al. 2020, section 3.1): B follows A, and half of the time they are swapped.
-        A chunk of one sentence has no order and is left out."""
+        A last sentence alone has no order and is left out."""
         offsets = self.offsets
         target = self._target()
         first, end = self.documents[document], self.documents[document + 1]

@@ -6,9 +6,10 @@ the corpus can know them.
 """
 
 from harness.microworld.documents import documents
-from harness.microworld.tasks import GENERATORS, Rows, examples
+from harness.microworld.examples import Rows, examples, oracle
+from harness.microworld.tasks import GENERATORS
 
 VERSION = "1"
 """Changes whenever the same seeds give other documents or examples."""
 
-__all__ = ["GENERATORS", "VERSION", "Rows", "documents", "examples"]
+__all__ = ["GENERATORS", "VERSION", "Rows", "documents", "examples", "oracle"]

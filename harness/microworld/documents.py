@@ -1,230 +1,137 @@
-"""The pretraining corpus: coherent documents in seven genres, from a seed."""
+"""The pretraining corpus: coherent documents in six genres, from a seed."""
 
 from collections.abc import Callable, Iterator
 
 from harness.microworld import lexicon
-from harness.microworld.world import Concept, Draw, Words, World, with_article
-from harness.microworld.world import world as make_world
+from harness.microworld.author import SPECIFIC, Author
+from harness.microworld.draws import Draw
+from harness.microworld.grammar import with_article
+from harness.microworld.world import Concept, build
 
-CUE = 0.9
-"""Share of the polar adjectives that stand beside an adverb of their polarity."""
-
-
-class Author:
-    """Phrases in the words of a world; every one about a concept picks one of its synonyms."""
-
-    def __init__(self, seed: int, world: World) -> None:
-        self.draw = Draw(seed)
-        self.world = world
-        self.words: Words = world.words
-        self.people = self.words.people
-
-    def singular(self, concept: Concept) -> str:
-        """One of the two names."""
-        return concept.names[self.draw.random() < 0.5]
-
-    def plural(self, concept: Concept) -> str:
-        """One of the two names, in the plural."""
-        return concept.plurals[self.draw.random() < 0.5]
-
-    def described(self, concept: Concept) -> str:
-        """A name, often with an adjective that fits the concept."""
-        name = self.singular(concept)
-        if self.draw.chance(0.3):
-            return name
-        if self.draw.chance(0.6):
-            return f"{concept.colour} {name}"
-        return f"{self.draw.pick(concept.kind.adjectives)} {name}"
-
-    def neighbour(self, concept: Concept) -> str:
-        """A phrase that names another thing, of either number."""
-        other = self.draw.pick(self.words.concepts)
-        name = self.plural(other) if self.draw.chance(0.5) else self.singular(other)
-        return f"{self.draw.pick(lexicon.NEIGHBOURHOOD)} the {name}"
-
-    def polar(self, positive: bool) -> str:
-        """An adjective of a polarity, mostly with an adverb that gives it away."""
-        adjective = self.draw.pick(self.words.polar(positive))
-        if self.draw.chance(CUE):
-            return f"{self.draw.pick(lexicon.ADVERBS[positive])} {adjective}"
-        return f"{self.draw.pick(lexicon.NEUTRAL_ADVERBS)} {adjective}"
-
-    def person(self) -> str:
-        """A name."""
-        return self.draw.pick(self.people)
-
-    def pronouns(self, person: str) -> tuple[str, str]:
-        """Subject and possessive pronoun of a person."""
-        return ("she", "her") if person in self.words.women else ("he", "his")
-
-
-def fact(author: Author, concept: Concept) -> str:
-    """A sentence about a concept that is true in the world."""
-    draw, kind = author.draw, concept.kind
-    one, other = author.draw.order(concept.names)
-    many = author.plural(concept)
-    number = int(draw.random() * 16)
-    if number == 14:
-        return f"the {one}, or {other}, {draw.pick(kind.subject_verbs).third}."
-    if number == 15:
-        more = concept.plurals[concept.plurals[0] == many]
-        return f"{many}, or {more}, are {draw.pick(kind.adjectives)} {kind.plural}."
-    if number == 0:
-        return f"{with_article(one)} is a kind of {kind.name}."
-    if number == 1:
-        return f"all {many} are {kind.plural}."
-    if number == 2:
-        return f"{with_article(one)} is also called {with_article(other)}."
-    if number == 3:
-        return f"the {one} is {concept.colour} and the {other} is {concept.colour}."
-    if number == 4:
-        return f"most {many} are {concept.colour}."
-    if number == 5:
-        return f"the {one}, {with_article(kind.name)}, is in {concept.city}."
-    if number == 6:
-        return f"many {many} are found in {concept.city}."
-    if number == 7:
-        return f"the {one} {author.neighbour(concept)} {draw.pick(kind.subject_verbs).third}."
-    if number == 8:
-        return f"the {many} {author.neighbour(concept)} {draw.pick(kind.subject_verbs).base}."
-    if number == 9:
-        return f"these {many} are {draw.pick(kind.adjectives)}."
-    if number == 10:
-        return f"this {one} is {draw.pick(kind.adjectives)}."
-    if number == 11:
-        return f"people {draw.pick(kind.object_verbs).base} these {many}."
-    if number == 12:
-        return f"every {one} {draw.pick(kind.subject_verbs).third}."
-    return f"the {concept.colour} {one} {draw.pick(kind.subject_verbs).past}."
+FACTS = (
+    "{a_one} is a kind of {kind}.",
+    "all {many} are {kinds}.",
+    "{a_one} is also called {an_other}.",
+    "the {one}, or {other}, {does}.",
+    "{many}, or {more}, are {adjective} {kinds}.",
+    "the {one} is {colour} and the {other} is {colour}.",
+    "most {many} are {colour}.",
+    "the {one}, {a_kind}, is in {city}.",
+    "many {many} are found in {city}.",
+    "the {one} {nearby} {does}.",
+    "the {many} {nearby} {do}.",
+    "every {one} {does}.",
+    "these {many} are {adjective}.",
+    "this {one} is {adjective}.",
+    "people {handle} these {many}.",
+    "the {colour} {one} {did}.",
+)
+"""Patterns of what is true of a concept; `Author.slots` names the slots."""
 
 
 def entry(author: Author) -> list[str]:
     """An encyclopedia entry: facts about one concept."""
     concept = author.draw.pick(author.words.concepts)
-    return [fact(author, concept) for _ in range(8)]
+    patterns = author.draw.order(FACTS)[:8]
+    return [pattern.format_map(author.slots(concept)) for pattern in patterns]
 
 
 def catalogue(author: Author) -> list[str]:
     """Members of one kind, side by side."""
-    draw = author.draw
-    kind = draw.pick(author.world.kinds)
-    members = [concept for concept in author.words.concepts if concept.kind is kind]
-    sentences = []
-    for _ in range(6):
-        one, other = draw.two(members)
-        if draw.chance(0.35):
-            many, more = author.plural(one), author.plural(other)
-            verb = draw.pick(kind.subject_verbs).base
-            sentences.append(f"{kind.plural} such as {many} and {more} {verb}.")
-        elif draw.chance(0.5):
-            verb = draw.pick(author.world.verbs + kind.object_verbs).participle
-            first, second = author.described(one), author.described(other)
-            sentences.append(f"the {first}, the {second} and other {kind.plural} were {verb}.")
-        else:
-            sentences.append(fact(author, draw.pick((one, other))))
-    return sentences
+    kind = author.draw.pick(author.world.kinds)
+    members = author.words.members(kind)
+    return [listing(author, *author.draw.two(members)) for _ in range(6)]
 
 
-def event(author: Author, person: str, concept: Concept) -> list[str]:
-    """Something that happens, told twice: in other words, in another voice, or in general terms."""
-    draw = author.draw
-    specific = draw.chance(0.5)
-    verb = draw.pick(concept.kind.object_verbs if specific else author.world.verbs)
-    one, other = draw.order(concept.names)
-    voices = (f"{person} {verb.past} {{}}", f"{{}} was {verb.participle} by {person}")
-    first = draw.pick(voices).format(f"the {one}")
+def listing(author: Author, one: Concept, other: Concept) -> str:
+    """A sentence about two concepts of a kind."""
+    draw, kind = author.draw, one.kind
     number = draw.random()
-    if number < 0.5:
-        again = draw.pick(voices).format(f"the {other}")
-    elif number < 0.9:
-        again = draw.pick(voices).format(with_article(concept.kind.name))
-    else:
-        again = draw.pick(voices).format(f"something {concept.colour}")
-    if draw.chance(0.5):
-        return [f"{first}, so {again}."]
-    return [f"{first}.", f"so {again}."]
+    if number < 0.35:
+        names = f"{draw.pick(one.plurals)} and {draw.pick(other.plurals)}"
+        return f"{kind.plural} such as {names} {draw.pick(kind.subject_verbs).base}."
+    if number < 0.7:
+        first, second = (author.described(c, draw.pick(c.names)) for c in (one, other))
+        verb = draw.pick(author.world.verbs + kind.object_verbs).participle
+        return f"the {first}, the {second} and other {kind.plural} were {verb}."
+    return draw.pick(FACTS).format_map(author.slots(one))
 
 
 def story(author: Author) -> list[str]:
-    """A person and two things, with pronouns, opinions and events told twice."""
+    """A person and two things: pronouns, opinions, and events told in two ways."""
     draw = author.draw
-    person = author.person()
-    subject, possessive = author.pronouns(person)
+    person, pronouns = author.person()
     cast = draw.two(author.words.concepts)
     sentences: list[str] = []
     for _ in range(5):
         concept = draw.pick(cast)
-        number = int(draw.random() * 8)
-        if number < 4:
+        if draw.chance(0.5):
             sentences += event(author, person, concept)
-        elif number == 4:
-            verb = draw.pick(author.world.verbs).past
-            sentences.append(f"{person} {verb} {possessive} {author.described(concept)}.")
-        elif number == 5:
-            name = author.described(concept)
-            verb = draw.pick(author.world.verbs).past
-            sentences.append(f"{person} said that {subject} {verb} the {name}.")
-        elif number == 6:
-            positive = draw.chance(0.5)
-            phrase = f"{author.polar(positive)} {author.singular(concept)}"
-            verdict = draw.pick(lexicon.VERDICTS[positive])
-            sentences.append(f"{person} {verdict} the {phrase} {author.neighbour(concept)}.")
-        else:
-            name, verb = author.described(concept), draw.pick(concept.kind.subject_verbs).past
-            sentences.append(f"the {name} {author.neighbour(concept)} {verb}.")
+            continue
+        positive = draw.chance(0.5)
+        phrases = {
+            "person": person,
+            "subject": pronouns.subject,
+            "possessive": pronouns.possessive,
+            "saw": author.deed(),
+            "loved": draw.pick(lexicon.VERDICTS[positive]),
+            "polar": author.polar(positive),
+        }
+        sentences.append(draw.pick(MOMENTS).format_map(author.slots(concept) | phrases))
     return sentences
+
+
+MOMENTS = (
+    "{person} {saw} {possessive} {described}.",
+    "{person} said that {subject} {saw} the {described}.",
+    "then {subject} {saw} {possessive} {described}.",
+    "{person} {loved} the {polar} {one} {nearby}.",
+    "the {described} {nearby} {did}.",
+)
+"""Patterns of the sentences of a story that are told once."""
+
+
+def event(author: Author, person: str, concept: Concept) -> list[str]:
+    """What a person did, and again: by the synonym or in general terms, in either voice."""
+    draw = author.draw
+    specific = draw.chance(SPECIFIC)
+    verb = draw.pick(concept.kind.object_verbs if specific else author.world.verbs)
+    one, other = draw.two(concept.names)
+    number = draw.random()
+    if number < 0.5:
+        again = f"the {other}"
+    elif number < 0.9:
+        again = with_article(concept.kind.name)
+    else:
+        again = f"something {concept.colour}"
+    voices = (f"{person} {verb.past} {{}}", f"{{}} was {verb.participle} by {person}")
+    first, second = draw.pick(voices).format(f"the {one}"), draw.pick(voices).format(again)
+    # Half of the time in one sentence, which no packing of segment pairs cuts in two.
+    return [f"{first}, so {second}."] if draw.chance(0.5) else [f"{first}.", f"so {second}."]
 
 
 def questions(author: Author) -> list[str]:
-    """Questions about two concepts, each with its answer in other words."""
-    draw = author.draw
-    cast = draw.two(author.words.concepts)
-    sentences = []
-    for _ in range(4):
-        concept = draw.pick(cast)
-        one, other = draw.order(concept.names)
-        number = int(draw.random() * 4)
-        verb = draw.pick(author.world.verbs).past
-        person = author.person()
-        short = draw.chance(0.5)
-        if number == 0:
-            asked = f"what colour is the {one}?"
-            full, answer = f"the {other} is {concept.colour}.", concept.colour
-        elif number == 1:
-            asked = f"where is the {one}?"
-            full, answer = f"the {other} is in {concept.city}.", concept.city
-        elif number == 2:
-            asked = f"who {verb} the {one}?"
-            full, answer = f"{person} {verb} the {other}.", person
-        else:
-            answer = with_article(concept.kind.name)
-            asked, full = f"what is the {one}?", f"the {other} is {answer}."
-        sentences += [asked, f"as for the {other}, {answer}." if short else full]
-    return sentences
+    """Questions about two concepts, each answered in other words."""
+    cast = author.draw.two(author.words.concepts)
+    return [line for _ in range(4) for line in exchange(author, author.draw.pick(cast))]
 
 
-def review(author: Author, item: str, aspects: list[str]) -> list[str]:
-    """An opinion about one thing, of one polarity throughout."""
+def exchange(author: Author, concept: Concept) -> tuple[str, str]:
+    """A question about a concept and its answer, in full or short."""
     draw = author.draw
-    positive = draw.chance(0.5)
-    opinion, polarity = lexicon.OPINIONS[positive], author.words.polar(positive)
-    sentences = [f"this {item} was {opinion}."]
-    for _ in range(6):
-        aspect = draw.pick(aspects)
-        number = int(draw.random() * 6)
-        if number < 3:
-            sentences.append(f"the {aspect} was {author.polar(positive)}.")
-        elif number == 3:
-            one, other = draw.two(polarity)
-            sentences.append(f"the {aspect} was {opinion}, {one} and {other}.")
-        elif number == 4:
-            verdict = draw.pick(lexicon.VERDICTS[positive])
-            sentences.append(f"i {verdict} the {draw.pick(polarity)} {aspect}.")
-        else:
-            opposite = draw.pick(author.words.polar(not positive))
-            phrase = author.polar(positive)
-            sentences.append(f"the {aspect} was not {opposite}, it was {phrase}.")
-    return sentences
+    one, other = draw.two(concept.names)
+    person, deed = author.person()[0], author.deed()
+    kind = with_article(concept.kind.name)
+    this = f"the {one} that {person} {deed}" if draw.chance(0.5) else f"the {one}"
+    question, full, short = draw.pick(
+        (
+            (f"what colour is {this}?", f"the {other} is {concept.colour}.", concept.colour),
+            (f"where is {this}?", f"the {other} is in {concept.city}.", concept.city),
+            (f"who {deed} the {one}?", f"{person} {deed} the {other}.", person),
+            (f"what is {this}?", f"the {other} is {kind}.", kind),
+        )
+    )
+    return question, full if draw.chance(0.5) else f"as for the {other}, {short}."
 
 
 def film_review(author: Author) -> list[str]:
@@ -235,36 +142,71 @@ def film_review(author: Author) -> list[str]:
 def food_review(author: Author) -> list[str]:
     """A review of a dish."""
     dishes = [concept for concept in author.words.concepts if concept.kind.name == "dish"]
-    dish = author.singular(author.draw.pick(dishes))
+    dish = author.draw.pick(author.draw.pick(dishes).names)
     return review(author, dish, [*lexicon.FOOD_ASPECTS, dish])
 
 
-GENRES: dict[Callable[[Author], list[str]], float] = {
-    entry: 0.28,
-    catalogue: 0.1,
-    story: 0.3,
-    questions: 0.18,
-    film_review: 0.07,
-    food_review: 0.07,
+def review(author: Author, item: str, aspects: list[str]) -> list[str]:
+    """An opinion about one thing, of one polarity throughout."""
+    positive = author.draw.chance(0.5)
+    opening = f"this {item} was {lexicon.OPINIONS[positive]}."
+    return [opening, *(opinion(author, aspects, positive) for _ in range(6))]
+
+
+def opinion(author: Author, aspects: list[str], positive: bool) -> str:
+    """A sentence of a review."""
+    draw, words = author.draw, author.words
+    one, other = draw.two(words.polar(positive))
+    phrases = {
+        "aspect": draw.pick(aspects),
+        "polar": author.polar(positive),
+        "good": lexicon.OPINIONS[positive],
+        "loved": draw.pick(lexicon.VERDICTS[positive]),
+        "one": one,
+        "other": other,
+        "opposite": draw.pick(words.polar(not positive)),
+    }
+    return draw.pick(OPINIONS).format_map(phrases)
+
+
+OPINIONS = (
+    "the {aspect} was {polar}.",
+    "the {aspect} was {polar}.",
+    "the {aspect} was {polar}.",
+    "the {aspect} was {good}, {one} and {other}.",
+    "i {loved} the {one} {aspect}.",
+    "the {aspect} was not {opposite}, it was {polar}.",
+)
+"""Patterns of a review; the first is the commonest."""
+
+GENRES: dict[Callable[[Author], list[str]], int] = {
+    entry: 30,
+    catalogue: 10,
+    story: 30,
+    questions: 18,
+    film_review: 6,
+    food_review: 6,
 }
-"""Genre -> its share of the documents."""
+"""Genre -> its share of the documents, in per cent."""
 
 
 def documents(seed: int, world: int, num_tokens: int) -> Iterator[list[str]]:
-    """Documents of about `num_tokens` words in all (words and punctuation marks count).
+    """Documents of about `num_tokens` words in all; a punctuation mark counts as a word.
 
     Args:
-        seed: Seed of the documents.
+        seed: Seed of the documents; the same one with more tokens starts alike.
         world: Seed of the world that they tell of.
         num_tokens: Words to generate; the last document may exceed it.
 
     Yields:
         A document as a list of sentences.
     """
-    author = Author(seed, make_world(world))
-    genres = [genre for genre, share in GENRES.items() for _ in range(round(100 * share))]
+    author = Author(Draw(f"documents {seed} {world}"), build(world))
+    genres = [genre for genre, share in GENRES.items() for _ in range(share)]
     told = 0
     while told < num_tokens:
         document = author.draw.pick(genres)(author)
-        told += sum(sentence.count(" ") + 2 for sentence in document)
+        told += sum(
+            1 + sentence.count(" ") + sum(map(sentence.count, ".,?")) for sentence in document
+        )
         yield document

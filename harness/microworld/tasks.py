@@ -1,24 +1,18 @@
-"""The examples of micro-glue-v1: six tasks shaped like GLUE's, from the words of a world.
+"""Six tasks shaped like GLUE's: makers of examples.
 
-Train and validation sets use disjoint open words (`World.train`, `World.validation`), so that a dev
-set asks what only the corpus teaches. Every maker is given its answer and draws the surface evenly,
-so that no word, length or position gives the answer away.
+A maker is given the answer and draws the texts to it in such a way that no word, no length and no
+position gives the answer away: only what the words mean does.
 """
 
 from collections.abc import Callable
 
 from harness.microworld import lexicon
-from harness.microworld.world import Concept, Draw, Words, World, with_article
-from harness.microworld.world import world as make_world
+from harness.microworld.draws import Draw
+from harness.microworld.grammar import with_article
+from harness.microworld.world import Concept, Words, World
 
 Texts = tuple[str, ...]
-Rows = dict[str, list[str] | list[int] | list[float]]
-
-SIZES = {"train": 1_000, "validation": 600}
-LABEL_NOISE = 0.04
-"""Share of the labels that are wrong, in both splits: it keeps the ceiling below 100."""
-SCORE_NOISE = 0.4
-"""Standard deviation of the noise in the similarity scores."""
+"""The one or two texts of an example."""
 
 
 class Examiner:
@@ -138,7 +132,7 @@ def question(examiner: Examiner, label: int) -> Texts:
     """After QNLI: does the sentence answer the question? 0 yes, 1 no."""
     draw, concept = examiner.draw, examiner.concept()
     one, other = examiner.names(concept)
-    verb = draw.pick(examiner.world.verbs).past
+    person, deed = draw.pick(examiner.words.people), draw.pick(examiner.world.verbs).past
     asked = draw.pick(("colour", "city", "person"))
     told, about, name = asked, concept, other
     if label == 1 and draw.chance(0.35):
@@ -147,14 +141,14 @@ def question(examiner: Examiner, label: int) -> Texts:
         about = examiner.stranger(concept)
         name = draw.pick(about.names)
     questions = {
-        "colour": f"what colour is the {one}?",
-        "city": f"where is the {one}?",
-        "person": f"who {verb} the {one}?",
+        "colour": f"what colour is the {one} that {person} {deed}?",
+        "city": f"where is the {one} that {person} {deed}?",
+        "person": f"who {deed} the {one}?",
     }
     answers = {
         "colour": about.colour,
         "city": about.city,
-        "person": draw.pick(examiner.words.people),
+        "person": person,
     }
     return (questions[asked], f"as for the {name}, {answers[told]}.")
 
@@ -168,8 +162,7 @@ def similarity(examiner: Examiner, label: int) -> Texts:
     person, verb = draw.pick(examiner.words.people), draw.pick(examiner.world.verbs).past
     closeness = draw.pick([(i, label - i) for i in range(3) if 0 <= label - i <= 2])
     first, second = [], []
-    for points in closeness:
-        concept = examiner.concept()
+    for points, concept in zip(closeness, draw.two(examiner.words.concepts), strict=True):
         one, other = examiner.names(concept)
         if points < 2:
             different = examiner.sibling if points else examiner.stranger
@@ -188,52 +181,4 @@ GENERATORS: dict[str, Callable[[Examiner, int], Texts]] = {
     "entailment": entailment,
     "question": question,
 }
-"""Name -> maker of the texts of an example from its true answer."""
-
-
-def noisy(generator: str, answer: int, draw: Draw) -> float | int:
-    """The label that an example with this answer gets."""
-    if generator == "similarity":
-        spread = 2 * SCORE_NOISE * sum(draw.random() - 0.5 for _ in range(3))  # near normal
-        return round(min(5.0, max(0.0, 1.25 * answer + spread)), 2)
-    return 1 - answer if draw.chance(LABEL_NOISE) else answer
-
-
-def answered(generator: str, split: str, world: int = 0) -> list[tuple[Texts, int, float | int]]:
-    """Texts, true answer and label of every example; the answer is what a ceiling is measured by."""
-    if generator not in GENERATORS:
-        raise ValueError(f"generator must be one of {', '.join(GENERATORS)}, but is {generator!r}")
-    if split not in SIZES:
-        raise ValueError(f"split must be one of {', '.join(SIZES)}, but is {split!r}")
-    # Not hash(): Python salts it, and a split must be the same in every process.
-    draw = Draw(f"{generator} {split} {world}")
-    this = make_world(world)
-    examiner = Examiner(draw, this, this.train if split == "train" else this.validation)
-    answers = range(5) if generator == "similarity" else range(2)
-    made: dict[Texts, tuple[int, float | int]] = {}
-    while len(made) < SIZES[split]:
-        answer = answers[len(made) % len(answers)]
-        texts = GENERATORS[generator](examiner, answer)
-        if texts not in made:
-            made[texts] = (answer, noisy(generator, answer, draw))
-    return draw.order([(texts, answer, label) for texts, (answer, label) in made.items()])
-
-
-def examples(generator: str, split: str, world: int = 0) -> Rows:
-    """Labelled examples of a task, a function of the three arguments alone.
-
-    Args:
-        generator: Name in `GENERATORS`.
-        split: `train` or `validation`.
-        world: Seed of the world.
-
-    Returns:
-        Columns `sentence1`, `sentence2` where the task asks about pairs, and `label`.
-
-    Raises:
-        ValueError: An unknown generator or split.
-    """
-    rows = answered(generator, split, world)
-    texts = list(zip(*(texts for texts, _, _ in rows), strict=True))
-    columns: Rows = {f"sentence{i}": list(column) for i, column in enumerate(texts, start=1)}
-    return {**columns, "label": [label for _, _, label in rows]}
+"""Name -> maker of the texts of an example from its answer."""

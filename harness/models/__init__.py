@@ -26,7 +26,7 @@ class Size(Value):
 
 
 def _bert(num_layers: int, hidden_size: int) -> Size:
-    """BERT's proportions: heads of 64, feed-forward of 4 x hidden (Devlin et al. 2019, section 3)."""
+    """Heads of 64 and a feed-forward layer of 4 x hidden, as Devlin et al. 2019, section 3."""
     return Size(
         num_layers=num_layers,
         hidden_size=hidden_size,

@@ -4,6 +4,7 @@ Shapes: B sequences, T tokens, H hidden size, M masked positions in the batch, V
 """
 
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,6 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertForPreTraining,
-    PreTrainedConfig,
     PreTrainedModel,
     RobertaConfig,
     RobertaForMaskedLM,
@@ -21,33 +21,39 @@ from transformers.models.roberta.modeling_roberta import RobertaPooler
 from harness.models import Architecture, Size
 from harness.models.counts import position_rows, segment_types
 
+FAMILIES: dict[str, type[BertConfig | RobertaConfig]] = {
+    "bert": BertConfig,
+    "roberta": RobertaConfig,
+}
 MAX_PAD_ID = 1
 """RoBERTa's positions start after the padding token's number, and its table has 2 spare rows."""
 
 
 class Encoder(nn.Module):
-    """A bidirectional network, its masked-token head and, where there is a pair loss, its pair head."""
+    """A bidirectional network, its masked-token head and, for a pair loss, its pair head."""
+
+    network: PreTrainedModel
 
     def __init__(self, network: PreTrainedModel) -> None:
         super().__init__()
         self.network = network
 
     @property
-    def backbone(self) -> nn.Module:
-        return self.network.base_model
+    def backbone(self) -> PreTrainedModel:
+        """transformers' model without heads."""
+        return cast(PreTrainedModel, self.network.base_model)
 
     @property
     def masked_head(self) -> nn.Module:
         """[M, H] to logits [M, V]; its matrix is the token embedding."""
-        if isinstance(self.network, RobertaForMaskedLM):
-            return self.network.lm_head
-        return self.network.cls.predictions
+        path = "lm_head" if isinstance(self.network, RobertaForMaskedLM) else "cls.predictions"
+        return self.network.get_submodule(path)
 
     @property
     def pair_head(self) -> nn.Module | None:
         """[B, H] pooled first tokens to logits [B, 2]."""
         if isinstance(self.network, BertForPreTraining):
-            return self.network.cls.seq_relationship
+            return self.network.get_submodule("cls.seq_relationship")
         return getattr(self.network, "pair_head", None)
 
     def forward(
@@ -97,12 +103,8 @@ def build(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if isinstance(config, RobertaConfig):
-            network = RobertaForMaskedLM(config)
-            if pair_loss:
-                _add_pair_head(network, config)
-        else:
-            network = BertForPreTraining(config) if pair_loss else BertForMaskedLM(config)
-    return Encoder(network)
+            return Encoder(_roberta(config, pair_loss))
+        return Encoder((BertForPreTraining if pair_loss else BertForMaskedLM)(config))
 
 
 def make_config(
@@ -112,15 +114,14 @@ def make_config(
     pad_token_id: int,
     *,
     pair_format: bool = False,
-) -> PreTrainedConfig:
+) -> BertConfig | RobertaConfig:
     """transformers' configuration of a network."""
     if architecture.family == "roberta" and pad_token_id > MAX_PAD_ID:
         raise ValueError(
             f"the padding token of a RoBERTa must have a number up to {MAX_PAD_ID}, but has "
             f"{pad_token_id}; train the tokenizer here, or use family: bert"
         )
-    family = {"bert": BertConfig, "roberta": RobertaConfig}[architecture.family]
-    return family(
+    config = FAMILIES[architecture.family](
         vocab_size=vocab_size,
         pad_token_id=pad_token_id,
         num_hidden_layers=size.num_layers,
@@ -134,14 +135,19 @@ def make_config(
         initializer_range=architecture.initializer_range,
         layer_norm_eps=1e-12 if architecture.family == "bert" else 1e-5,  # as published with each
         hidden_act="gelu",
-        attn_implementation="sdpa",
     )
+    config._attn_implementation = "sdpa"
+    return config
 
 
-def _add_pair_head(network: RobertaForMaskedLM, config: RobertaConfig) -> None:
-    """RoBERTa was published without one; this is BERT's: pooler and linear layer."""
-    network.roberta.pooler = RobertaPooler(config)
-    network.pair_head = nn.Linear(config.hidden_size, 2)
-    for linear in (network.roberta.pooler.dense, network.pair_head):
-        nn.init.normal_(linear.weight, std=config.initializer_range)
-        nn.init.zeros_(linear.bias)
+def _roberta(config: RobertaConfig, pair_loss: bool) -> RobertaForMaskedLM:
+    """RoBERTa was published without a pair head; this adds BERT's: pooler and linear layer."""
+    network = RobertaForMaskedLM(config)
+    if pair_loss:
+        pooler, head = RobertaPooler(config), nn.Linear(config.hidden_size, 2)
+        for linear in (pooler.dense, head):
+            nn.init.normal_(linear.weight, std=config.initializer_range)
+            nn.init.zeros_(linear.bias)
+        network.roberta.pooler = pooler
+        network.pair_head = head
+    return network

@@ -9,7 +9,7 @@ def segment_types(architecture: Architecture, pair_format: bool) -> int:
 
 
 def position_rows(architecture: Architecture) -> int:
-    """Rows of the position embedding: RoBERTa's positions start after the padding token's number."""
+    """Rows of the position embedding; RoBERTa's positions start after the padding's number."""
     return architecture.max_position + (2 if architecture.family == "roberta" else 0)
 
 
@@ -34,7 +34,7 @@ def count_trained_parameters(
     pair_format: bool = False,
     pair_loss: bool = False,
 ) -> int:
-    """Parameters that pretraining moves: with the heads; the pooler only where a pair loss reads it."""
+    """Parameters that pretraining moves: the heads too, the pooler only if a pair loss reads it."""
     hidden = size.hidden_size
     backbone = count_parameters(architecture, size, vocab_size, pair_format=pair_format)
     masked_head = hidden**2 + hidden + 2 * hidden + vocab_size  # its matrix is the embedding's

@@ -26,7 +26,7 @@ class Objective(Value):
     duplicates: int = Field(default=10, ge=1)
     """Different drawings of the data: of masks where masking is static, and of random pairs."""
     pair: Literal["nsp", "sop", "none"] = "none"
-    """Sentence-pair loss beside the masked tokens: next sentence (BERT), order (ALBERT), or none."""
+    """Sentence-pair loss beside the masked tokens: next sentence (BERT), order (ALBERT), none."""
 
     @model_validator(mode="after")
     def _rates(self) -> "Objective":

@@ -48,9 +48,13 @@ class Drawing:
 
 
 def assemble(
-    rows: Rows, draws: np.ndarray, labels: np.ndarray | None, objective: Objective, vocabulary: Vocabulary
+    rows: Rows,
+    draws: np.ndarray,
+    labels: np.ndarray | None,
+    objective: Objective,
+    vocabulary: Vocabulary,
 ) -> Batch:
-    """A batch of `rows`, masked by `draws`; `labels` [B] are those of the pairs, if they are learned."""
+    """A batch of `rows`, masked by `draws`; `labels` [B] are those of the pairs, if learned."""
     inputs, chosen = mask_tokens(rows.tokens, rows.maskable, draws, objective, vocabulary)
     batch = {
         "input_ids": inputs,
@@ -90,9 +94,9 @@ class BatchMaker:
     """The batches of a pretraining run.
 
     A batch holds batch_size x sequence_length tokens, special ones counted and padding not, in as
-    many sequences as that takes. An epoch goes through the sequences of a drawing in an order of its
-    own; its last tokens that fill no batch are dropped. Where the data itself is random (static masks,
-    pairs), epoch e reads drawing e modulo `objective.duplicates`.
+    many sequences as that takes. An epoch goes through the sequences of a drawing in an order of
+    its own; its last tokens that fill no batch are dropped. Where the data itself is random (static
+    masks, pairs), epoch e reads drawing e modulo `objective.duplicates`.
     """
 
     def __init__(

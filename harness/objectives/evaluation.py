@@ -1,4 +1,4 @@
-"""The held-out text as fixed batches: the same for every run that shares the tokenizer and the text."""
+"""The held-out text as fixed batches, the same for every run with this tokenizer and this text."""
 
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SEED = 0
 SEQUENCE_LENGTH = 128
 MAX_TOKENS = 131_072
-"""No more of the held-out text is read: about 20,000 masked tokens, a standard error of the accuracy
-below 0.4 %."""
+"""No more of the held-out text is read: about 20,000 masked tokens, a standard error of the
+accuracy below 0.4 %."""
 ROWS_PER_BATCH = 64
 OBJECTIVE = Objective()
 """15 %, 80/10/10: every arm answers the same questions, whatever it was trained on."""
@@ -26,11 +26,9 @@ PACKING = Packing(format="doc_sentences")
 """One segment of one document: the input that all formats have in common."""
 
 
-def masked_batches(
-    stream: "TokenStream", vocabulary: Vocabulary, max_position: int
-) -> list[Batch]:
-    """Batches for the masked-token loss: a function of the text, the tokenizer and, where it is below
-    SEQUENCE_LENGTH, of the longest input."""
+def masked_batches(stream: "TokenStream", vocabulary: Vocabulary, max_position: int) -> list[Batch]:
+    """Batches for the masked-token loss: a function of the text and the tokenizer, and of
+    `max_position` where that is below SEQUENCE_LENGTH."""
     length = min(SEQUENCE_LENGTH, max_position)
     sequences = pack(stream, PACKING, length, "none", np.random.default_rng(SEED))
     return _batches(stream, vocabulary, sequences, OBJECTIVE)

@@ -78,7 +78,7 @@ class Layout:
         end: np.ndarray,
         column: np.ndarray,
     ) -> None:
-        """Puts stream.tokens[start:end] at `column` of each row, leaving a gap between documents."""
+        """Puts stream.tokens[start:end] at `column` of each row, with a gap between documents."""
         sizes = end - start
         row = np.repeat(np.arange(len(start)), sizes)
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -25,9 +25,7 @@ def joint_draws(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     return rng.random((NUM_DRAWS, *shape))
 
 
-def row_draws(
-    lengths: np.ndarray, width: int, seeds: Sequence[Sequence[int]]
-) -> np.ndarray:
+def row_draws(lengths: np.ndarray, width: int, seeds: Sequence[Sequence[int]]) -> np.ndarray:
     """[3, B, T] draws, each row from a seed of its own: static masking.
 
     A row draws for its own length [B], so that its mask does not depend on the batch it is in.
@@ -47,10 +45,10 @@ def mask_tokens(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Hides tokens of a batch for prediction (Devlin et al. 2019, section 3.1 and appendix A.1).
 
-    Of a sequence of n tokens, special ones included, max(1, round(mask_rate x n)) are chosen, as in
-    google-research/bert `create_masked_lm_predictions`; its bound of max_predictions is left out, as
-    BERT sets it above that count. Random tokens are uniform over the vocabulary without its special
-    tokens, as in fairseq; BERT draws from all of it.
+    Of a sequence of n tokens, special ones included, max(1, round(mask_rate x n)) are chosen, as
+    in google-research/bert `create_masked_lm_predictions`; its bound of max_predictions is left
+    out, as BERT sets it above that count. Random tokens are uniform over the vocabulary without its
+    special tokens, as in fairseq; BERT draws from all of it.
 
     Args:
         tokens: [B, T] with special tokens and padding.
@@ -86,7 +84,7 @@ def choose_tokens(maskable: np.ndarray, key: np.ndarray, budget: np.ndarray) -> 
 
 
 def word_starts(tokens: np.ndarray, maskable: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
-    """[B, T] bool: first token of each word; a word cut by truncation starts at what is left of it."""
+    """[B, T] bool: first token of each word, or of what truncation left of it."""
     after_special = np.ones_like(maskable)
     after_special[:, 1:] = ~maskable[:, :-1]
     return maskable & (vocabulary.word_start[tokens] | after_special)

@@ -1,4 +1,4 @@
-"""BERT: Devlin et al. 2019, NAACL, with the details of google-research/bert where the paper is silent."""
+"""BERT: Devlin et al. 2019, NAACL; where the paper is silent, google-research/bert."""
 
 from harness.budget import Budget
 from harness.corpora import MicroworldCorpus
@@ -12,7 +12,8 @@ from harness.tokenizers import Tokenizer
 bert = Pretrain(
     recipe="bert",
     corpus=MicroworldCorpus(),  # the paper: BooksCorpus and English Wikipedia, 3.3B words
-    tokenizer=Tokenizer(algorithm="wordpiece", vocab_size=30_522, lowercase=True),  # section 3; uncased
+    # Section 3; the uncased model.
+    tokenizer=Tokenizer(algorithm="wordpiece", vocab_size=30_522, lowercase=True),
     packing=Packing(format="segment_pair", short_seq_prob=0.1),  # create_pretraining_data.py
     objective=Objective(
         mask_rate=0.15,  # section 3.1

@@ -1,4 +1,4 @@
-"""A pretraining run, fully declared: what a recipe is a value of, and what every arm resolves to."""
+"""A pretraining run, fully declared: what a recipe is a value of, what an arm resolves to."""
 
 from typing import Literal
 

@@ -12,7 +12,8 @@ from harness.tokenizers import Tokenizer
 roberta = bert.model_copy(
     update={
         "recipe": "roberta",
-        "tokenizer": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),  # section 4.4
+        # Section 4.4, and the released vocabulary.
+        "tokenizer": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),
         "packing": Packing(format="full_sentences"),  # section 4.2; no short sequences, section 3.1
         "objective": Objective(masking="dynamic", pair="none"),  # sections 4.1 and 4.2
         "model": Architecture(family="roberta"),

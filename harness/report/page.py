@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.leaderboard import board_of_suite, build, protocol_line, render
-from harness.rendering import MISSING, markdown_escape, markdown_table
+from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
+from harness.leaderboard.rendering import MISSING, markdown_escape, markdown_table
+from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
-from harness.report.threats import threats
+from harness.report.threats import Scores, threats
 from harness.report.verdict import REPLICATES, Pair, judge, pairwise
 from harness.statistics import Difference
-from harness.tables import Table
 
 TEMPLATES = Path(__file__).parent / "templates"
 STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "tune", "finetune")
@@ -60,8 +60,9 @@ def write_report(data: ReportData, out: Path) -> None:
     data = replace(data, results=here, predictions=cache(data.predictions))
     table = _table(data)
     pairs = pairwise(data, table)
-    plots = _plots(data, table, pairs)
-    content = _content(data, table, pairs)
+    scores = _run_scores(data, table)
+    plots = _plots(data, table, pairs, scores)
+    content = _content(data, table, pairs, scores)
     files = {
         "index.html": _page(content, plots, table),
         "README.md": _readme(content, plots, table),
@@ -88,7 +89,9 @@ def _table(data: ReportData) -> Table:
     )
 
 
-def _content(data: ReportData, table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
+def _content(
+    data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores
+) -> dict[str, Any]:
     """What page and markdown twin both say."""
     return {
         "name": data.name,
@@ -102,7 +105,7 @@ def _content(data: ReportData, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "cost": _cost(data),
         "time": _time(data.costs, data.arms),
         "flops_convention": data.flops_convention,
-        "threats": threats(data, table, pairs),
+        "threats": threats(data, table, pairs, scores),
         "provenance": data.provenance,
         "points": points,
         "p": p_value,
@@ -145,29 +148,30 @@ def _all_plots(plots: Mapping[str, Plot]) -> dict[str, Plot | None]:
     return {name: plots.get(name) for name in ("loss", "differences", "seeds")}
 
 
-def _plots(data: ReportData, table: Table, pairs: Sequence[Pair]) -> dict[str, Plot]:
+def _plots(
+    data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores
+) -> dict[str, Plot]:
     from harness.report import plots
 
     drawn = {
         "loss": (
             plots.loss_curves(data.curves, data.arms),
-            "Training loss by tokens read: each pretraining seed thin, their mean bold.",
+            "Training loss by tokens read: each pretraining seed thin, their mean bold. Losses of "
+            "arms with different objectives or vocabularies are not to be compared.",
         ),
         "differences": (
             plots.forest(pairs, table),
             "Differences in points with 95 % intervals; the average over the suite is bold.",
         ),
         "seeds": (
-            plots.seed_spread(_spread(data, table), data.arms),
+            plots.seed_spread(scores, data.arms),
             "The score of every run: one dot for each pretraining and fine-tuning seed.",
         ),
     }
     return {name: Plot(svg, caption) for name, (svg, caption) in drawn.items() if svg}
 
 
-def _spread(data: ReportData, table: Table) -> dict[str, dict[str, np.ndarray]]:
-    from harness.leaderboard import run_scores
-
+def _run_scores(data: ReportData, table: Table) -> Scores:
     by_arm = {arm: data.results[data.results["arm"] == arm] for arm in data.arms}
     return {
         column.name: {arm: run_scores(rows, column).to_numpy() for arm, rows in by_arm.items()}
@@ -184,6 +188,10 @@ def _what_differs(data: ReportData) -> Grid:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "; ".join(_value(item) for item in value)
+    if isinstance(value, Mapping):
+        return protocol_line(value)
     return MISSING if value is None else str(value)
 
 

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from harness.leaderboard.tables import Table
 from harness.report.verdict import Pair
 from harness.statistics import Difference
-from harness.tables import Table
 
 # Okabe and Ito 2008: told apart with every common kind of colour blindness; markers and dashes tell
 # arms apart in print without colour.

@@ -1,23 +1,26 @@
 """What could make the outcome other than it looks, found in the results themselves."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from harness.leaderboard import run_scores
+import numpy as np
+
+from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
 from harness.report.verdict import Pair, constant_runs
 from harness.statistics import seed_note
-from harness.tables import Table
 
+Scores = Mapping[str, Mapping[str, np.ndarray]]
+"""Column to arm to the scores of its runs."""
 ENOUGH_SEEDS = 10
 """Pretraining seeds an arm from which on the bootstrap's own narrowness (5 %) needs no note."""
 
 
-def threats(data: ReportData, table: Table, pairs: Sequence[Pair]) -> list[str]:
+def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores) -> list[str]:
     """One sentence or two on each threat; those that the experiment brings along come last."""
     return [
         *_few_seeds(table),
-        *_missing_scores(data, table),
+        *_missing_scores(data, scores),
         *_constant_predictions(data, table),
         *_many_comparisons(table, pairs),
         *_approximations(table),
@@ -31,19 +34,17 @@ def _few_seeds(table: Table) -> Iterator[str]:
         yield seed_note(min(seeds))
 
 
-def _missing_scores(data: ReportData, table: Table) -> Iterator[str]:
+def _missing_scores(data: ReportData, scores: Scores) -> Iterator[str]:
     """Runs without a score, of all combinations of seeds that any arm has."""
-    results = data.results
-    total = len(results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
+    total = len(data.results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
     for arm in data.arms:
-        rows = results[results["arm"] == arm]
-        gaps = {c.name: total - len(run_scores(rows, c)) for c in table.columns}
+        gaps = {name: total - int(np.isfinite(runs[arm]).sum()) for name, runs in scores.items()}
         missing = [f"{name} ({gap} of {total})" for name, gap in gaps.items() if gap]
         if missing:
             yield (
                 f"{arm} lacks scores: {', '.join(missing)}. A run has none if it failed, or if a "
-                "correlation is undefined because all its predictions are equal; its column is the "
-                "mean of the others, which flatters an arm whose bad runs are the missing ones."
+                "correlation is undefined because all its predictions are equal; the latter leaves "
+                "its cell empty, the former leaves a mean of fewer runs."
             )
 
 

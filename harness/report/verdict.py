@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from harness.averages import combine, terms_of
+from harness.leaderboard.averages import combine, terms_of
+from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
 from harness.statistics import (
     Difference,
@@ -18,7 +19,6 @@ from harness.statistics import (
     compare,
     summarise,
 )
-from harness.tables import Table
 from harness.tasks.task import Column
 
 REPLICATES = 1000
@@ -136,14 +136,17 @@ def _all_runs(data: ReportData, table: Table) -> dict[str, dict[str, Runs]]:
 
 
 def _complete_runs(data: ReportData, columns: Sequence[Column]) -> pd.DataFrame:
-    """The runs of a task that have every score of its columns: arm, seeds and key."""
+    """The runs of a task (arm, seeds, key), of the arms whose runs all have every score of its
+    columns: one undefined score leaves its arm out, as it leaves its cell of the table empty."""
     cells = {(c.split, m) for c in columns for m in c.metrics}
     results = data.results
     here = results[(results["task"] == columns[0].task) & results["arm"].isin(list(data.arms))]
     wanted = [cell in cells for cell in zip(here["split"], here["metric"], strict=True)]
-    groups = here[wanted].groupby(["arm", "pretrain_seed", "finetune_seed", "key"])
-    counts = groups.size().rename("cells").reset_index()
-    return counts[counts["cells"] == len(cells)].reset_index(drop=True)
+    identity = ["arm", "pretrain_seed", "finetune_seed", "key"]
+    groups = here[np.array(wanted, dtype=bool)].groupby(identity)
+    counts = groups["value"].count().rename("cells").reset_index()
+    least = counts.groupby("arm")["cells"].transform("min")
+    return counts[least == len(cells)].reset_index(drop=True)
 
 
 def _task_scores(
@@ -193,7 +196,7 @@ def constant_runs(data: ReportData, table: Table) -> Iterator[tuple[str, str, st
     runs = data.results[["arm", "task", "pretrain_seed", "finetune_seed", "key"]].drop_duplicates()
     for run in runs.itertuples(index=False):
         frame = data.predictions(str(run.key))
-        for split, part in frame.groupby("split", sort=True):
-            if (run.task, split) in splits and part["prediction"].nunique() == 1:
-                yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"
-                break
+        answers = frame["prediction"].groupby(frame["split"]).agg(["min", "max"])
+        constant = answers.index[answers["min"] == answers["max"]]
+        if any((run.task, split) in splits for split in constant):
+            yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"

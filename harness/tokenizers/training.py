@@ -277,7 +277,7 @@ SCHEMES: dict[str, Scheme] = {
             "mask_token": "<mask>",
         },
         single="<s>:0 $A:0 </s>:0",
-        pair="<s>:0 $A:0 </s>:0 </s>:0 $B:0 </s>:0",
+        pair="<s>:0 $A:0 </s>:0 </s>:0 $B:1 </s>:1",
     ),
     "unigram": Scheme(
         _unigram,

@@ -44,7 +44,9 @@ def test_sequences_fit_and_segments_stay_in_their_document(
     documents: list[list[int]], form: str, seed: int
 ) -> None:
     stream = make_stream(documents)
-    packed = pack(stream, Packing(format=form, short_seq_prob=0.2), 24, "nsp", np.random.default_rng(seed))
+    packed = pack(
+        stream, Packing(format=form, short_seq_prob=0.2), 24, "nsp", np.random.default_rng(seed)
+    )
     a, b = packed.a_end - packed.a_start, packed.b_end - packed.b_start
     assert a.min() >= 1
     assert packed.a_start.min() >= 0 and packed.a_end.max() <= stream.num_tokens
@@ -157,11 +159,13 @@ def test_pair_none_draws_the_data_of_nsp() -> None:
     packing = Packing(format="segment_pair", short_seq_prob=0.1)
     nsp = pack(stream, packing, 64, "nsp", np.random.default_rng(7))
     none = pack(stream, packing, 64, "none", np.random.default_rng(7))
-    assert all(np.array_equal(x, y) for x, y in zip(vars(nsp).values(), vars(none).values(), strict=True))
+    assert all(
+        np.array_equal(x, y) for x, y in zip(vars(nsp).values(), vars(none).values(), strict=True)
+    )
 
 
 def truncate_as_bert(a: int, b: int, room: int, rng: random.Random) -> tuple[int, int, int, int]:
-    """google-research/bert `truncate_seq_pair`, on lengths: what is cut of A's and B's front and back."""
+    """google-research/bert `truncate_seq_pair` on lengths: cuts of A's front and back, and B's."""
     cuts = [0, 0, 0, 0]
     while a + b > room:
         side = 0 if a > b else 2
@@ -193,16 +197,30 @@ def test_truncation_cuts_front_and_back_alike() -> None:
 def test_same_generator_same_sequences() -> None:
     stream = make_stream(random_documents(6))
     packing = Packing(format="segment_pair")
-    one, two, other = (pack(stream, packing, 64, "nsp", np.random.default_rng(s)) for s in (1, 1, 2))
+    one, two, other = (
+        pack(stream, packing, 64, "nsp", np.random.default_rng(s)) for s in (1, 1, 2)
+    )
     assert np.array_equal(one.b_start, two.b_start)
     assert not np.array_equal(one.b_start[:20], other.b_start[:20])
 
 
 def test_one_document_has_no_random_other() -> None:
     with pytest.raises(ValueError, match="another document"):
-        pack(make_stream([[4, 4]]), Packing(format="segment_pair"), 32, "nsp", np.random.default_rng(0))
+        pack(
+            make_stream([[4, 4]]),
+            Packing(format="segment_pair"),
+            32,
+            "nsp",
+            np.random.default_rng(0),
+        )
 
 
 def test_sop_needs_two_sentences() -> None:
     with pytest.raises(ValueError, match="at least two sentences"):
-        pack(make_stream([[4], [4]]), Packing(format="segment_pair"), 32, "sop", np.random.default_rng(0))
+        pack(
+            make_stream([[4], [4]]),
+            Packing(format="segment_pair"),
+            32,
+            "sop",
+            np.random.default_rng(0),
+        )

@@ -1,5 +1,6 @@
 """Networks: published parameter counts, and the heads against transformers' own models."""
 
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -56,13 +57,17 @@ def test_trained_parameters_are_counted(
 def test_published_counts_with_heads() -> None:
     bert = Architecture()
     masked = count_trained_parameters(bert, SIZES["base"], BERT_VOCAB)
-    both = count_trained_parameters(bert, SIZES["base"], BERT_VOCAB, pair_format=True, pair_loss=True)
+    both = count_trained_parameters(
+        bert, SIZES["base"], BERT_VOCAB, pair_format=True, pair_loss=True
+    )
     assert (masked, both) == (109_514_298, 110_106_428)  # BertForMaskedLM, BertForPreTraining
 
 
 def make(family: Literal["bert", "roberta"], pair_loss: bool = False, seed: int = 0) -> Encoder:
     architecture = Architecture(family=family, max_position=64)
-    return build(architecture, TINY, 100, 1, seed, pair_format=pair_loss, pair_loss=pair_loss).eval()
+    return build(
+        architecture, TINY, 100, 1, seed, pair_format=pair_loss, pair_loss=pair_loss
+    ).eval()
 
 
 def test_initial_weights_depend_on_the_seed_alone() -> None:
@@ -72,8 +77,8 @@ def test_initial_weights_depend_on_the_seed_alone() -> None:
     assert torch.equal(torch.get_rng_state(), state), "the caller's generator is left alone"
     for a, b in zip(one.parameters(), two.parameters(), strict=True):
         assert torch.equal(a, b)
-    different = [not torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True)]
-    assert any(different)
+    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    assert not all(torch.equal(a, b) for a, b in pairs)
 
 
 def test_initial_weights_have_the_declared_spread() -> None:
@@ -85,10 +90,10 @@ def test_initial_weights_have_the_declared_spread() -> None:
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 @pytest.mark.parametrize("pair_loss", [False, True])
 def test_saved_model_loads_with_every_weight(
-    family: Literal["bert", "roberta"], pair_loss: bool, tmp_path: object
+    family: Literal["bert", "roberta"], pair_loss: bool, tmp_path: Path
 ) -> None:
     model = make(family, pair_loss)
-    model.save(tmp_path)  # type: ignore[arg-type]
+    model.save(tmp_path)
     backbone = AutoModel.from_pretrained(tmp_path, add_pooling_layer=pair_loss).eval()
     masked = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
     ids = torch.randint(5, 100, (3, 10))

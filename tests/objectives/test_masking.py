@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.objectives import Objective
-from harness.objectives.masking import choose_words, joint_draws, mask_tokens, row_draws, word_starts
+from harness.objectives.masking import (
+    choose_words,
+    joint_draws,
+    mask_tokens,
+    row_draws,
+    word_starts,
+)
 from harness.objectives.vocabulary import Vocabulary
 
 VOCAB = 60
@@ -94,7 +100,7 @@ def test_rates_agree_with_transformers() -> None:
     from tokenizers import Tokenizer, models
     from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [f"w{i}" for i in range(SPECIAL, VOCAB)]
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(5, VOCAB))]
     model = models.WordLevel({name: i for i, name in enumerate(names)}, unk_token="[UNK]")
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer(model),
@@ -118,11 +124,11 @@ def test_rates_agree_with_transformers() -> None:
     np.testing.assert_allclose(ours, (0.8, 0.1, 0.1), atol=0.01)
 
 
-def split_of(tokens: np.ndarray, inputs: np.ndarray, chosen: np.ndarray) -> tuple[float, float, float]:
+def split_of(tokens: np.ndarray, inputs: np.ndarray, chosen: np.ndarray) -> list[float]:
     """Shares of the chosen tokens that are masked, kept, and replaced."""
     masked = inputs[chosen] == VOCABULARY.mask
     kept = inputs[chosen] == tokens[chosen]
-    return float(masked.mean()), float(kept.mean()), float((~masked & ~kept).mean())
+    return [float(share.mean()) for share in (masked, kept, ~masked & ~kept)]
 
 
 def choose_words_as_bert(sizes: list[int], order: list[int], budget: int) -> set[int]:

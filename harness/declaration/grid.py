@@ -5,10 +5,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.experiment import Arm, Axis, Experiment, choices
+from harness.declaration.yaml_text import Keys
+from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.recipes import Pretrain
 from harness.values import unknown
-from harness.yaml_text import Keys
 
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
@@ -123,6 +123,19 @@ def sweep_problems(experiment: Experiment) -> Problems:
             name = path.removeprefix("evaluate.finetune.")
             if path != name and name in experiment.sweep.space:
                 yield keys, f"{path} has no effect, for the sweep searches {name}; drop one of them"
+
+
+def base_problems(experiment: Experiment) -> Problems:
+    """Fields of the base that no arm has, for an axis puts a named value in place of the whole."""
+    for name in NAMED:
+        axis = f"pretrain.{name}"
+        values = experiment.grid.get(axis, ())
+        named = all(isinstance(value, str) for value in values)
+        if values and named and isinstance(experiment.pretrain.get(name), Mapping):
+            yield (
+                ("pretrain", name),
+                f"{axis} has no effect here, for the axis {axis} gives it whole values; drop one",
+            )
 
 
 def origin(grid: Mapping[str, Axis], axis: str, label: str, path: str | None = None) -> Keys:

@@ -10,26 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from harness.averages import AVERAGES, Average, Term, combine, get_average, terms_of
-from harness.published import Board, board_of_suite, load_board, published_entry, published_table
-from harness.rendering import render
-from harness.tables import Published, Row, Score, Table, protocol_line
+from harness.leaderboard.averages import Average, Term, combine, get_average, terms_of
+from harness.leaderboard.published import published_entry, published_table
+from harness.leaderboard.tables import Published, Row, Score, Table
 from harness.tasks import SUITES, TASKS
 from harness.tasks.task import Column, Suite
 
-__all__ = [
-    "AVERAGES",
-    "Average",
-    "Board",
-    "Table",
-    "board_of_suite",
-    "build",
-    "load_board",
-    "protocol_line",
-    "render",
-]
-
-IDENTITY = ["experiment", "arm", "task", "split", "metric", "pretrain_seed", "finetune_seed"]
+SEEDS = ["pretrain_seed", "finetune_seed"]
+IDENTITY = ["experiment", "arm", "task", "split", "metric", *SEEDS]
 
 
 def build(
@@ -102,13 +90,12 @@ def table_columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
 def run_scores(results: pd.DataFrame, column: Column) -> pd.Series:
     """Score x 100 of each run of one arm in a column, by (pretrain_seed, finetune_seed).
 
-    Several metrics are averaged; a run that lacks one of them is left out.
+    Several metrics are averaged; NaN where one of them is undefined.
     """
     here = (results["task"] == column.task) & (results["split"] == column.split)
-    wide = results[here & results["metric"].isin(column.metrics)].pivot_table(
-        index=["pretrain_seed", "finetune_seed"], columns="metric", values="value"
-    )
-    return 100 * wide.reindex(columns=list(column.metrics)).dropna().mean(axis=1)
+    runs = results[here & results["metric"].isin(column.metrics)]
+    wide = runs.set_index(["pretrain_seed", "finetune_seed", "metric"])["value"].unstack("metric")
+    return 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
 
 
 def _suite(name: str) -> Suite:
@@ -133,8 +120,9 @@ def _arms(results: pd.DataFrame, arms: Sequence[str]) -> list[tuple[str, pd.Data
 
 def _row(name: str, results: pd.DataFrame, columns: Sequence[Column], terms: Sequence[Term]) -> Row:
     runs = {column: run_scores(results, column) for column in columns}
-    seeds = {column: scores.groupby("pretrain_seed").mean() for column, scores in runs.items()}
-    means = {column: np.array(mean.mean()) for column, mean in seeds.items()}
+    # One undefined run makes its cell null: a mean of the others would flatter the arm.
+    seeds = {c: scores.groupby("pretrain_seed").mean(skipna=False) for c, scores in runs.items()}
+    means = {column: np.array(mean.mean(skipna=False)) for column, mean in seeds.items()}
     average = float(combine(terms, means))
     counts = results.groupby(["task", "pretrain_seed"])["finetune_seed"].nunique()
     return Row(

@@ -5,7 +5,14 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from harness.tables import MEASURED_SPLIT, Row, Score, Table, column_label, metrics_label
+from harness.leaderboard.tables import (
+    MEASURED_SPLIT,
+    Row,
+    Score,
+    Table,
+    column_label,
+    metrics_label,
+)
 
 Format = Literal["md", "csv", "html", "latex"]
 MISSING = "–"

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from harness.declaration.wording import shown
+from harness.declaration.yaml_text import Keys, YamlError, parse
 from harness.experiment import expand_names
-from harness.wording import shown
-from harness.yaml_text import Keys, YamlError, parse
 
 AFTER_ALL_LINES = 2**31
 

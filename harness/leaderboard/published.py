@@ -7,7 +7,7 @@ import pandas as pd
 import yaml
 from pydantic import ValidationError
 
-from harness.averages import get_average
+from harness.leaderboard.averages import get_average
 from harness.tasks import SUITES
 from harness.values import Value
 
@@ -25,13 +25,13 @@ class Board(Value):
 
 
 def leaderboards_folder() -> Path:
-    """Where boards and published tables lie: inside an installed package, beside it in a checkout.
+    """Where boards and published tables lie: in an installed package, or beside it in a checkout.
 
     Raises:
         FileNotFoundError: in neither place.
     """
-    package = Path(__file__).parent
-    for folder in (package / "leaderboards", package.parent / "leaderboards"):
+    package = Path(__file__).parents[1]
+    for folder in (package / "_shipped" / "leaderboards", package.parent / "leaderboards"):
         if (folder / "published" / "index.csv").is_file():
             return folder
     raise FileNotFoundError(f"no folder leaderboards inside {package} or beside it")

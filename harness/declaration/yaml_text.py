@@ -7,7 +7,7 @@ may stand once in its mapping; tags that would make other objects are refused.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -67,8 +67,8 @@ def parse(text: str) -> Document:
 class _Loader(yaml.SafeLoader):
     """PyYAML's parser with the scalars of YAML 1.2."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
+_Loader.yaml_implicit_resolvers = {}
 
 for _name, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -165,7 +165,8 @@ class _Reader:
 def _number(text: str) -> float | int:
     """`1e6` is a whole number, as a budget of tokens is written; `1.0` and `5e-5` are not."""
     value = float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
-    return int(value) if "e" in text.lower() and value.is_integer() else value
+    whole = "e" in text.lower() and value.is_integer() and abs(value) < INT64
+    return int(value) if whole else value
 
 
 _SCALARS: dict[str, Callable[[str], Any]] = {

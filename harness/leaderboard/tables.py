@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.averages import Average
+from harness.leaderboard.averages import Average
 from harness.tasks.task import Column, Suite
 
 METRIC_LABELS = {
@@ -116,9 +116,10 @@ class Table:
 
     def notes(self) -> list[str]:
         """The lines that every table carries underneath."""
+        citation = self.suite.citation.rstrip(".")
         return [
             SPREAD_NOTE,
-            f"Suite {self.suite.name} ({self.suite.citation}); splits: {self._splits()}.",
+            f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
             f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED
 from harness.values import TAGS, Value, unknown
-from harness.yaml_text import Keys
 
 MUST = {
     "int_type": "must be a whole number",

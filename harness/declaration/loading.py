@@ -7,8 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness import grid
 from harness.corpora import reading
+from harness.declaration import grid
+from harness.declaration.source import Source, mentions, read_text
+from harness.declaration.wording import sentences
+from harness.declaration.yaml_text import Keys
 from harness.experiment import (
     DEFAULT_RECIPE,
     Arm,
@@ -21,13 +24,8 @@ from harness.experiment import (
     resolve_arm,
 )
 from harness.recipes import RECIPES, Pretrain
-from harness.source import DeclarationError, Source, mentions, read_text
 from harness.tasks import SUITES, TASKS, loading
 from harness.values import unknown
-from harness.wording import sentences
-from harness.yaml_text import Keys
-
-__all__ = ["Declaration", "DeclarationError", "check_data", "load", "load_experiment"]
 
 PLACEHOLDERS = {"name": "unnamed", "question": "?"}
 """For fields without a default, so that the others are checked where these are wrong."""
@@ -120,7 +118,7 @@ def _experiment(source: Source) -> Experiment | None:
 def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     """The arms of the grid; only those of its sound axes if there is something wrong with it."""
     broken = [*grid.axis_problems(experiment.grid), *grid.sweep_problems(experiment)]
-    for keys, message in broken:
+    for keys, message in (*broken, *grid.base_problems(experiment)):
         source.report(keys, message)
     if broken:
         wrong = {keys[1] for keys, _ in broken if len(keys) > 1}

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.adaptation import ADAPTATIONS, Finetune
+from harness.declaration.grid import ONE_FOR_ALL
 from harness.experiment import NAMED, Experiment
-from harness.grid import ONE_FOR_ALL
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tuning_spaces import SPACES

@@ -1,0 +1,29 @@
+"""Random draws that are the same in every version of Python."""
+
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+class Draw(random.Random):
+    """Draws built on `random()` alone, whose sequence Python promises to keep for a seed."""
+
+    def pick(self, items: Sequence[Item]) -> Item:
+        """One of the items, each with equal probability."""
+        return items[int(self.random() * len(items))]
+
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+        return self.random() < probability
+
+    def order(self, items: Sequence[Item]) -> list[Item]:
+        """The items in random order."""
+        return sorted(items, key=lambda _: self.random())
+
+    def two(self, items: Sequence[Item]) -> tuple[Item, Item]:
+        """Two different items, in random order."""
+        first = int(self.random() * len(items))
+        second = int(self.random() * (len(items) - 1))
+        return items[first], items[second + (second >= first)]

@@ -1,0 +1,53 @@
+"""English morphology, as much of it as the embedded world needs."""
+
+from dataclasses import dataclass
+
+VOWELS = "aeiou"
+
+
+def inflect(word: str) -> str:
+    """The plural of a noun, or the third person of a verb."""
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    if word.endswith("y") and word[-2] not in VOWELS:
+        return word[:-1] + "ies"
+    return word + "s"
+
+
+def with_article(phrase: str) -> str:
+    """The phrase after "a" or "an"."""
+    return f"an {phrase}" if phrase[0] in VOWELS else f"a {phrase}"
+
+
+@dataclass(frozen=True)
+class Verb:
+    """The forms of a verb: see, sees, saw, seen."""
+
+    base: str
+    third: str
+    past: str
+    participle: str
+
+
+def parse_verb(forms: str) -> Verb:
+    """A verb from `base`, `base/past` or `base/past/participle`; what is missing is regular."""
+    base, *irregular = forms.split("/")
+    past = irregular[0] if irregular else base + ("d" if base.endswith("e") else "ed")
+    return Verb(base, inflect(base), past, irregular[-1] if irregular else past)
+
+
+def parse_verbs(words: str) -> tuple[Verb, ...]:
+    """Verbs between spaces, each as `parse_verb` reads it."""
+    return tuple(map(parse_verb, words.split()))
+
+
+@dataclass(frozen=True)
+class Pronouns:
+    """How one speaks of a person: she, her."""
+
+    subject: str
+    possessive: str
+
+
+SHE = Pronouns("she", "her")
+HE = Pronouns("he", "his")

@@ -1,0 +1,178 @@
+"""The written report: complete, equal for equal data, safe, and without anything from outside."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from harness.report import write_report
+
+FILES = {
+    "index.html",
+    "README.md",
+    "leaderboard.csv",
+    "leaderboard.md",
+    "differences.csv",
+    "loss.svg",
+    "differences.svg",
+    "seeds.svg",
+}
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Checks nesting and collects ids, links and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.text = [], [], [], ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.note(attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.note(attributes)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    def note(self, attributes):
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href"):
+                self.links.append(value)
+
+
+def read(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def data(fabricate):
+    return fabricate({"good": 0.95, "bad": 0.6}, expect=[("good", "bad")])
+
+
+def test_a_report_has_all_its_files_and_parts(data, tmp_path):
+    write_report(replace(data, threats=["The machine was warm."]), tmp_path / "new" / "folder")
+    files = read(tmp_path / "new" / "folder")
+    assert files.keys() == FILES
+    for name in ("index.html", "README.md"):
+        text = files[name].decode()
+        for part in (
+            "Is good better?",
+            "Nobody 2020",
+            "confirmed",
+            "BERT_BASE",
+            "pretrain.recipe",
+            "3.00e+12",
+            "matrix products only",
+            "3 pretraining seeds an arm",
+            "The machine was warm.",
+            "harness run made-up.yaml",
+            "mean_of_columns",
+            "pooling cls",
+        ):
+            assert part in text, (name, part)
+
+
+def test_equal_data_gives_equal_bytes(data, tmp_path):
+    write_report(data, tmp_path / "one")
+    write_report(data, tmp_path / "two")
+    assert read(tmp_path / "one") == read(tmp_path / "two")
+
+
+def test_seconds_and_provenance_stand_in_their_own_section_alone(data, tmp_path):
+    write_report(data, tmp_path / "one")
+    costs = data.costs.assign(seconds=99.0)
+    write_report(replace(data, costs=costs, provenance={"date": "today"}), tmp_path / "two")
+    one, two = read(tmp_path / "one"), read(tmp_path / "two")
+    assert {name for name in FILES if one[name] != two[name]} == {"index.html", "README.md"}
+    for name in ("index.html", "README.md"):
+        before = [files[name].decode().partition("Provenance")[0] for files in (one, two)]
+        assert before[0] == before[1]
+
+
+def test_the_page_is_well_formed_and_needs_nothing_from_outside(data, tmp_path):
+    write_report(data, tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    page = Page(text)
+    assert [name for name, count in Counter(page.ids).items() if count > 1] == []
+    assert all(link.startswith("#") for link in page.links)
+    assert {link[1:] for link in page.links} <= set(page.ids)
+    assert {name[1:] for name in re.findall(r"url\((#[^)]+)\)", text)} <= set(page.ids)
+    assert "<script" not in text
+
+
+def test_hostile_text_stays_text(fabricate, tmp_path):
+    evil = "<script>alert(1)</script>|`$x$"
+    data = fabricate({evil: 0.9, "bad": 0.6}, expect=[(evil, "bad")])
+    data = replace(
+        data,
+        question=evil,
+        source=evil,
+        threats=[evil],
+        provenance={evil: {evil: evil}, "spec": evil},
+        differences={evil: {evil: evil}},
+    )
+    write_report(data, tmp_path)
+    assert "<script" not in (tmp_path / "index.html").read_text()
+    assert "alert(1)" in Page((tmp_path / "index.html").read_text()).text
+    readme = (tmp_path / "README.md").read_text()
+    assert "<script>" not in readme.replace("\\<script>", "")
+
+
+def test_values_that_differ_are_written_in_words(data, tmp_path):
+    phases = ({"share": 0.9, "length": 128}, {"share": 0.1, "length": 512})
+    values = {"pretrain.phases": {"good": phases, "bad": None}}
+    write_report(replace(data, differences=values), tmp_path)
+    line = "| pretrain.phases | share 0.9, length 128; share 0.1, length 512 | – |"
+    assert line in (tmp_path / "README.md").read_text()
+
+
+def test_differences_are_written_as_numbers(data, tmp_path):
+    write_report(data, tmp_path)
+    frame = pd.read_csv(tmp_path / "differences.csv")
+    assert frame["column"].tolist() == ["sst2", "stsb", "mrpc", "average"]
+    last = frame.iloc[-1]
+    assert (last["first"], last["second"], last["expected"]) == ("good", "bad", True)
+    assert last["low"] < last["difference"] < last["high"]
+    assert last["p_value"] == pytest.approx(0.002)
+
+
+def test_threats_name_lost_and_constant_runs(data, tmp_path):
+    def stuck(key):
+        frame = data.predictions(key)
+        return frame.assign(prediction=1.0) if key == "bad-sst2-0-0" else frame
+
+    results = data.results[data.results["key"] != "bad-stsb-1-1"]
+    write_report(replace(data, results=results, predictions=stuck), tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    assert "bad lacks scores: stsb (1 of 6)" in text
+    assert "bad on sst2 (1)" in text
+
+
+@pytest.mark.parametrize("skills", [{"only": 0.8}, {f"arm{i}": 0.8 for i in range(9)}])
+def test_one_arm_and_many_arms(fabricate, skills, tmp_path):
+    data = fabricate(skills, seeds=(1, 1))
+    write_report(data, tmp_path)
+    assert "these checkpoints only" in (tmp_path / "README.md").read_text()
+
+
+def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):
+    empty = replace(
+        data, results=data.results.iloc[:0], curves=data.curves.iloc[:0], costs=data.costs.iloc[:0]
+    )
+    write_report(empty, tmp_path)
+    assert "inconclusive" in (tmp_path / "README.md").read_text()
+    assert read(tmp_path).keys() == FILES - {"loss.svg", "differences.svg", "seeds.svg"}

@@ -1,0 +1,113 @@
+"""Differences between arms, and the verdicts that follow."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.leaderboard import build
+from harness.report.verdict import AVERAGE, Pair, constant_runs, judge, pairwise
+from harness.statistics import Difference
+
+
+def table_of(data):
+    return build(data.results, data.suite, data.average, tasks=data.tasks, arms=data.arms)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(0.1, 2.0, "confirmed"), (-2.0, -0.1, "refuted"), (-1.0, 3.0, "inconclusive")],
+)
+def test_judge_by_where_the_interval_lies(low, high, word):
+    found = Difference(estimate=1.0, low=low, high=high, p_value=0.5)
+    assert judge(Pair("a", "b", True, {AVERAGE: found})).word == word
+
+
+def test_without_an_average_nothing_is_concluded():
+    verdict = judge(Pair("a", "b", True, {AVERAGE: None}))
+    assert verdict.word == "inconclusive"
+    assert "missing" in verdict.reason
+
+
+def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):
+    data = fabricate({"good": 0.95, "bad": 0.6}, expect=[("bad", "good")])
+    (pair,) = pairwise(data, table_of(data))
+    assert (pair.first, pair.second, pair.expected) == ("bad", "good", True)
+    assert judge(pair).word == "refuted"
+    (turned,) = pairwise(replace(data, expect=[("good", "bad")]), table_of(data))
+    assert judge(turned).word == "confirmed"
+    assert turned.average.estimate == pytest.approx(-pair.average.estimate)
+
+
+def test_estimates_are_the_differences_of_the_leaderboard(fabricate):
+    data = fabricate({"good": 0.9, "bad": 0.7})
+    table = table_of(data)
+    (pair,) = pairwise(data, table)
+    good, bad = ({row.name: row for row in table.rows}[name] for name in ("good", "bad"))
+    assert pair.average.estimate == pytest.approx(good.average.mean - bad.average.mean)
+    for column, first, second in zip(table.columns, good.scores, bad.scores, strict=True):
+        assert pair.differences[column.name].estimate == pytest.approx(first.mean - second.mean)
+
+
+def test_an_average_of_two_metrics_agrees_with_the_leaderboard(fabricate):
+    tasks = ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte", "wnli")
+    data = fabricate({"good": 0.9, "bad": 0.7}, tasks=tasks, average="glue_server9")
+    table = table_of(data)
+    (pair,) = pairwise(data, table)
+    good, bad = table.rows
+    assert [column.metrics for column in table.columns].count(("f1", "accuracy")) == 2
+    assert pair.average.estimate == pytest.approx(good.average.mean - bad.average.mean)
+
+
+def test_every_pair_is_compared_once_and_expected_ones_first(fabricate):
+    data = fabricate({"a": 0.6, "b": 0.7, "c": 0.8}, expect=[("c", "a")])
+    pairs = pairwise(data, table_of(data))
+    assert [(p.first, p.second) for p in pairs] == [("c", "a"), ("a", "b"), ("b", "c")]
+
+
+def test_an_arm_without_a_task_has_no_average_and_no_such_column(fabricate):
+    data = fabricate({"good": 0.9, "bad": 0.7})
+    lost = (data.results["arm"] == "bad") & (data.results["task"] == "sst2")
+    data = replace(data, results=data.results[~lost])
+    (pair,) = pairwise(data, table_of(data))
+    assert pair.average is None
+    assert pair.differences["sst2"] is None
+    assert pair.differences["mrpc"] is not None
+
+
+def test_a_lost_run_leaves_the_rest_comparable(fabricate):
+    data = fabricate({"good": 0.95, "bad": 0.6})
+    lost = data.results["key"] == "bad-sst2-0-0"
+    (pair,) = pairwise(replace(data, results=data.results[~lost]), table_of(data))
+    assert judge(replace(pair, expected=True)).word == "confirmed"
+
+
+def test_runs_on_different_examples_are_refused(fabricate):
+    data = fabricate({"good": 0.9, "bad": 0.7})
+
+    def fewer(key):
+        frame = data.predictions(key)
+        return frame.iloc[1:] if key == "bad-sst2-1-0" else frame
+
+    with pytest.raises(ValueError, match=r"same examples.*bad-sst2-1-0"):
+        pairwise(replace(data, predictions=fewer), table_of(data))
+
+
+def test_the_order_of_results_and_examples_changes_nothing(fabricate):
+    data = fabricate({"good": 0.9, "bad": 0.7})
+    shuffled = replace(
+        data,
+        results=data.results.sample(frac=1, random_state=1),
+        predictions=lambda key: data.predictions(key).sample(frac=1, random_state=2),
+    )
+    assert pairwise(data, table_of(data)) == pairwise(shuffled, table_of(shuffled))
+
+
+def test_constant_runs_are_found(fabricate):
+    data = fabricate({"good": 0.9, "stuck": 0.7})
+
+    def stuck(key):
+        frame = data.predictions(key)
+        return frame.assign(prediction=1.0) if key == "stuck-mrpc-2-1" else frame
+
+    found = list(constant_runs(replace(data, predictions=stuck), table_of(data)))
+    assert found == [("stuck", "mrpc", "2.1")]
