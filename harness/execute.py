@@ -1,12 +1,10 @@
 """Runs a Plan in local processes: resume, failure policy, progress."""
 
 import json
-import logging
 import os
 import threading
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -309,11 +307,5 @@ def _start_worker(parent: int, threads: int) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     import torch
-    import transformers
 
     torch.set_num_threads(threads)
-    # The parent shows what matters; what the libraries say would break its display.
-    warnings.filterwarnings("ignore", module="pytorch_lightning")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)

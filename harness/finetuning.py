@@ -3,7 +3,6 @@
 Shapes: B examples, T tokens, H hidden size, C outputs (classes, or 1 for regression).
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,10 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from harness.adaptation import Finetune, Protocol
 from harness.optimizer import Optimizer, Schedule, configure
-from harness.randomness import seed_torch
 from harness.tasks.loading import Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Task
+from harness.training import make_trainer, seed_torch
 
 EVALUATION_BATCH = 256
 
@@ -210,10 +209,9 @@ def finetune(
     batches = TrainBatches(train, settings, pad_token_id, seed)
     module = Finetuning(model, settings, batches.num_steps, seed, regression)
     module.train()  # from_pretrained leaves the backbone in evaluation mode, without dropout
-    trainer = _trainer(_Hooks(batches.num_steps, settings.epochs, progress, on_epoch))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-        trainer.fit(module, DataLoader(batches, batch_size=None))
+    hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
+    trainer = make_trainer(hooks, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
+    trainer.fit(module, DataLoader(batches, batch_size=None))
     last_epoch = module.losses[-(batches.num_steps // settings.epochs) :]
     return Finetuned(module, float(torch.stack(last_epoch).mean()), batches.num_steps)
 
@@ -238,20 +236,6 @@ class _Hooks(pl.Callback):
         if self.on_epoch and (step + 1) % self.per_epoch == 0 and isinstance(module, Finetuning):
             self.on_epoch(module.model, (step + 1) // self.per_epoch)
             module.train()
-
-
-def _trainer(hooks: pl.Callback) -> pl.Trainer:
-    return pl.Trainer(
-        accelerator="auto",
-        devices=1,
-        max_epochs=1,  # the data set yields all epochs itself
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[hooks],
-        gradient_clip_val=1.0,
-    )
 
 
 @torch.inference_mode()

@@ -5,9 +5,7 @@ checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another orde
 """
 
 import csv
-import logging
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,6 @@ from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
-import transformers
 from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
@@ -30,8 +27,8 @@ from harness.objectives.batches import BatchMaker
 from harness.objectives.feeding import Feed, Step, TensorBatch, to_step, to_tensors
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import configure
-from harness.randomness import seed_torch
 from harness.recipes import Pretrain
+from harness.training import make_trainer, seed_torch
 
 DROPOUT = 100
 """Second element of the seeds of dropout, apart from those of the batches."""
@@ -222,7 +219,6 @@ def pretrain(
         ValueError: the text is too small for a batch, or for the pairs asked for.
         FloatingPointError: the loss is not finite.
     """
-    _quieten()
     vocabulary = Vocabulary.load(tokenizer)
     validation = _validation_loaders(spec, tokens / "validation", vocabulary)
     micro_batch_tokens = compute.micro_batch_tokens
@@ -252,7 +248,12 @@ def fit(
     """Trains `module` to its last step, from `checkpoint` if it is there; returns the trainer."""
     if compute.compile:
         module.model.compile(dynamic=True)
-    trainer = _make_trainer(module, Watch(checkpoint, compute, progress))
+    trainer = make_trainer(
+        Watch(checkpoint, compute, progress),
+        precision=module.spec.precision,
+        max_steps=module.num_steps,
+        max_epochs=-1,
+    )
     feed.first = lambda: trainer.global_step
     if module.num_steps:
         resume = checkpoint if checkpoint.exists() else None
@@ -293,21 +294,6 @@ def _make_feed(
     return Feed(lambda step: to_step(maker.batch(step), micro_batch_tokens), module.num_steps)
 
 
-def _make_trainer(module: EncoderPretraining, watch: Watch) -> pl.Trainer:
-    return pl.Trainer(
-        accelerator="auto",
-        devices=1,
-        precision=module.spec.precision,
-        max_steps=module.num_steps,
-        max_epochs=-1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        callbacks=[watch],
-    )
-
-
 def _validation_loaders(
     spec: Pretrain, folder: Path, vocabulary: Vocabulary
 ) -> list[DataLoader[TensorBatch]]:
@@ -325,14 +311,6 @@ def _validation_loaders(
         DataLoader(cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate)
         for batches in sets
     ]
-
-
-def _quieten() -> None:
-    """Silences what the libraries say of every run; their errors stay."""
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    transformers.utils.logging.disable_progress_bar()
-    for message in ("does not have many workers", "no `val_dataloader`", "isinstance.treespec"):
-        warnings.filterwarnings("ignore", message=f".*{message}.*")
 
 
 def _inputs(part: TensorBatch) -> TensorBatch:

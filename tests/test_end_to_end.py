@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import harness
-from benchmarks.crash_recovery import events, kill_after, started_again
+from benchmarks.crash_recovery import kill_after, started_again
 from harness.cli import app
 from harness.study import Study
 
@@ -58,10 +58,8 @@ def command(folder: Path, *arguments: str) -> str:
 def test_every_stage_ran_once(study: Study) -> None:
     assert not study.last_run.failed
     assert sorted(study.last_run.computed) == sorted(study.plan.stages)
-    journal = [
-        json.loads(row) for row in (study.store.root / "journal.jsonl").read_text().splitlines()
-    ]
-    assert sorted(e["key"] for e in journal if e["event"] == "finish") == sorted(study.plan.stages)
+    finished = [event["key"] for event in events(study.store.root) if event["event"] == "finish"]
+    assert sorted(finished) == sorted(study.plan.stages)
 
 
 def test_every_cell_is_scored(study: Study) -> None:
