@@ -38,16 +38,15 @@ def finish(experiment: str, store: Path) -> bytes:
 
 def kill_after(experiment: str, store: Path, seconds: float, whole_group: bool) -> bool:
     """Starts the run and kills it with SIGKILL; returns whether it was still running."""
-    process = start(experiment, store)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        if whole_group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()  # the workers must notice by themselves
-        process.wait()
-        return True
+    with start(experiment, store) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            if whole_group:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()  # the workers must notice by themselves
+            return True
     return False
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
+from harness.files import write_atomically
 from harness.plan import Plan, Stage
 
 if TYPE_CHECKING:
@@ -250,13 +251,6 @@ def journal(root: Path, event: str, key: str) -> None:
     line = json.dumps({"event": event, "key": key, "time": round(time.time(), 3)}) + "\n"
     with (root / "journal.jsonl").open("a") as file:
         file.write(line)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file that is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
 
 
 def _reporter(path: Path) -> Callable[..., None]:

@@ -11,7 +11,6 @@ from tempfile import mkdtemp
 import pandas as pd
 import yaml
 from rich.console import Console
-from rich.table import Table as Rows
 
 from harness import leaderboard, results
 from harness.budget import FLOPS_CONVENTION
@@ -90,10 +89,9 @@ class Study:
     def print_status(self, console: Console) -> None:
         """Every stage: done, running, failed (why), or waiting."""
         records = self.records
-        rows = Rows.grid(padding=(0, 2))
         for key, stage in self.plan.stages.items():
-            rows.add_row(self._state(key, records), stage.kind, stage.label, key)
-        console.print(rows)
+            line = f"{key}  {stage.kind:9}  {stage.label}: {self._state(key, records)}"
+            console.print(line, markup=False)
         console.print(f"{len(records)} of {len(self.plan.stages)} stages done")
 
     @property

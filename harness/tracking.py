@@ -20,6 +20,8 @@ from mlflow.entities import Metric, Param, Run, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
+from harness.files import make_once  # noqa: E402
+
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
 
 EXPERIMENT = "pretraining-harness"
@@ -47,9 +49,11 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
-        self._client = MlflowClient(
-            os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{self.root / 'mlflow.db'}"
-        )
+        database = self.root / "mlflow.db"
+        if not (uri := os.environ.get("MLFLOW_TRACKING_URI")):
+            make_once(database, _make_tables)
+            uri = _sqlite(database)
+        self._client = MlflowClient(uri)
 
     @cached_property
     def _experiment_id(self) -> str:
@@ -148,6 +152,14 @@ class Store:
         self._client.log_artifacts(run_id, str(folder))
         self._client.set_terminated(run_id)
         return str(run_id)
+
+
+def _sqlite(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def _make_tables(path: Path) -> None:
+    MlflowClient(_sqlite(path)).search_experiments(max_results=1)
 
 
 def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from harness.adaptation import Finetune
 from harness.experiment import Sweep
+from harness.files import make_once
 from harness.tuning_spaces import Dimension, Range
 
 WORST = -1.0
@@ -42,9 +43,8 @@ def search(
             non-finite scores count as `WORST`.
         storage: SQLite file that holds the studies.
     """
-    database = optuna.storages.RDBStorage(
-        f"sqlite:///{storage}", engine_kwargs={"connect_args": {"timeout": 120}}
-    )
+    make_once(storage, _open)  # or workers that start together make the tables twice
+    database = _open(storage)
     study = optuna.create_study(
         study_name=name, storage=database, direction="maximize", load_if_exists=True
     )
@@ -59,6 +59,11 @@ def search(
         finite = value is not None and value == value and abs(value) != float("inf")
         study.tell(trial, value if finite else WORST)
     return _complete(study)
+
+
+def _open(storage: Path) -> optuna.storages.RDBStorage:
+    patience = {"connect_args": {"timeout": 120}}  # seconds that a writer waits for another
+    return optuna.storages.RDBStorage(f"sqlite:///{storage}", engine_kwargs=patience)
 
 
 def best(trials: list[FrozenTrial]) -> FrozenTrial:
