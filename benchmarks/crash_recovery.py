@@ -72,7 +72,7 @@ def started_again(store: Path) -> list[str]:
 def campaign(
     experiment: str, folder: Path, kills: int, life: Callable[[], float]
 ) -> Iterator[tuple[bytes, Path]]:
-    """Kills runs until `kills` have hit one; yields table and store of each that came to its end."""
+    """Kills runs `kills` times; yields table and store of each, brought to its end."""
     done = 0
     while done < kills:
         store = folder / f"broken-{done}"

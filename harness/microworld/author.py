@@ -5,7 +5,7 @@ from harness.microworld.draws import Draw
 from harness.microworld.grammar import HE, SHE, Pronouns, with_article
 from harness.microworld.world import Concept, World
 
-CUE = 0.8
+CUE = 0.9
 """Share of the polar adjectives that stand beside an adverb of their polarity, which is what
 teaches them: only the neighbourhood of a word is learned from a million words."""
 DESCRIBED = 0.7

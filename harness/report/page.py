@@ -93,11 +93,16 @@ def _content(
     data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores
 ) -> dict[str, Any]:
     """What page and markdown twin both say."""
+    seeds = {row.name: row.pretrain_seeds for row in table.rows}
     return {
         "name": data.name,
         "question": data.question,
         "source": data.source,
-        "verdicts": [judge(pair) for pair in pairs if pair.expected],
+        "verdicts": [
+            judge(pair, min(seeds[pair.first], seeds[pair.second]))
+            for pair in pairs
+            if pair.expected
+        ],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
         "bootstrap_note": BOOTSTRAP_NOTE,
         "pairs": pairs,

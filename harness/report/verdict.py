@@ -57,9 +57,16 @@ class Verdict:
     reason: str
 
 
-def judge(pair: Pair) -> Verdict:
-    """By whether the interval of the average's difference excludes zero, and on which side."""
+def judge(pair: Pair, pretrain_seeds: int) -> Verdict:
+    """By whether the interval of the average's difference excludes zero, and on which side.
+
+    One pretraining seed an arm (the fewest of both) decides nothing: how far two runs of one arm lie
+    apart is not known then, and the interval leaves it out.
+    """
     found = pair.average
+    if pretrain_seeds < 2:
+        reason = "one pretraining seed cannot show how far two runs of one arm lie apart"
+        return Verdict(pair, "inconclusive", reason)
     if found is None:
         return Verdict(pair, "inconclusive", "the average is missing for one of them")
     if found.low > 0:

@@ -19,11 +19,18 @@ def table_of(data):
 )
 def test_judge_by_where_the_interval_lies(low, high, word):
     found = Difference(estimate=1.0, low=low, high=high, p_value=0.5)
-    assert judge(Pair("a", "b", True, {AVERAGE: found})).word == word
+    assert judge(Pair("a", "b", True, {AVERAGE: found}), 2).word == word
+
+
+def test_one_pretraining_seed_decides_nothing():
+    found = Difference(estimate=1.0, low=0.5, high=1.5, p_value=0.002)
+    verdict = judge(Pair("a", "b", True, {AVERAGE: found}), 1)
+    assert verdict.word == "inconclusive"
+    assert "one pretraining seed" in verdict.reason
 
 
 def test_without_an_average_nothing_is_concluded():
-    verdict = judge(Pair("a", "b", True, {AVERAGE: None}))
+    verdict = judge(Pair("a", "b", True, {AVERAGE: None}), 2)
     assert verdict.word == "inconclusive"
     assert "missing" in verdict.reason
 
@@ -32,9 +39,9 @@ def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6}, expect=[("bad", "good")])
     (pair,) = pairwise(data, table_of(data))
     assert (pair.first, pair.second, pair.expected) == ("bad", "good", True)
-    assert judge(pair).word == "refuted"
+    assert judge(pair, 2).word == "refuted"
     (turned,) = pairwise(replace(data, expect=[("good", "bad")]), table_of(data))
-    assert judge(turned).word == "confirmed"
+    assert judge(turned, 2).word == "confirmed"
     assert turned.average.estimate == pytest.approx(-pair.average.estimate)
 
 
@@ -78,7 +85,7 @@ def test_a_lost_run_leaves_the_rest_comparable(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6})
     lost = data.results["key"] == "bad-sst2-0-0"
     (pair,) = pairwise(replace(data, results=data.results[~lost]), table_of(data))
-    assert judge(replace(pair, expected=True)).word == "confirmed"
+    assert judge(replace(pair, expected=True), 2).word == "confirmed"
 
 
 def test_runs_on_different_examples_are_refused(fabricate):
