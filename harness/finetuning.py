@@ -24,6 +24,8 @@ from harness.tasks.task import Task
 from harness.training import make_trainer, seed_torch
 
 EVALUATION_BATCH = 256
+POOL = 16
+"""Batches whose examples are sorted by length together."""
 
 Batch = dict[str, Tensor]
 
@@ -82,7 +84,7 @@ def collate(data: Encoded, rows: np.ndarray, pad_token_id: int) -> Batch:
 
 
 class TrainBatches(IterableDataset[Batch]):
-    """All batches of all epochs, in an order that only the seed decides."""
+    """All batches of all epochs; the seed alone decides what is in them and their order."""
 
     def __init__(self, data: Encoded, finetune: Finetune, pad_token_id: int, seed: int) -> None:
         self.data, self.finetune, self.pad_token_id, self.seed = data, finetune, pad_token_id, seed
@@ -93,11 +95,23 @@ class TrainBatches(IterableDataset[Batch]):
         return per_epoch * self.finetune.epochs
 
     def __iter__(self) -> Iterator[Batch]:
-        size = self.finetune.batch_size
         for epoch in range(self.finetune.epochs):
-            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.data.labels))
-            for start in range(0, len(order), size):
-                yield collate(self.data, order[start : start + size], self.pad_token_id)
+            for rows in self.order(epoch):
+                yield collate(self.data, rows, self.pad_token_id)
+
+    def order(self, epoch: int) -> list[np.ndarray]:
+        """Rows of each batch: examples of like length together, so that little is padding.
+
+        Random pools of POOL batches are sorted by length and cut; then the batches are shuffled.
+        """
+        generator = np.random.default_rng([self.seed, epoch])
+        lengths = np.array([len(ids) for ids in self.data.input_ids])
+        order = generator.permutation(len(lengths))
+        size = self.finetune.batch_size
+        pools = [order[i : i + size * POOL] for i in range(0, len(order), size * POOL)]
+        pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]
+        batches = [pool[i : i + size] for pool in pools for i in range(0, len(pool), size)]
+        return [batches[i] for i in generator.permutation(len(batches))]
 
 
 class Classifier(nn.Module):

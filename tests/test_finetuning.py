@@ -8,7 +8,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from harness.adaptation import Finetune, Protocol
-from harness.finetuning import Encoded, collate, finetune, pool, predict, score
+from harness.finetuning import Encoded, TrainBatches, collate, finetune, pool, predict, score
 from harness.tasks import MicroworldData, Task
 
 PAD = 0
@@ -71,6 +71,20 @@ def test_collate_pads_to_the_longest() -> None:
     assert batch["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
     assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 1]]
     assert batch["labels"].tolist() == [0, 1]
+
+
+def test_an_epoch_has_every_example_once_and_little_padding() -> None:
+    dice = np.random.default_rng(0)
+    lengths = dice.integers(3, 60, 1000)
+    data = Encoded([[1] * n for n in lengths], [[0] * n for n in lengths], np.zeros(1000), 0.0)
+    batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), PAD, seed=0)
+    first, second = batches.order(0), batches.order(1)
+    assert batches.num_steps == 2 * len(first) == 64
+    assert sorted(np.concatenate(first)) == list(range(1000))
+    assert not np.array_equal(first[0], second[0])
+    assert all(np.array_equal(a, b) for a, b in zip(first, batches.order(0), strict=True))
+    positions = sum(len(rows) * lengths[rows].max() for rows in first)
+    assert positions < 1.15 * lengths.sum()  # 1.9 in random order
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])

@@ -60,7 +60,7 @@ class Verdict:
 def judge(pair: Pair, pretrain_seeds: int) -> Verdict:
     """By whether the interval of the average's difference excludes zero, and on which side.
 
-    One pretraining seed an arm (the fewest of both) decides nothing: how far two runs of one arm lie
+    One pretraining seed (of the arm with fewer) decides nothing: how far two runs of one arm lie
     apart is not known then, and the interval leaves it out.
     """
     found = pair.average
