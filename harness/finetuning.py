@@ -213,6 +213,9 @@ def finetune(
     A function of its arguments: the seed decides the head, the order of the examples and dropout.
     `on_epoch(model, epoch)` is called after each epoch.
     """
+    batches = TrainBatches(train, settings, pad_token_id, seed)
+    hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
+    trainer = make_trainer(hooks, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
     seed_torch(torch.device("cpu"), seed)
     # BERT's pooler is left out: the head reads the states themselves, as every protocol says.
     backbone = AutoModel.from_pretrained(
@@ -220,11 +223,8 @@ def finetune(
     )
     regression = task.kind == "regression"
     model = Classifier(backbone, 1 if regression else len(task.labels), protocol)
-    batches = TrainBatches(train, settings, pad_token_id, seed)
     module = Finetuning(model, settings, batches.num_steps, seed, regression)
     module.train()  # from_pretrained leaves the backbone in evaluation mode, without dropout
-    hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
-    trainer = make_trainer(hooks, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
     trainer.fit(module, DataLoader(batches, batch_size=None))
     last_epoch = module.losses[-(batches.num_steps // settings.epochs) :]
     return Finetuned(module, float(torch.stack(last_epoch).mean()), batches.num_steps)
