@@ -31,6 +31,7 @@ from tokenizers import Tokenizer, models
 from torch.nn import functional as F
 
 from harness.budget import Budget
+from harness.compute import Compute
 from harness.corpora.packing import Packing
 from harness.corpora.stream import TokenStream
 from harness.models import SIZES, Architecture
@@ -40,7 +41,7 @@ from harness.objectives.batches import BatchMaker
 from harness.objectives.feeding import Feed, Step, to_step
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import learning_rate_factor, make_adamw
-from harness.pretraining import Compute, EncoderPretraining, fit
+from harness.pretraining import EncoderPretraining, default_micro_batch_tokens, fit
 from harness.recipes import Phase, Pretrain
 
 RESULTS = Path(__file__).parent / "results" / "pretraining_throughput.json"
@@ -88,7 +89,7 @@ class Bench:
         return build(self.spec.model, self.spec.size, VOCAB_SIZE, self.vocabulary.pad, seed=0)
 
     def step(self, number: int) -> Step:
-        return to_step(self.maker.batch(number), Compute().micro_batch_tokens)
+        return to_step(self.maker.batch(number), default_micro_batch_tokens())
 
     def rate(self, clock: Clock) -> float:
         seconds = clock[-1] - clock[WARMUP_STEPS - 1]

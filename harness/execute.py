@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
+from harness.compute import Compute
 from harness.files import write_atomically
 from harness.plan import Plan, Stage
 
@@ -153,7 +154,9 @@ class _Executor:
         if (folder / "result.json").exists() and not (folder / "out").exists():
             rmtree(folder)  # finished once, but no longer in the store
         inputs = {role: str(self.folders[parent]) for role, parent in stage.parents.items()}
-        return Order(stage.kind, key, dict(stage.spec), inputs, str(folder), str(self.store.root))
+        compute = self.plan.experiment.compute
+        root = str(self.store.root)
+        return Order(stage.kind, key, dict(stage.spec), inputs, compute, str(folder), root)
 
     def _take(self, key: str, future: "Future[dict[str, Any] | None]") -> None:
         stage = self.plan.stages[key]
@@ -201,6 +204,7 @@ class Order:
     key: str
     spec: dict[str, Any]
     inputs: dict[str, str]
+    compute: Compute
     folder: str
     root: str
 
@@ -230,6 +234,7 @@ def perform(order: Order) -> dict[str, Any] | None:
             out=folder / "out",
             state=folder / "state",
             shared=Path(order.root),
+            compute=order.compute,
             key=order.key,
             progress=_reporter(folder / "progress.json"),
         )

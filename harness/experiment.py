@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from harness.adaptation import ADAPTATIONS, Finetune, Protocol
+from harness.compute import Compute
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES
 from harness.objectives import OBJECTIVES
@@ -194,6 +195,7 @@ class Experiment(Value):
     seeds: Seeds = Seeds()
     evaluate: Evaluate = Evaluate()
     sweep: Sweep = Sweep()
+    compute: Compute = Compute()
 
     @field_validator(
         "expect",

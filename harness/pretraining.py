@@ -7,7 +7,6 @@ checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another orde
 import csv
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchmetrics import MeanMetric
 
 from harness.budget import total_steps
+from harness.compute import Compute
 from harness.corpora.packing import PAIR_FORMATS
 from harness.corpora.stream import TokenStream
 from harness.models.build import Encoder, build
@@ -36,19 +36,7 @@ CURVE_POINTS = 200
 """Rows of a loss curve, about."""
 
 
-@dataclass(frozen=True)
-class Compute:
-    """How a run is computed; nothing here changes what it learns, beyond rounding."""
-
-    micro_batch_tokens: int = 65_536 if torch.cuda.is_available() else 8_192
-    """Positions that go through the model at once; a larger batch accumulates its gradient. It is
-    halved when memory runs out."""
-    compile: bool = False
-    """torch.compile."""
-    checkpoint_seconds: float = 20.0
-    """Time between checkpoints."""
-    checkpoint_share: float = 0.05
-    """Checkpoints are farther apart where saving them would take more of the time than this."""
+DEFAULT_COMPUTE = Compute()
 
 
 class EncoderPretraining(pl.LightningModule):
@@ -199,7 +187,7 @@ def pretrain(
     seed: int,
     *,
     progress: Callable[..., None] = lambda done, total, **figures: None,
-    compute: Compute = Compute(),
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> dict[str, float]:
     """Trains a model from its initial weights, or the checkpoint in `work`, to its budget's end.
 
@@ -221,7 +209,7 @@ def pretrain(
     """
     vocabulary = Vocabulary.load(tokenizer)
     validation = _validation_loaders(spec, tokens / "validation", vocabulary)
-    micro_batch_tokens = compute.micro_batch_tokens
+    micro_batch_tokens = compute.micro_batch_tokens or default_micro_batch_tokens()
     while True:
         module = _make_module(spec, vocabulary, seed)
         feed = _make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
@@ -236,6 +224,11 @@ def pretrain(
     module.model.save(out / "model")
     _write_curve(out / "curve.csv", module)
     return module.figures()
+
+
+def default_micro_batch_tokens() -> int:
+    """Positions that go through the model at once if nothing is said."""
+    return 65_536 if torch.cuda.is_available() else 8_192
 
 
 def fit(

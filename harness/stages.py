@@ -15,6 +15,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness import finetuning, pretraining, tuning
 from harness.adaptation import Finetune, Protocol
+from harness.compute import Compute
 from harness.corpora import Corpus, reading, stream
 from harness.experiment import Sweep
 from harness.recipes import Pretrain
@@ -44,6 +45,7 @@ class Job:
     shared: Path
     """Folder of the store, for the database of the sweeps."""
     key: str
+    compute: Compute
     progress: Callable[..., None]
     """Called with (done, total, **figures)."""
 
@@ -81,6 +83,7 @@ def pretrain(job: Job) -> Metrics:
             work=job.state,
             seed=job.spec["seed"],
             progress=job.progress,
+            compute=job.compute,
         )
     )
 

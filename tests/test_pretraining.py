@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, BertForMaskedLM, BertForPreTraining, RobertaForMaskedLM
 
 from harness.budget import Budget, total_steps
+from harness.compute import Compute
 from harness.corpora.packing import Packing
 from harness.corpora.stream import write_streams
 from harness.models import Architecture, Size
@@ -20,7 +21,7 @@ from harness.objectives import Objective
 from harness.objectives.feeding import Step
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import Optimizer, Schedule
-from harness.pretraining import Compute, _make_feed, _make_module, pretrain
+from harness.pretraining import _make_feed, _make_module, pretrain
 from harness.recipes import Phase, Pretrain
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
@@ -30,7 +31,7 @@ SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 PAIRS = {"objective": Objective(pair="nsp", masking="static", duplicates=3)} | {
     "packing": Packing(format="segment_pair", short_seq_prob=0.1)
 }
-EVERY_STEP = Compute(checkpoint_seconds=0, checkpoint_share=math.inf)
+EVERY_STEP = Compute(checkpoint_seconds=0, checkpoint_share=1e9)
 
 
 def make_spec(**changes: Any) -> Pretrain:
