@@ -1,5 +1,6 @@
 """The commands; parses and prints, decides nothing."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ StoreFolder = Annotated[
     Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
 ]
 DEFAULT_STORE = Path("runs")
-BAD_INPUT, FAILED = 2, 1
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class Format(StrEnum):
@@ -90,7 +91,11 @@ def run(
 
     declaration, planned = _plan(experiment, set_)
     study = Study(declaration, planned, store)
-    done = study.run(jobs, out).last_run
+    try:
+        done = study.run(jobs, out).last_run
+    except KeyboardInterrupt:
+        err.print("interrupted; the same command goes on from here", style="red")
+        os._exit(INTERRUPTED)  # at once: the workers end when they see that this process is gone
     if not done.computed and not done.failed:
         out.print(f"{planned.experiment.name}: all {len(planned.stages)} stages were done already")
     with clear_errors():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import threading
 import time
 import traceback
@@ -109,18 +110,18 @@ class _Executor:
             initargs=(os.getpid(), threads_per_worker(jobs)),
         )
         broken = False
-        with pool:
-            while (self.waiting or running) and not (broken and not running):
-                while not broken and len(running) < jobs and (key := self._next_ready()):
-                    running[pool.submit(perform, self._order(key))] = key
-                if not running:
-                    break
-                ended, _ = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-                now_running = running.values()
-                self.listener.tick({key: read_progress(self.work / key) for key in now_running})
-                for future in ended:
-                    broken |= isinstance(future.exception(), BrokenProcessPool)
-                    self._take(running.pop(future), future)
+        while (self.waiting or running) and not (broken and not running):
+            while not broken and len(running) < jobs and (key := self._next_ready()):
+                running[pool.submit(perform, self._order(key))] = key
+            if not running:
+                break
+            ended, _ = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            now_running = running.values()
+            self.listener.tick({key: read_progress(self.work / key) for key in now_running})
+            for future in ended:
+                broken |= isinstance(future.exception(), BrokenProcessPool)
+                self._take(running.pop(future), future)
+        pool.shutdown()  # not in a `with`: an interrupted run does not wait for its workers
         return broken
 
     def _next_ready(self) -> str | None:
@@ -295,6 +296,7 @@ def threads_per_worker(jobs: int) -> int:
 
 def _start_worker(parent: int, threads: int) -> None:
     """Ends the worker when its parent is gone, and keeps its threads to its share."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked to stop, and goes
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     os.environ["RAYON_NUM_THREADS"] = str(threads)

@@ -24,8 +24,8 @@ STAGE_VERSIONS = {"tokenizer": 1, "tokens": 1, "pretrain": 1, "tune": 1, "finetu
 
 MEAN_TASK_TOKENS = 40
 """Tokens of a fine-tuning input, assumed for the time estimate only."""
-SUSTAINED_FLOPS = 1.5e10
-"""FLOP/s of one CPU thread at `tiny`, assumed for the time estimate only."""
+SUSTAINED_FLOPS = 5e10
+"""FLOP/s of one CPU thread at `nano` and `tiny`, assumed for the time estimate only."""
 
 
 @dataclass(frozen=True)
