@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.recipes import Pretrain
+from harness.tasks import SUITES, TASKS
 from harness.values import unknown
 
 MAX_ARMS = 10_000
@@ -94,6 +95,23 @@ def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             axis = next(axis for axis in arm.labels if arm.labels[axis] != twin.labels[axis])
             keys = origin(experiment.grid, axis, arm.labels[axis])
             yield keys, f"the arms {twin.name!r} and {arm.name!r} are equal; one of them is enough"
+
+
+def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Tasks of the embedded world ask about world 0: another one would teach other words."""
+    asks = any(TASKS[name].data.source == "microworld" for name in _tasks(experiment))
+    for arm in arms:
+        corpus = arm.pretrain.corpus
+        if asks and corpus.source == "microworld" and corpus.world != 0:
+            yield (
+                ("pretrain", "corpus", "world"),
+                f"pretrain.corpus.world must be 0 for {experiment.evaluate.suite}, whose tasks ask "
+                f"about world 0, but is {corpus.world}",
+            )
+
+
+def _tasks(experiment: Experiment) -> Sequence[str]:
+    return experiment.evaluate.tasks or SUITES[experiment.evaluate.suite].tasks
 
 
 def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:

@@ -128,7 +128,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     arms = list(_resolved(source, experiment))
     if source.problems:
         return arms
-    for check in (grid.arms_problems, grid.expectation_problems):
+    for check in (grid.arms_problems, grid.world_problems, grid.expectation_problems):
         for keys, message in check(experiment, arms):
             source.report(keys, message)
     return arms
