@@ -1,6 +1,5 @@
 """A declared experiment with its plan and its store: run it, look at it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -169,7 +168,7 @@ class Study:
         ]
 
     def _provenance(self) -> dict[str, object]:
-        keys = {stage.label: f"{stage.kind} {key}" for key, stage in self.plan.stages.items()}
+        stages = {f"{stage.kind} {stage.label}": key for key, stage in self.plan.stages.items()}
         data = {
             stage.label: stage.spec["fingerprint"]
             for stage in self.plan.stages.values()
@@ -179,7 +178,7 @@ class Study:
             **provenance(),
             "data": data,
             "experiment": self._resolved(),
-            "stages": json.dumps(keys, indent=1),
+            "stages": stages,
         }
 
 
