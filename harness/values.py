@@ -25,7 +25,7 @@ class Value(BaseModel):
         return cls.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
 
 
-TAGS = ("source", "transform")
+TAGS = ("source", "kind")
 """Fields that name the kind of a value: one of another kind replaces it, and is not merged."""
 
 

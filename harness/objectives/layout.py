@@ -34,6 +34,8 @@ class Rows:
     """[B, T] bool: tokens of the text."""
     lengths: np.ndarray
     """[B] tokens without padding."""
+    sentence_starts: np.ndarray
+    """[B, T] bool: first token of each sentence of the text."""
 
 
 class Layout:
@@ -61,32 +63,38 @@ class Layout:
         # Whatever text does not cover is a separator, but for the first place.
         tokens = np.where(real, self.vocabulary.sep, self.vocabulary.pad)
         tokens[:, 0] = self.vocabulary.cls
-        maskable = np.zeros_like(real)
+        maskable, sentence_starts = np.zeros_like(real), np.zeros_like(real)
         second = sequences.b_end - sequences.b_start
         b_column = lengths - 1 - second
         a_column = np.ones_like(lengths)
-        self._write(tokens, maskable, sequences.a_start, sequences.a_end, a_column)
-        self._write(tokens, maskable, sequences.b_start, sequences.b_end, b_column)
+        for start, end, where in (
+            (sequences.a_start, sequences.a_end, a_column),
+            (sequences.b_start, sequences.b_end, b_column),
+        ):
+            row, target, source = self._places(start, end, where)
+            tokens[row, target] = self.stream.tokens[source]
+            maskable[row, target] = True
+            sentence_starts[row, target] = self._starts_sentence(source)
         in_second = real & (column >= b_column[:, None]) & (second > 0)[:, None]
-        return Rows(tokens, in_second * self.vocabulary.second_type, maskable, lengths)
+        types = in_second * self.vocabulary.second_type
+        return Rows(tokens, types, maskable, lengths, sentence_starts)
 
-    def _write(
-        self,
-        tokens: np.ndarray,
-        maskable: np.ndarray,
-        start: np.ndarray,
-        end: np.ndarray,
-        column: np.ndarray,
-    ) -> None:
-        """Puts stream.tokens[start:end] at `column` of each row, with a gap between documents."""
+    def _places(
+        self, start: np.ndarray, end: np.ndarray, column: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and offset in the stream of each token of start:end [B], which stand from
+        `column` [B] on, with a gap between documents."""
         sizes = end - start
         row = np.repeat(np.arange(len(start)), sizes)
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         source = start[row] + within
         crossed = self._documents_before(source) - self._documents_before(start)[row]
-        target = column[row] + within + crossed
-        tokens[row, target] = self.stream.tokens[source]
-        maskable[row, target] = True
+        return row, column[row] + within + crossed, source
+
+    def _starts_sentence(self, offsets: np.ndarray) -> np.ndarray:
+        sentences = np.asarray(self.stream.sentences)
+        found: np.ndarray = sentences[np.searchsorted(sentences, offsets)] == offsets
+        return found
 
     def _documents_before(self, offsets: np.ndarray) -> np.ndarray:
         """Documents that start at or before each offset."""
