@@ -11,17 +11,31 @@ from harness.values import Value
 
 
 class Budget(Value):
-    """The end of a pretraining run, in tokens or in updates; exactly one of them."""
+    """The end of a pretraining run, in one unit of four."""
 
     tokens: int | None = Field(default=None, ge=0)
     """Tokens read, padding not counted. 0 trains nothing: the from-scratch control."""
     steps: int | None = Field(default=None, ge=0)
     """Updates of the weights."""
+    flops: float | None = Field(default=None, ge=0)
+    """Training FLOPs by FLOPS_CONVENTION, generator, decoder and teacher included."""
+    seconds: float | None = Field(default=None, ge=0)
+    """Wall-clock time of training on the machine at hand: its first updates are timed, and the
+    number of updates is settled from them. Two machines give two different runs."""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing is trained: the from-scratch control."""
+        return not (self.tokens or self.steps or self.flops or self.seconds)
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Budget":
-        if (self.tokens is None) == (self.steps is None):
-            raise ValueError("a budget is either tokens or steps: give exactly one of them")
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"a budget is one of tokens, steps, flops or seconds, but {len(given)} are given"
+                + (f" ({', '.join(given)})" if given else "")
+            )
         return self
 
 

@@ -1,6 +1,8 @@
 """AXIS: architectures and sizes. Values only; `harness.models.build` makes the networks."""
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -8,16 +10,23 @@ from harness.values import Value
 
 
 class Size(Value):
-    """The shape of a Transformer."""
+    """The shape of a network; of an encoder-decoder, of its encoder and of its decoder each."""
 
     num_layers: int = Field(ge=1)
     hidden_size: int = Field(ge=8)
     num_heads: int = Field(ge=1)
     intermediate_size: int = Field(ge=8)
+    head_size: int | None = Field(default=None, ge=1)
+    """Width of an attention head, where that is not hidden_size / num_heads (T5 3B and 11B)."""
+
+    @property
+    def attention_size(self) -> int:
+        """Width of all heads together."""
+        return self.num_heads * self.head_size if self.head_size else self.hidden_size
 
     @model_validator(mode="after")
     def _heads(self) -> "Size":
-        if self.hidden_size % self.num_heads:
+        if self.head_size is None and self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size must be a multiple of num_heads, but {self.hidden_size} is not one "
                 f"of {self.num_heads}"
@@ -25,41 +34,165 @@ class Size(Value):
         return self
 
 
-def _bert(num_layers: int, hidden_size: int) -> Size:
-    """Heads of 64 and a feed-forward layer of 4 x hidden, as Devlin et al. 2019, section 3."""
+def _size(
+    num_layers: int, hidden_size: int, num_heads: int | None = None, **rest: Any
+) -> Size:
+    """Heads of 64 and a feed-forward layer of 4 x hidden, if nothing else is said."""
     return Size(
         num_layers=num_layers,
         hidden_size=hidden_size,
-        num_heads=hidden_size // 64,
-        intermediate_size=4 * hidden_size,
+        num_heads=num_heads or hidden_size // 64,
+        intermediate_size=rest.pop("intermediate_size", 4 * hidden_size),
+        **rest,
     )
 
 
 SIZES: dict[str, Size] = {
     "nano": Size(num_layers=2, hidden_size=64, num_heads=2, intermediate_size=256),  # ours
-    "tiny": _bert(2, 128),  # Turc et al. 2019, section 3.1, as the three below
-    "mini": _bert(4, 256),
-    "small": _bert(4, 512),
-    "medium": _bert(8, 512),
-    "base": _bert(12, 768),  # Devlin et al. 2019, section 3
-    "large": _bert(24, 1024),
+    "tiny": _size(2, 128),  # Turc et al. 2019, section 3.1, as the three below
+    "mini": _size(4, 256),
+    "small": _size(4, 512),
+    "medium": _size(8, 512),
+    "base": _size(12, 768),  # Devlin et al. 2019, section 3; ALBERT, GPT, BART's halves: 6 of these
+    "large": _size(24, 1024),
+    "half_base": _size(6, 768),  # Sanh et al. 2019; BART base (Lewis et al. 2020, section 5.1)
+    "half_large": _size(12, 1024),  # BART large (Lewis et al. 2020, section 2.1)
+    "electra_small": _size(12, 256),  # Clark et al. 2020, table 6
+    "tinybert4": _size(4, 312, 12, intermediate_size=1200),  # Jiao et al. 2020, section 4.1
+    "albert_xlarge": _size(24, 2048, 16),  # Lan et al. 2020, table 1, as the next
+    "albert_xxlarge": _size(12, 4096, 64),
+    "gpt2_medium": _size(24, 1024),  # Radford et al. 2019, table 2, as the two below
+    "gpt2_large": _size(36, 1280),
+    "gpt2_xl": _size(48, 1600),
+    "t5_small": _size(6, 512),  # Raffel et al. 2020, section 3.7, as all of T5's
+    "t5_base": _size(12, 768),
+    "t5_large": _size(24, 1024),
+    "t5_3b": _size(24, 1024, 32, intermediate_size=16_384, head_size=128),
 }
+
+Kind = Literal["encoder", "decoder", "encoder_decoder", "recurrent", "static", "baseline"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is fixed for all networks of a family, and may be known without building one."""
+
+    kind: Kind
+    representations: tuple[str, ...]
+    """What it can be read under, its own first."""
+    segments: bool = False
+    """Whether it tells the first text of a pair from the second by segment embeddings."""
+
+
+_MASKED = ("bidirectional", "causal", "prefix")
+"""Readings that one stack of self-attention can be given by a mask."""
+
+FAMILIES: dict[str, Family] = {
+    "bert": Family("encoder", _MASKED, segments=True),  # Devlin et al. 2019
+    "roberta": Family("encoder", _MASKED, segments=True),  # Liu et al. 2019
+    "albert": Family("encoder", _MASKED, segments=True),  # Lan et al. 2020
+    "electra": Family("encoder", _MASKED, segments=True),  # Clark et al. 2020
+    "deberta": Family("encoder", ("bidirectional",)),  # He et al. 2021
+    "deberta_v3": Family("encoder", ("bidirectional",)),  # He et al. 2023
+    "distilbert": Family("encoder", _MASKED),  # Sanh et al. 2019
+    "modernbert": Family("encoder", _MASKED),  # Warner et al. 2024
+    "xlnet": Family("encoder", ("permuted", "bidirectional"), segments=True),  # Yang et al. 2019
+    "gpt": Family("decoder", ("causal",)),  # Radford et al. 2018
+    "gpt2": Family("decoder", ("causal", "prefix", "bidirectional")),  # Radford et al. 2019
+    "llama": Family("decoder", ("causal", "prefix", "bidirectional")),  # Touvron et al. 2023
+    # Raffel et al. 2020; read as one stack, it is T5's encoder
+    "t5": Family("encoder_decoder", ("encoder_decoder", *_MASKED)),
+    "bart": Family("encoder_decoder", ("encoder_decoder",)),  # Lewis et al. 2020
+    "elmo": Family("recurrent", ("two_way",)),  # Peters et al. 2018
+    "static": Family("static", ("window",)),  # Mikolov et al. 2013; Pennington et al. 2014
+    "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
+    "majority": Family("baseline", _MASKED),  # the most frequent class
+}
+
+FamilyName = Literal[
+    "bert",
+    "roberta",
+    "albert",
+    "electra",
+    "deberta",
+    "deberta_v3",
+    "distilbert",
+    "modernbert",
+    "xlnet",
+    "gpt",
+    "gpt2",
+    "llama",
+    "t5",
+    "bart",
+    "elmo",
+    "static",
+    "bag_of_words",
+    "majority",
+]
+
+OF_SOME: Mapping[str, tuple[str, ...]] = {
+    "embedding_size": ("albert", "electra", "elmo"),
+    "num_decoder_layers": ("t5", "bart"),
+    "share_decoder": ("t5",),
+    "gated_feed_forward": ("t5",),
+    "tie_embeddings": ("t5", "llama", "elmo"),
+    "num_kv_heads": ("llama",),
+    "window": ("static",),
+    "vectors": ("static",),
+}
+"""Field to the families that have it; in others it must stay at its default."""
 
 
 class Architecture(Value):
     """A model family and its numbers apart from the size."""
 
-    family: Literal["bert", "roberta"] = "bert"
+    family: FamilyName = "bert"
     max_position: int = Field(default=512, ge=8)
     """Longest sequence in tokens (RoBERTa's padding offset not counted)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
     initializer_range: float = Field(default=0.02, gt=0)
     """Standard deviation of the initial weights. 0.02 belongs to hidden size 768; narrow models
-    learn faster from 0.02 x sqrt(768 / hidden_size)."""
+    learn faster from 0.02 x sqrt(768 / hidden_size). T5 scales its weights by their shapes instead
+    and takes initializer_range / 0.02 as a factor."""
+    embedding_size: int | None = Field(default=None, ge=8)
+    """Width of the token embeddings, projected to hidden_size; null: hidden_size itself."""
+    num_decoder_layers: int | None = Field(default=None, ge=1)
+    """Layers of the decoder; null: as many as the encoder."""
+    share_decoder: bool = False
+    """Encoder and decoder share self-attention and feed-forward layers (Raffel et al. 2020, 3.2)."""
+    gated_feed_forward: bool = False
+    """T5 v1.1's feed-forward layer: gated GELU (Shazeer 2020)."""
+    tie_embeddings: bool = True
+    """The output matrix is the embedding."""
+    num_kv_heads: int | None = Field(default=None, ge=1)
+    """Heads of keys and values, shared by groups of query heads; null: one for each."""
+    window: int = Field(default=5, ge=1)
+    """Neighbours on each side that a static vector is predicted from."""
+    vectors: str | None = None
+    """File of word vectors to start from, in GloVe's text format."""
+
+    @property
+    def facts(self) -> Family:
+        """What is fixed for the family."""
+        return FAMILIES[self.family]
+
+    @model_validator(mode="after")
+    def _fields_of_the_family(self) -> "Architecture":
+        for name, families in OF_SOME.items():
+            default = type(self).model_fields[name].default
+            if self.family not in families and getattr(self, name) != default:
+                raise ValueError(
+                    f"{name} belongs to {', '.join(families)}, but family is {self.family}; "
+                    "leave it out"
+                )
+        return self
 
 
 MODELS: dict[str, Architecture] = {
-    "bert": Architecture(family="bert"),
-    "roberta": Architecture(family="roberta"),
+    **{name: Architecture(family=name) for name in FAMILIES},  # type: ignore[arg-type]
+    "albert": Architecture(family="albert", embedding_size=128),  # Lan et al. 2020, section 3.1
+    "electra_small": Architecture(family="electra", embedding_size=128),  # Clark 2020, table 6
+    "t5_v1_1": Architecture(family="t5", gated_feed_forward=True, tie_embeddings=False),
+    "t5_shared": Architecture(family="t5", share_decoder=True),  # Raffel et al. 2020, table 2
 }

@@ -5,6 +5,7 @@ from harness.corpora import MicroworldCorpus
 from harness.corpora.packing import Packing
 from harness.models import SIZES, Architecture
 from harness.objectives import Objective
+from harness.objectives.transforms import TokenMasking
 from harness.optimizer import Optimizer, Schedule
 from harness.recipes.pretrain import Phase, Pretrain
 from harness.tokenizers import Tokenizer
@@ -16,9 +17,8 @@ bert = Pretrain(
     tokenizer=Tokenizer(algorithm="wordpiece", vocab_size=30_522, lowercase=True),
     packing=Packing(format="segment_pair", short_seq_prob=0.1),  # create_pretraining_data.py
     objective=Objective(
-        mask_rate=0.15,  # section 3.1
-        mask_token_rate=0.8,  # section 3.1 and appendix C.2
-        random_token_rate=0.1,
+        # Section 3.1 and appendix C.2.
+        transform=TokenMasking(mask_rate=0.15, mask_token_rate=0.8, random_token_rate=0.1),
         masking="static",  # Liu et al. 2019, section 4.1, on BERT's data
         duplicates=10,  # create_pretraining_data.py, dupe_factor
         pair="nsp",  # section 3.1

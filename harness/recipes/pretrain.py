@@ -1,6 +1,6 @@
 """A pretraining run, fully declared: what a recipe is a value of, what an arm resolves to."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -8,7 +8,7 @@ from harness.budget import Budget
 from harness.corpora import Corpus, MicroworldCorpus
 from harness.corpora.packing import PAIR_FORMATS, Packing
 from harness.models import Architecture, Size
-from harness.objectives import Objective
+from harness.objectives import AnyObjective, Objective
 from harness.optimizer import Optimizer, Schedule
 from harness.tokenizers import Tokenizer
 from harness.values import Value
@@ -31,7 +31,7 @@ class Pretrain(Value):
     corpus: Corpus = MicroworldCorpus()
     tokenizer: Tokenizer = Tokenizer()
     packing: Packing = Packing()
-    objective: Objective = Objective()
+    objective: AnyObjective = Objective()
     model: Architecture = Architecture()
     size: Size
     """A name in `harness list sizes`, or the four numbers."""
@@ -48,6 +48,22 @@ class Pretrain(Value):
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """Lightning's name of the number format."""
     budget: Budget
+    checkpoints: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
+    """Shares of the updates after which the weights are kept, to be fine-tuned, too."""
+    start_from: "Pretrain | None" = None
+    """A run to go on from instead of initial weights: its fields where they differ from these."""
+    teacher: "Pretrain | None" = None
+    """A run to learn from (`objective.distillation`): its fields where they differ from these."""
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The objective, or those of a mixture."""
+        return tuple(objective for _, objective in self.objective.components)
+
+    @property
+    def representation(self) -> str:
+        """How the network is read after pretraining: as the last objective reads it."""
+        return self.objectives[-1].representation
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Pretrain":
@@ -65,4 +81,32 @@ class Pretrain(Value):
                 f"objective.pair = {self.objective.pair} needs packing.format segment_pair or "
                 f"sentence_pair, but it is {self.packing.format}"
             )
+        for objective in self.objectives:
+            self._check_reading(objective)
+        self._check_other_runs()
         return self
+
+    def _check_reading(self, objective: Objective) -> None:
+        facts = self.model.facts
+        if objective.representation not in facts.representations:
+            raise ValueError(
+                f"a {self.model.family} can be read {', '.join(facts.representations)}, but "
+                f"objective.representation is {objective.representation}"
+            )
+        if facts.kind == "baseline" and not self.budget.nothing:
+            raise ValueError(
+                f"a {self.model.family} learns nothing before its task: set budget.tokens to 0"
+            )
+
+    def _check_other_runs(self) -> None:
+        distilled = any(objective.distillation for objective in self.objectives)
+        if distilled != (self.teacher is not None):
+            raise ValueError("objective.distillation and teacher need each other: give both")
+        for name, other in (("teacher", self.teacher), ("start_from", self.start_from)):
+            if other and (other.tokenizer, other.corpus) != (self.tokenizer, self.corpus):
+                raise ValueError(f"{name} must have the corpus and the tokenizer of the run itself")
+        if self.start_from and (self.start_from.model, self.start_from.size) != (
+            self.model,
+            self.size,
+        ):
+            raise ValueError("start_from must have the model and the size of the run itself")
