@@ -1,0 +1,174 @@
+"""Parameters of each family's network, the heads of pretraining left out."""
+
+from collections.abc import Callable, Mapping
+
+from harness.models import Architecture, Size
+from harness.models.counts.shapes import (
+    decoder_layers,
+    elmo_is_tied,
+    embedding_width,
+    has_decoder,
+    key_value_width,
+    linear,
+    norm,
+    position_buckets,
+    position_rows,
+    segment_types,
+)
+
+T5_BUCKETS = 32
+"""Relative distances that T5 tells apart (Raffel et al. 2020, section 2.1)."""
+POOLED = ("bert", "roberta", "albert")
+"""Families that the literature counts with the dense layer over the first token."""
+
+
+def count_parameters(
+    architecture: Architecture,
+    size: Size,
+    vocab_size: int,
+    *,
+    pair_format: bool = False,
+    representation: str = "",
+) -> int:
+    """Parameters of the network without the heads of pretraining.
+
+    As the literature counts them: with the pooler of BERT, RoBERTa and ALBERT, and with an output
+    matrix that is not the embedding.
+
+    Args:
+        representation: what it is read under; empty: the family's own.
+    """
+    if architecture.facts.kind == "baseline":
+        return 0
+    if architecture.family in ("t5", "bart"):
+        with_decoder = has_decoder(architecture, representation)
+        return _TO_TEXT[architecture.family](architecture, size, vocab_size, with_decoder)
+    if architecture.family in _OTHERS:
+        return _OTHERS[architecture.family](architecture, size, vocab_size)
+    return _encoder(architecture, size, vocab_size, segment_types(architecture, pair_format))
+
+
+def _attention(size: Size, bias: bool = True) -> int:
+    hidden, width = size.hidden_size, size.attention_size
+    return 3 * linear(hidden, width, bias) + linear(width, hidden, bias) + norm(hidden, bias)
+
+
+def _feed_forward(size: Size, bias: bool = True, matrices: int = 2) -> int:
+    hidden, inner = size.hidden_size, size.intermediate_size
+    into = (matrices - 1) * linear(hidden, inner, bias)
+    return into + linear(inner, hidden, bias) + norm(hidden, bias)
+
+
+def _layer(size: Size) -> int:
+    return _attention(size) + _feed_forward(size)
+
+
+def _encoder(architecture: Architecture, size: Size, vocab_size: int, types: int) -> int:
+    """BERT and what differs from it in its embeddings: RoBERTa, ALBERT, ELECTRA, DistilBERT."""
+    hidden, width = size.hidden_size, embedding_width(architecture, size)
+    shared = architecture.family == "albert"  # one layer's weights for all
+    projected = shared or width != hidden
+    return (
+        (vocab_size + position_rows(architecture) + types) * width
+        + norm(width)
+        + projected * linear(width, hidden)
+        + (1 if shared else size.num_layers) * _layer(size)
+        + (architecture.family in POOLED) * linear(hidden, hidden)
+    )
+
+
+def _deberta(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """Two projections of the distance table in each layer; DeBERTaV3 takes those of the content."""
+    hidden, width = size.hidden_size, embedding_width(architecture, size)
+    table = 2 * position_buckets(architecture) * hidden
+    tokens = vocab_size * width + norm(width) + (width != hidden) * hidden * width
+    if architecture.family == "deberta_v3":
+        return tokens + table + norm(hidden) + size.num_layers * _layer(size)
+    # no bias in the keys and in one of the two projections
+    extra = 2 * hidden * size.attention_size
+    return tokens + table + size.num_layers * (_layer(size) + extra)
+
+
+def _modernbert(_: Architecture, size: Size, vocab_size: int) -> int:
+    """No biases; the first layer starts from the normalised embeddings (Warner et al. 2024)."""
+    hidden = size.hidden_size
+    layer = _attention(size, False) + _feed_forward(size, False, matrices=3)
+    # norms: of the embeddings, last, and one less in the first layer
+    return vocab_size * hidden + size.num_layers * layer + (2 - 1) * hidden
+
+
+def _xlnet(_: Architecture, size: Size, vocab_size: int) -> int:
+    hidden, width = size.hidden_size, size.attention_size
+    relative = 3 * width + 2 * width  # biases of content, position and segment; segment vectors
+    attention = 5 * hidden * width + relative + norm(hidden)
+    start_of_queries = hidden
+    return (
+        vocab_size * hidden + start_of_queries + size.num_layers * (attention + _feed_forward(size))
+    )
+
+
+def _gpt(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    tables = (vocab_size + architecture.max_position) * size.hidden_size
+    last_norm = norm(size.hidden_size) * (architecture.family == "gpt2")
+    return tables + size.num_layers * _layer(size) + last_norm
+
+
+def _llama(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    hidden, width = size.hidden_size, size.attention_size
+    matrices = 1 if architecture.tie_embeddings else 2
+    layer = (
+        2 * hidden * (width + key_value_width(architecture, size))
+        + _feed_forward(size, False, matrices=3)
+        + hidden
+    )
+    return matrices * vocab_size * hidden + size.num_layers * layer + hidden
+
+
+def _t5(architecture: Architecture, size: Size, vocab_size: int, with_decoder: bool) -> int:
+    """Root-mean-square norms, no biases; one table of distances for a stack's layers."""
+    hidden = size.hidden_size
+    attention = _attention(size, False)
+    layer = attention + _feed_forward(size, False, 3 if architecture.gated_feed_forward else 2)
+    around = T5_BUCKETS * size.num_heads + hidden  # distances and the last norm
+    matrices = 1 if architecture.tie_embeddings else 2
+    count = matrices * vocab_size * hidden + size.num_layers * layer + around
+    if not with_decoder:
+        return count
+    layers = decoder_layers(architecture, size)
+    if architecture.share_decoder:  # all but the attention to the source
+        return count + layers * attention
+    return count + layers * (layer + attention) + around
+
+
+def _bart(architecture: Architecture, size: Size, vocab_size: int, _: bool) -> int:
+    around = position_rows(architecture) * size.hidden_size + norm(size.hidden_size)
+    decoder = decoder_layers(architecture, size) * (_layer(size) + _attention(size))
+    return vocab_size * size.hidden_size + size.num_layers * _layer(size) + decoder + 2 * around
+
+
+def _elmo(architecture: Architecture, size: Size, vocab_size: int) -> int:
+    """For each direction and layer an LSTM with two biases for each of its four gates."""
+    state, width = size.hidden_size // 2, embedding_width(architecture, size)
+    first = 4 * (linear(width, state) + linear(state, state))
+    later = 4 * 2 * linear(state, state)
+    output = 0 if elmo_is_tied(architecture, size) else vocab_size * state
+    return vocab_size * width + 2 * (first + (size.num_layers - 1) * later) + output
+
+
+def _static(_: Architecture, size: Size, vocab_size: int) -> int:
+    return 2 * vocab_size * size.hidden_size  # vectors of the words, and of what they predict
+
+
+_Count = Callable[[Architecture, Size, int], int]
+_OTHERS: Mapping[str, _Count] = {
+    "deberta": _deberta,
+    "deberta_v3": _deberta,
+    "modernbert": _modernbert,
+    "xlnet": _xlnet,
+    "gpt": _gpt,
+    "gpt2": _gpt,
+    "llama": _llama,
+    "elmo": _elmo,
+    "static": _static,
+}
+_TO_TEXT: Mapping[str, Callable[[Architecture, Size, int, bool], int]] = {"t5": _t5, "bart": _bart}
