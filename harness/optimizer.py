@@ -82,9 +82,9 @@ def parameter_groups(model: "nn.Module", settings: Optimizer) -> list[dict[str, 
     Only matrices decay; only token embeddings may have a learning rate of their own.
     """
     embeddings = {
-        id(parameter)
-        for name, parameter in model.named_parameters()
-        if name.endswith("embeddings.word_embeddings.weight")
+        id(module.get_input_embeddings().weight)
+        for module in model.modules()
+        if hasattr(module, "get_input_embeddings")
     }
     groups: dict[tuple[float, float], list[torch.nn.Parameter]] = {}
     for parameter in model.parameters():

@@ -1,4 +1,4 @@
-"""Pretraining of encoders: a Lightning module, checkpoint and resume.
+"""Pretraining of every paradigm: a Lightning module, checkpoint and resume.
 
 Everything random is a function of (seed, step), so a run that is cut short goes on from its last
 checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another order.
@@ -6,27 +6,27 @@ checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another orde
 
 import csv
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 from torchmetrics import MeanMetric
 
 from harness.budget import total_steps
 from harness.compute import Compute
-from harness.corpora.packing import PAIR_FORMATS
 from harness.corpora.stream import TokenStream
-from harness.models.build import Encoder, build
 from harness.objectives import evaluation
 from harness.objectives.batches import BatchMaker
 from harness.objectives.feeding import Feed, Step, TensorBatch, to_step, to_tensors
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import configure
+from harness.paradigms.learner import Learner
+from harness.paradigms.making import make_learner
 from harness.recipes import Pretrain
 from harness.training import make_trainer, seed_torch
 
@@ -39,16 +39,16 @@ CURVE_POINTS = 200
 DEFAULT_COMPUTE = Compute()
 
 
-class EncoderPretraining(pl.LightningModule):
-    """Mean masked-token loss plus, where the model has a pair head, mean pair loss."""
+class Pretraining(pl.LightningModule):
+    """The weighted sum of a learner's mean losses, over all parts of a batch."""
 
     loss_sum: Tensor
 
-    def __init__(self, model: Encoder, spec: Pretrain, num_steps: int, seed: int) -> None:
+    def __init__(self, learner: Learner, spec: Pretrain, num_steps: int, seed: int) -> None:
         super().__init__()
         self.automatic_optimization = False  # the loss is a mean over all parts of a batch
-        self.model = model
-        self.trained = list(model.parameters())
+        self.learner = learner
+        self.trained = [weight for weight in learner.parameters() if weight.requires_grad]
         self.spec, self.num_steps, self.seed = spec, num_steps, seed
         self.curve_every = max(1, num_steps // CURVE_POINTS)
         self.curve: list[tuple[int, int, float, float]] = []
@@ -57,28 +57,18 @@ class EncoderPretraining(pl.LightningModule):
         self.seconds = 0.0
         # Sum of the losses since the curve's last row; read seldom, as reading waits for a GPU.
         self.register_buffer("loss_sum", torch.zeros(()))
-        self.validation_loss = MeanMetric()
-        self.validation_accuracy = MeanMetric()
-        self.validation_pair_accuracy = MeanMetric()
+        self.held_out = nn.ModuleDict()
+        """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
 
     def configure_optimizers(self) -> Any:
-        return configure(self.model, self.spec.optimizer, self.spec.schedule, self.num_steps)
-
-    def losses(self, part: TensorBatch) -> tuple[Tensor, Tensor]:
-        """Summed masked-token and pair losses of one part; the latter 0 without a pair head."""
-        masked, pair = self.model(**_inputs(part))
-        masked_loss = F.cross_entropy(masked.float(), part["masked_targets"], reduction="sum")
-        if pair is None:
-            return masked_loss, masked_loss.new_zeros(())
-        return masked_loss, F.cross_entropy(pair.float(), part["pair_label"], reduction="sum")
+        return configure(self.learner, self.spec.optimizer, self.spec.schedule, self.num_steps)
 
     def training_step(self, step: Step, index: int) -> None:
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
         seed_torch(self.device, self.seed, DROPOUT, self.global_step)
         for part in step.parts:
-            masked, pair = self.losses(part)
-            loss = masked / max(1, step.num_masked) + pair / step.num_sequences
+            loss = self.loss(part, step)
             self.manual_backward(loss)
             self.loss_sum += loss.detach()
         max_norm = self.spec.optimizer.max_grad_norm
@@ -91,6 +81,15 @@ class EncoderPretraining(pl.LightningModule):
         self.tokens += step.num_tokens
         if self.global_step % self.curve_every == 0 or self.global_step == self.num_steps:
             self._extend_curve(rate)
+
+    def loss(self, part: TensorBatch, step: Step) -> Tensor:
+        """What one part adds to the loss of its batch."""
+        sums = self.learner(part, step.component)
+        means = [
+            self.learner.weights.get(name, 1.0) * value / max(1, step.counts[name])
+            for name, value in sums.items()
+        ]
+        return torch.stack(means).sum()
 
     def _extend_curve(self, rate: float) -> None:
         self.check_loss()
@@ -108,14 +107,18 @@ class EncoderPretraining(pl.LightningModule):
             )
 
     def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
-        """Loader 0 has the masked tokens, loader 1 the pairs."""
-        masked, pair = self.model(**_inputs(part))
-        if dataloader_idx == 1:
-            self.validation_pair_accuracy.update(pair.argmax(-1) == part["pair_label"])
-            return
-        targets = part["masked_targets"]
-        self.validation_loss.update(F.cross_entropy(masked.float(), targets, reduction="none"))
-        self.validation_accuracy.update(masked.argmax(-1) == targets)
+        """Loader 0 asks what the objective's kind asks for, loader 1 about pairs."""
+        component = len(self.spec.objectives) - 1
+        for name, (logits, right) in self.learner.answers(part, component).items():
+            if (name == "pair") == (dataloader_idx == 1):
+                loss = F.cross_entropy(logits.float(), right, reduction="none")
+                self._held_out(f"{name}_loss").update(loss)
+                self._held_out(f"{name}_accuracy").update((logits.argmax(-1) == right).float())
+
+    def _held_out(self, name: str) -> MeanMetric:
+        if name not in self.held_out:
+            self.held_out[name] = MeanMetric().to(self.device)
+        return cast(MeanMetric, self.held_out[name])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         rows = [list(row) for row in self.curve]
@@ -136,9 +139,9 @@ class EncoderPretraining(pl.LightningModule):
         if self.curve:
             figures["train_loss"] = self.curve[-1][2]
             figures["tokens_per_second"] = self.tokens / self.seconds
-        for name, metric in self.named_children():
-            if isinstance(metric, MeanMetric) and metric.update_called:
-                figures[name] = float(metric.compute())
+        for name, metric in self.held_out.items():
+            label = name.removeprefix("token_")  # what every paradigm has goes without a name
+            figures[f"validation_{label}"] = float(cast(MeanMetric, metric).compute())
         return figures
 
 
@@ -156,7 +159,7 @@ class Watch(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Step, index: int
     ) -> None:
-        assert isinstance(module, EncoderPretraining)
+        assert isinstance(module, Pretraining)
         now = time.monotonic()
         module.seconds += now - self.last
         self.last = now
@@ -167,7 +170,7 @@ class Watch(pl.Callback):
             figures["loss"] = module.curve[-1][2]
         self.progress(trainer.global_step, module.num_steps, **figures)
 
-    def _save(self, trainer: pl.Trainer, module: EncoderPretraining) -> None:
+    def _save(self, trainer: pl.Trainer, module: Pretraining) -> None:
         module.check_loss()
         begin = time.monotonic()
         temporary = self.path.with_suffix(".tmp")
@@ -188,6 +191,7 @@ def pretrain(
     *,
     progress: Callable[..., None] = lambda done, total, **figures: None,
     compute: Compute = DEFAULT_COMPUTE,
+    folders: Mapping[str, Path] | None = None,
 ) -> dict[str, float]:
     """Trains a model from its initial weights, or the checkpoint in `work`, to its budget's end.
 
@@ -197,21 +201,21 @@ def pretrain(
         tokens: folder with the streams `train` and `validation`.
         tokenizer: folder of the tokenizer that made them; it decides the size of the vocabulary.
         progress: called with (done, total, **figures) after each update.
+        folders: what the runs left that this one builds on, as `start_from` and `teacher`.
 
     Returns:
-        steps, tokens, seconds, validation_loss, validation_accuracy; validation_pair_accuracy
-        where there is a pair loss; train_loss (the last of the curve) and tokens_per_second where
-        anything was trained.
+        steps, tokens, seconds, validation_loss, validation_accuracy; the same of other losses by
+        their names, as validation_pair_accuracy; train_loss (the last of the curve) and
+        tokens_per_second where anything was trained.
 
     Raises:
         ValueError: the text is too small for a batch, or for the pairs asked for.
         FloatingPointError: the loss is not finite.
     """
     vocabulary = Vocabulary.load(tokenizer)
-    validation = _validation_loaders(spec, tokens / "validation", vocabulary)
     micro_batch_tokens = compute.micro_batch_tokens or default_micro_batch_tokens()
     while True:
-        module = _make_module(spec, vocabulary, seed)
+        module = _make_module(spec, vocabulary, seed, folders or {})
         feed = _make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
         try:
             trainer = fit(module, feed, work / "last.ckpt", compute, progress)
@@ -220,8 +224,10 @@ def pretrain(
             micro_batch_tokens //= 2
             if micro_batch_tokens < min(phase.sequence_length for phase in spec.phases):
                 raise
+    start = decoder_start(module, vocabulary)
+    validation = _validation_loaders(spec, tokens / "validation", vocabulary, start)
     trainer.validate(module, validation, verbose=False)
-    module.model.save(out / "model")
+    module.learner.save(out / "model")
     _write_curve(out / "curve.csv", module)
     return module.figures()
 
@@ -232,7 +238,7 @@ def default_micro_batch_tokens() -> int:
 
 
 def fit(
-    module: EncoderPretraining,
+    module: Pretraining,
     feed: Feed,
     checkpoint: Path,
     compute: Compute,
@@ -240,7 +246,7 @@ def fit(
 ) -> pl.Trainer:
     """Trains `module` to its last step, from `checkpoint` if it is there; returns the trainer."""
     if compute.compile:
-        module.model.compile(dynamic=True)
+        module.learner.compile(dynamic=True)
     trainer = make_trainer(
         Watch(checkpoint, compute, progress),
         precision=module.spec.precision,
@@ -255,23 +261,16 @@ def fit(
     return trainer
 
 
-def _make_module(spec: Pretrain, vocabulary: Vocabulary, seed: int) -> EncoderPretraining:
-    model = build(
-        spec.model,
-        spec.size,
-        vocabulary.size,
-        vocabulary.pad,
-        seed,
-        pair_format=spec.packing.format in PAIR_FORMATS,
-        pair_loss=spec.objective.pair != "none",
-    )
-    return EncoderPretraining(
-        model, spec, total_steps(spec.budget, spec.batch_size, spec.phases), seed
-    )
+def _make_module(
+    spec: Pretrain, vocabulary: Vocabulary, seed: int, folders: Mapping[str, Path]
+) -> Pretraining:
+    learner = make_learner(spec, vocabulary, seed, folders)
+    num_steps = total_steps(spec.budget, spec.batch_size, spec.phases)
+    return Pretraining(learner, spec, num_steps, seed)
 
 
 def _make_feed(
-    module: EncoderPretraining, stream: Path, vocabulary: Vocabulary, micro_batch_tokens: int
+    module: Pretraining, stream: Path, vocabulary: Vocabulary, micro_batch_tokens: int
 ) -> Feed:
     spec = module.spec
     maker = BatchMaker(
@@ -283,21 +282,32 @@ def _make_feed(
         spec.batch_size,
         module.seed,
         module.num_steps,
+        decoder_start(module, vocabulary),
     )
-    return Feed(lambda step: to_step(maker.batch(step), micro_batch_tokens), module.num_steps)
+
+    def make(step: int) -> Step:
+        return to_step(maker.batch(step), micro_batch_tokens, maker.component(step))
+
+    return Feed(make, module.num_steps)
+
+
+def decoder_start(module: Pretraining, vocabulary: Vocabulary) -> int:
+    """Token that a decoder's input starts with."""
+    start = getattr(module.learner.backbone.network.config, "decoder_start_token_id", None)
+    return vocabulary.pad if start is None else int(start)
 
 
 def _validation_loaders(
-    spec: Pretrain, folder: Path, vocabulary: Vocabulary
+    spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int
 ) -> list[DataLoader[TensorBatch]]:
-    """The masked batches, and those of pairs where there is a pair loss."""
+    """The batches of the output, and those of pairs where there is a pair loss."""
     stream = TokenStream.open(folder)
-    sets = [evaluation.masked_batches(stream, vocabulary, spec.model.max_position)]
-    if spec.objective.pair != "none":
+    objective = spec.objectives[-1]
+    longest = max(phase.sequence_length for phase in spec.phases)
+    sets = [evaluation.held_out_batches(stream, vocabulary, objective, longest, start)]
+    if objective.pair != "none":
         length = spec.phases[-1].sequence_length
-        sets.append(
-            evaluation.pair_batches(stream, vocabulary, spec.objective, spec.packing, length)
-        )
+        sets.append(evaluation.pair_batches(stream, vocabulary, objective, spec.packing, length))
     collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list
     # A list has all that a map-style data set needs, but for the type.
     return [
@@ -306,13 +316,7 @@ def _validation_loaders(
     ]
 
 
-def _inputs(part: TensorBatch) -> TensorBatch:
-    """What the model reads of a batch."""
-    names = ("input_ids", "token_type_ids", "masked_positions", "attention_mask")
-    return {name: part[name] for name in names if name in part}
-
-
-def _write_curve(path: Path, module: EncoderPretraining) -> None:
+def _write_curve(path: Path, module: Pretraining) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("step", "tokens", "train_loss", "learning_rate"))

@@ -34,9 +34,7 @@ class Size(Value):
         return self
 
 
-def _size(
-    num_layers: int, hidden_size: int, num_heads: int | None = None, **rest: Any
-) -> Size:
+def _size(num_layers: int, hidden_size: int, num_heads: int | None = None, **rest: Any) -> Size:
     """Heads of 64 and a feed-forward layer of 4 x hidden, if nothing else is said."""
     return Size(
         num_layers=num_layers,
@@ -160,7 +158,7 @@ class Architecture(Value):
     num_decoder_layers: int | None = Field(default=None, ge=1)
     """Layers of the decoder; null: as many as the encoder."""
     share_decoder: bool = False
-    """Encoder and decoder share self-attention and feed-forward layers (Raffel et al. 2020, 3.2)."""
+    """Encoder and decoder share self-attention and feed-forward layers (Raffel 2020, section 3.2)."""
     gated_feed_forward: bool = False
     """T5 v1.1's feed-forward layer: gated GELU (Shazeer 2020)."""
     tie_embeddings: bool = True

@@ -5,8 +5,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from harness.objectives.outputs import Output, ReplacedToken, MaskedToken, NextToken, WholeText
-from harness.objectives.outputs import DroppedSpans
+from harness.objectives.outputs import (
+    DroppedSpans,
+    MaskedToken,
+    NextToken,
+    Output,
+    ReplacedToken,
+    WholeText,
+)
 from harness.objectives.transforms import (
     MASKING,
     Denoising,

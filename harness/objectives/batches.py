@@ -1,14 +1,4 @@
-"""Batches as pure functions of (seed, step): any of them can be made again from its number.
-
-Shapes: B sequences, T positions, M tokens to predict in the batch. A batch is a dict of
-
-    input_ids         [B, T]  with masks in place
-    token_type_ids    [B, T]
-    attention_mask    [B, T]  absent where nothing is padding
-    masked_positions  [M]     into the flattened [B * T]
-    masked_targets    [M]
-    pair_label        [B]     absent without a pair loss
-"""
+"""Batches as pure functions of (seed, step): any of them can be made again from its number."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,20 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
-from harness.objectives import Objective
+from harness.objectives import AnyObjective, Component, Mixture, Objective
 from harness.objectives.layout import Layout, Rows
-from harness.objectives.masking import joint_draws, mask_tokens, row_draws
+from harness.objectives.targets import Batch, assemble
+from harness.objectives.transforms.corrupted import Corrupted, stack
+from harness.objectives.transforms.corrupting import corrupt
 from harness.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from harness.corpora.stream import TokenStream
     from harness.recipes import Phase
 
-Batch = dict[str, np.ndarray]
-
-PACKING, ORDER, STATIC_MASK, DYNAMIC_MASK = range(4)
+PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
 """What a random number is for: the second element of its seed."""
 CACHED_DRAWINGS = 2
+TEXT = ("dropped_spans", "whole_text")
+"""Outputs that tell text apart from what is read, so that a mode token is no part of it."""
 
 
 @dataclass(frozen=True)
@@ -47,49 +39,6 @@ class Drawing:
         return int(self.lengths.sum()) // tokens_per_batch
 
 
-def assemble(
-    rows: Rows,
-    draws: np.ndarray,
-    labels: np.ndarray | None,
-    objective: Objective,
-    vocabulary: Vocabulary,
-) -> Batch:
-    """A batch of `rows`, masked by `draws`; `labels` [B] are those of the pairs, if learned."""
-    inputs, chosen = mask_tokens(rows.tokens, rows.maskable, draws, objective, vocabulary)
-    batch = {
-        "input_ids": inputs,
-        "token_type_ids": rows.types,
-        "masked_positions": np.flatnonzero(chosen),
-        "masked_targets": rows.tokens[chosen],
-    }
-    if (rows.lengths < rows.tokens.shape[1]).any():
-        real = np.arange(rows.tokens.shape[1]) < rows.lengths[:, None]
-        batch["attention_mask"] = real.astype(np.int64)
-    if labels is not None:
-        batch["pair_label"] = labels
-    return batch
-
-
-def split(batch: Batch, max_tokens: int) -> list[Batch]:
-    """The batch in parts of at most `max_tokens` positions each, or of one sequence."""
-    num_rows, width = batch["input_ids"].shape
-    size = max(1, max_tokens // width)
-    if size >= num_rows:
-        return [batch]
-    return [_rows(batch, first, min(first + size, num_rows)) for first in range(0, num_rows, size)]
-
-
-def _rows(batch: Batch, first: int, last: int) -> Batch:
-    width = batch["input_ids"].shape[1]
-    positions = batch["masked_positions"]
-    begin, end = np.searchsorted(positions, (first * width, last * width))
-    flat = {
-        "masked_positions": positions[begin:end] - first * width,
-        "masked_targets": batch["masked_targets"][begin:end],
-    }
-    return {name: flat[name] if name in flat else batch[name][first:last] for name in batch}
-
-
 class BatchMaker:
     """The batches of a pretraining run.
 
@@ -103,16 +52,19 @@ class BatchMaker:
         self,
         stream: "TokenStream",
         vocabulary: Vocabulary,
-        objective: Objective,
+        objective: AnyObjective,
         packing: Packing,
         phases: Sequence["Phase"],
         batch_size: int,
         seed: int,
         num_steps: int,
+        decoder_start: int | None = None,
     ) -> None:
         self.stream, self.vocabulary = stream, vocabulary
         self.objective, self.packing = objective, packing
+        self.components = parts_of(objective)
         self.batch_size, self.seed = batch_size, seed
+        self.decoder_start = vocabulary.pad if decoder_start is None else decoder_start
         self.layout = Layout(stream, vocabulary)
         self.lengths = [phase.sequence_length for phase in phases]
         shares = np.cumsum([phase.fraction for phase in phases])
@@ -131,17 +83,51 @@ class BatchMaker:
         chosen = order[first:last]
         sequences = self.drawing(phase, self._duplicate(epoch)).sequences.take(chosen)
         rows = self.layout.rows(sequences)
+        component = self.components[self.component(step)]
         labels = None if self.objective.pair == "none" else sequences.label
-        draws = self._draws(rows, chosen, (phase, self._duplicate(epoch)), step)
-        return assemble(rows, draws, labels, self.objective, self.vocabulary)
+        read = add_mode(rows, component.mode_token, self.vocabulary)
+        noise = self._corrupted(
+            read, component.objective, chosen, (phase, self._duplicate(epoch)), step
+        )
+        return assemble(
+            rows if component.objective.output.kind in TEXT else read,
+            noise,
+            component.objective,
+            labels,
+            self.vocabulary,
+            self.decoder_start,
+        )
 
-    def _draws(
-        self, rows: Rows, chosen: np.ndarray, drawing: tuple[int, int], step: int
-    ) -> np.ndarray:
-        if self.objective.masking == "static":
-            seeds = [(self.seed, STATIC_MASK, *drawing, int(sequence)) for sequence in chosen]
-            return row_draws(rows.lengths, rows.tokens.shape[1], seeds)
-        return joint_draws(rows.tokens.shape, self._rng(DYNAMIC_MASK, step))
+    def component(self, step: int) -> int:
+        """Which part of a mixture update `step` is of."""
+        if len(self.components) == 1:
+            return 0
+        weights = np.array([component.weight for component in self.components])
+        draw = self._rng(COMPONENT, step).random()
+        return int(np.searchsorted(np.cumsum(weights) / weights.sum(), draw, side="right"))
+
+    def _corrupted(
+        self,
+        rows: Rows,
+        objective: Objective,
+        chosen: np.ndarray,
+        drawing: tuple[int, int],
+        step: int,
+    ) -> Corrupted:
+        if objective.masking == "dynamic":
+            rng = self._rng(DYNAMIC_NOISE, step)
+            return corrupt(objective.transform, rows, rng, self.vocabulary)
+        # Each sequence by itself, so that its noise does not depend on the batch it is in.
+        alone = [
+            corrupt(
+                objective.transform,
+                rows.alone(row),
+                self._rng(STATIC_NOISE, *drawing, int(sequence)),
+                self.vocabulary,
+            )
+            for row, sequence in enumerate(chosen)
+        ]
+        return stack(alone, rows.tokens.shape[1], self.vocabulary.pad)
 
     def _phase(self, step: int) -> tuple[int, int]:
         """Phase of a step, and the step's number in it."""
@@ -183,7 +169,7 @@ class BatchMaker:
         sequences = pack(
             self.stream,
             self.packing,
-            self.lengths[phase],
+            self.lengths[phase] - any(part.mode_token for part in self.components),
             self.objective.pair,
             self._rng(PACKING, phase, duplicate),
             separators_between=self.vocabulary.separators_between,
@@ -203,7 +189,22 @@ class BatchMaker:
         return np.random.default_rng((self.seed, *key))
 
 
-def count_tokens(batch: Batch) -> int:
-    """Tokens of a batch, padding not counted."""
-    mask = batch.get("attention_mask")
-    return int(batch["input_ids"].size if mask is None else mask.sum())
+def parts_of(objective: AnyObjective) -> tuple[Component, ...]:
+    """The components of a mixture; of a single objective, itself."""
+    if isinstance(objective, Mixture):
+        return objective.mixture
+    return (Component.model_construct(weight=1.0, mode_token=None, objective=objective),)
+
+
+def add_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Rows:
+    """Rows with the mode token of a mixture's component after their first token."""
+    if mode_token is None:
+        return rows
+    mode = vocabulary.extra[mode_token]
+    return Rows(
+        np.insert(rows.tokens, 1, mode, axis=1),
+        np.insert(rows.types, 1, 0, axis=1),
+        np.insert(rows.maskable, 1, False, axis=1),
+        rows.lengths + 1,
+        np.insert(rows.sentence_starts, 1, False, axis=1),
+    )

@@ -6,9 +6,17 @@ import numpy as np
 
 from harness.corpora.packing import Packing, Sequences, pack
 from harness.objectives import Objective
-from harness.objectives.batches import Batch, assemble
 from harness.objectives.layout import Layout
-from harness.objectives.masking import joint_draws
+from harness.objectives.targets import Batch, assemble
+from harness.objectives.transforms import (
+    Denoising,
+    PermutationOrder,
+    Prefix,
+    SpanCorruption,
+    TokenMasking,
+    Transform,
+)
+from harness.objectives.transforms.corrupting import corrupt
 from harness.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -20,18 +28,49 @@ MAX_TOKENS = 131_072
 """No more of the held-out text is read: about 20,000 masked tokens, a standard error of the
 accuracy below 0.4 %."""
 ROWS_PER_BATCH = 64
-OBJECTIVE = Objective()
-"""15 %, 80/10/10: every arm answers the same questions, whatever it was trained on."""
 PACKING = Packing(format="doc_sentences")
 """One segment of one document: the input that all formats have in common."""
+MASKING = TokenMasking()
+"""15 %, 80/10/10: every model of hidden tokens answers the same questions, whatever it was trained
+on."""
 
 
-def masked_batches(stream: "TokenStream", vocabulary: Vocabulary, max_position: int) -> list[Batch]:
-    """Batches for the masked-token loss: a function of the text and the tokenizer, and of
-    `max_position` where that is below SEQUENCE_LENGTH."""
-    length = min(SEQUENCE_LENGTH, max_position)
+def questions(objective: Objective) -> Objective:
+    """What a model trained on `objective` is asked: the same of all that tell the same in the same
+    way, without losses that only training needs."""
+    plain = {"masking": "dynamic", "pair": "none", "span_boundary": False, "distillation": None}
+    return objective.model_copy(update={**plain, "transform": _fixed(objective)})
+
+
+def _fixed(objective: Objective) -> Transform:
+    transform = objective.transform
+    if objective.output.kind == "next_token" and objective.representation == "causal":
+        return transform.model_copy() if transform.kind == "none" else MASKING
+    if isinstance(transform, SpanCorruption):
+        fixed = {"mask_rate": 0.15, "mean_span_length": 3.0, "noise": "random_spans"}
+        return transform.model_copy(update=fixed)
+    if isinstance(transform, Denoising):
+        return Denoising(infill_rate=0.3)
+    if isinstance(transform, Prefix):
+        return Prefix(min_share=0.5, max_share=0.5)
+    if isinstance(transform, PermutationOrder):
+        return PermutationOrder()
+    return MASKING if "mask_token_rate" in type(transform).model_fields else transform
+
+
+def held_out_batches(
+    stream: "TokenStream",
+    vocabulary: Vocabulary,
+    objective: Objective,
+    sequence_length: int,
+    decoder_start: int,
+) -> list[Batch]:
+    """Batches for the held-out loss: a function of the text, the tokenizer and the kind of
+    `objective`, and of the longest `sequence_length` trained on where it is below SEQUENCE_LENGTH:
+    a model has learned nothing of positions and spans beyond it."""
+    length = min(SEQUENCE_LENGTH, sequence_length)
     sequences = pack(stream, PACKING, length, "none", np.random.default_rng(SEED))
-    return _batches(stream, vocabulary, sequences, OBJECTIVE)
+    return _batches(stream, vocabulary, sequences, questions(objective), decoder_start)
 
 
 def pair_batches(
@@ -50,11 +89,16 @@ def pair_batches(
         np.random.default_rng(SEED),
         separators_between=vocabulary.separators_between,
     )
-    return _batches(stream, vocabulary, sequences, objective)
+    pairs = questions(objective).model_copy(update={"pair": objective.pair})
+    return _batches(stream, vocabulary, sequences, pairs, vocabulary.pad)
 
 
 def _batches(
-    stream: "TokenStream", vocabulary: Vocabulary, sequences: Sequences, objective: Objective
+    stream: "TokenStream",
+    vocabulary: Vocabulary,
+    sequences: Sequences,
+    objective: Objective,
+    decoder_start: int,
 ) -> list[Batch]:
     layout = Layout(stream, vocabulary)
     before = np.cumsum(layout.lengths(sequences))
@@ -63,7 +107,8 @@ def _batches(
     for first in range(0, len(sequences), ROWS_PER_BATCH):
         some = sequences.take(slice(first, first + ROWS_PER_BATCH))
         rows = layout.rows(some)
-        draws = joint_draws(rows.tokens.shape, np.random.default_rng((SEED, first)))
+        rng = np.random.default_rng((SEED, first))
+        noise = corrupt(objective.transform, rows, rng, vocabulary)
         labels = None if objective.pair == "none" else some.label
-        batches.append(assemble(rows, draws, labels, objective, vocabulary))
+        batches.append(assemble(rows, noise, objective, labels, vocabulary, decoder_start))
     return batches

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from harness.objectives.batches import Batch, count_tokens, split
+from harness.objectives.targets import Batch, count_targets, split
 
 PREPARED_BATCHES = 4
 """Batches that are made ahead of the model."""
@@ -22,8 +22,11 @@ class Step(NamedTuple):
 
     parts: list[TensorBatch]
     num_tokens: int
-    num_masked: int
-    num_sequences: int
+    """Of the text before it was corrupted."""
+    counts: dict[str, int]
+    """Predictions in the whole batch, by loss: what each loss is a mean over."""
+    component: int
+    """Part of a mixture that the batch is of."""
 
 
 class Feed(IterableDataset[Step]):
@@ -45,13 +48,13 @@ class Feed(IterableDataset[Step]):
                 yield ahead.popleft().result()
 
 
-def to_step(batch: Batch, micro_batch_tokens: int) -> Step:
+def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0) -> Step:
     """A batch as tensors, in parts of at most `micro_batch_tokens` positions, or one sequence."""
     return Step(
         [to_tensors(part) for part in split(batch, micro_batch_tokens)],
-        count_tokens(batch),
-        len(batch["masked_targets"]),
-        len(batch["input_ids"]),
+        int(batch["num_tokens"].sum()),
+        count_targets(batch),
+        component,
     )
 
 

@@ -37,6 +37,17 @@ class Rows:
     sentence_starts: np.ndarray
     """[B, T] bool: first token of each sentence of the text."""
 
+    def alone(self, row: int) -> "Rows":
+        """One of the rows, without its padding."""
+        one, real = slice(row, row + 1), slice(0, int(self.lengths[row]))
+        return Rows(
+            self.tokens[one, real],
+            self.types[one, real],
+            self.maskable[one, real],
+            self.lengths[one],
+            self.sentence_starts[one, real],
+        )
+
 
 class Layout:
     """Lays out sequences of one stream with one tokenizer's special tokens."""

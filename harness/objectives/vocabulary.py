@@ -1,6 +1,7 @@
 """What a transform and a layout need to know of a tokenizer."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,10 @@ class Vocabulary:
     """Separators between the two texts of a pair: 1 for BERT, 2 for RoBERTa."""
     second_type: int = 1
     """Segment number of the second text."""
+    sentinels: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Numbers of the sentinel tokens in the order of their use."""
+    extra: Mapping[str, int] = field(default_factory=dict)
+    """Further special tokens of no such role, by their text."""
 
     @cached_property
     def ordinary(self) -> np.ndarray:
@@ -35,11 +40,17 @@ class Vocabulary:
         """Reads the tokenizer in `folder`; pairs take the form that its own template gives them."""
         from transformers import PreTrainedTokenizerFast
 
-        from harness.tokenizers.training import word_starts
+        from harness.tokenizers.training import is_sentinel, word_starts
 
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         special = np.zeros(len(tokenizer), dtype=bool)
         special[tokenizer.all_special_ids] = True
+        further = {
+            token: tokenizer.convert_tokens_to_ids(token)
+            for token in tokenizer.extra_special_tokens
+        }
+        # T5 numbers count down, but the order of use is that of the names.
+        names = sorted(filter(is_sentinel, further), key=lambda token: int(token[10:-1]))
         pair = tokenizer("a", "a", return_token_type_ids=True)
         return cls(
             size=len(tokenizer),
@@ -51,4 +62,6 @@ class Vocabulary:
             word_start=word_starts(tokenizer),
             separators_between=tokenizer.num_special_tokens_to_add(pair=True) - 2,
             second_type=pair["token_type_ids"][-1],
+            sentinels=np.array([further[name] for name in names], dtype=np.int64),
+            extra={token: i for token, i in further.items() if not is_sentinel(token)},
         )

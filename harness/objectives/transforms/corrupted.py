@@ -1,6 +1,7 @@
 """What a transform makes of a batch of rows."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,5 +25,37 @@ class Corrupted:
     """Target text of `dropped_spans`: [B, U] int64 padded, and [B] lengths; without end token."""
     spans: np.ndarray | None = None
     """[B, T] number of the span that a chosen token belongs to, from 0 in each row; -1 outside."""
-    order: np.ndarray | None = field(default=None)
+    order: np.ndarray | None = None
     """[B, T] place of each position in the factorisation order (XLNet): smaller is seen first."""
+
+
+def stack(parts: Sequence[Corrupted], width: int, pad: int) -> Corrupted:
+    """Several results as one; the original has `width` positions, the inputs as many as needed."""
+    aligned = all(part.aligned for part in parts)
+    longest = width if aligned else max(part.inputs.shape[1] for part in parts)
+    dropped = None
+    if all(part.dropped is not None for part in parts):
+        texts = [part.dropped for part in parts if part.dropped is not None]
+        room = max(text.shape[1] for text, _ in texts)
+        dropped = (
+            np.concatenate([_widened(text, room, pad) for text, _ in texts]),
+            np.concatenate([lengths for _, lengths in texts]),
+        )
+    return Corrupted(
+        inputs=np.concatenate([_widened(part.inputs, longest, pad) for part in parts]),
+        lengths=np.concatenate([part.lengths for part in parts]),
+        chosen=np.concatenate([_widened(part.chosen, width, False) for part in parts]),
+        aligned=aligned,
+        dropped=dropped,
+        spans=_joined([part.spans for part in parts], width, -1),
+        order=_joined([part.order for part in parts], width, 0),
+    )
+
+
+def _joined(arrays: Sequence[np.ndarray | None], width: int, fill: int) -> np.ndarray | None:
+    given = [_widened(array, width, fill) for array in arrays if array is not None]
+    return np.concatenate(given) if len(given) == len(arrays) else None
+
+
+def _widened(array: np.ndarray, width: int, fill: int | bool) -> np.ndarray:
+    return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=fill)

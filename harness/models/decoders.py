@@ -1,0 +1,54 @@
+"""Decoders of transformers, read left to right."""
+
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from harness.models import Architecture, Size
+from harness.models.blueprints import Blueprint, Tokens
+
+
+def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
+    """Radford et al. 2019, section 2.3."""
+    return GPT2Config(
+        vocab_size=tokens.vocab_size,
+        n_positions=architecture.max_position,
+        n_embd=size.hidden_size,
+        n_layer=size.num_layers,
+        n_head=size.num_heads,
+        n_inner=size.intermediate_size,
+        resid_pdrop=architecture.dropout,
+        embd_pdrop=architecture.dropout,
+        attn_pdrop=architecture.attention_dropout,
+        initializer_range=architecture.initializer_range,
+        bos_token_id=tokens.start,
+        eos_token_id=tokens.end,
+        pad_token_id=tokens.pad,
+        use_cache=False,
+    )
+
+
+def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfig:
+    """Touvron et al. 2023, section 2.2: RMSNorm, SwiGLU, rotary positions, no biases, no dropout
+    but in the attention."""
+    return LlamaConfig(
+        vocab_size=tokens.vocab_size,
+        hidden_size=size.hidden_size,
+        intermediate_size=size.intermediate_size,
+        num_hidden_layers=size.num_layers,
+        num_attention_heads=size.num_heads,
+        num_key_value_heads=architecture.num_kv_heads or size.num_heads,
+        head_dim=size.attention_size // size.num_heads,
+        max_position_embeddings=architecture.max_position,
+        initializer_range=architecture.initializer_range,
+        attention_dropout=architecture.attention_dropout,
+        tie_word_embeddings=architecture.tie_embeddings,
+        bos_token_id=tokens.start,
+        eos_token_id=tokens.end,
+        pad_token_id=tokens.pad,
+        use_cache=False,
+    )
+
+
+DECODERS: dict[str, Blueprint] = {
+    "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: n.lm_head),
+    "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: n.lm_head),
+}

@@ -1,0 +1,63 @@
+"""A network with what pretraining needs beside it, from a batch to its losses.
+
+Shapes: B sequences, T tokens, H hidden size, M predictions, C alternatives.
+"""
+
+from pathlib import Path
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from harness.models.backbone import Backbone
+from harness.objectives.feeding import TensorBatch
+
+Answers = dict[str, tuple[Tensor, Tensor]]
+"""Loss to (logits [M, C], right answers [M])."""
+
+READ = (
+    "input_ids",
+    "attention_mask",
+    "token_type_ids",
+    "decoder_input_ids",
+    "decoder_attention_mask",
+    "prefix_lengths",
+)
+"""What a network reads of a batch."""
+
+
+class Learner(nn.Module):
+    """Base of all paradigms: a backbone that answers questions; every loss is a cross-entropy.
+
+    Attributes:
+        backbone: what pretraining is for, and what is saved.
+        weights: loss to its weight in the sum; a loss that is not named has weight 1.
+    """
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.weights: dict[str, float] = {}
+
+    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
+        """Logits and right answers of every loss of a batch; `component` of a mixture."""
+        raise NotImplementedError
+
+    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
+        """The summed losses of a batch, by name."""
+        return {
+            name: F.cross_entropy(logits.float(), right, reduction="sum")
+            for name, (logits, right) in self.answers(batch, component).items()
+        }
+
+    def forward(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
+        """As `losses`: the call that may be compiled."""
+        return self.losses(batch, component)
+
+    def save(self, folder: Path) -> None:
+        """Writes what a task is fine-tuned on, in Hugging Face format."""
+        self.backbone.save(folder)
+
+
+def gather(states: Tensor, positions: Tensor) -> Tensor:
+    """[B, T, H] states to [M, H], those at the flattened positions [M]."""
+    return states.flatten(0, 1)[positions]

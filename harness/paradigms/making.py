@@ -1,0 +1,71 @@
+"""The paradigm of a declared run, with its network."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from harness.corpora.packing import PAIR_FORMATS
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.objectives.vocabulary import Vocabulary
+from harness.paradigms.learner import Learner
+from harness.paradigms.token_prediction import TokenPrediction
+from harness.recipes import Pretrain
+
+Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
+"""(run, tokens, seed, folders of the runs it builds on: `start_from`, `teacher`) to a learner."""
+
+
+def _token_prediction(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
+    return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
+
+
+PARADIGMS: dict[str, Maker] = {
+    "token_prediction": _token_prediction,
+}
+
+
+def paradigm_name(spec: Pretrain) -> str:
+    """Key into PARADIGMS."""
+    objective = spec.objectives[-1]
+    special = {
+        "permuted": "permutation",
+        "two_way": "two_way",
+        "window": "window",
+    }
+    if spec.model.facts.kind == "baseline":
+        return "baseline"
+    if objective.distillation:
+        return "distillation"
+    if objective.output.kind == "replaced_token":
+        return "replaced_token"
+    return special.get(objective.representation, "token_prediction")
+
+
+def make_learner(
+    spec: Pretrain, vocabulary: Vocabulary, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    """A learner with initial weights that are a function of the arguments, or, with
+    `start_from`, with those of the run it goes on from.
+
+    Raises:
+        ValueError: the family does not fit the tokenizer.
+    """
+    tokens = Tokens(
+        vocabulary.size,
+        vocabulary.pad,
+        vocabulary.cls,
+        vocabulary.sep,
+        pair_format=spec.packing.format in PAIR_FORMATS,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        learner = PARADIGMS[paradigm_name(spec)](spec, tokens, seed, folders)
+    if "start_from" in folders:
+        weights = load(folders["start_from"] / "model").network.state_dict()
+        learner.backbone.network.load_state_dict(weights)
+    return learner
