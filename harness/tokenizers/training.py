@@ -6,6 +6,7 @@ break ties between merges; the limit of the alphabet; the last digits of Unigram
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ TWIN = "\ue000"
 SPECIAL_SCORE = -1000.0
 """Log-probability of Unigram's special tokens: text that looks like one is never read as one."""
 
+SENTINEL = re.compile(r"<extra_id_(\d+)>")
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -60,7 +63,8 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
     A text is a sentence or any longer stretch that is not cut inside a word.
 
     Raises:
-        ValueError: there is no text, or its alphabet alone exceeds `vocab_size`.
+        ValueError: there is no text, its alphabet alone exceeds `vocab_size`, or an extra token is
+            one that the vocabulary has in any case.
     """
     scheme = SCHEMES[tokenizer.algorithm]
     special = list(dict.fromkeys(scheme.special_tokens.values()))
@@ -68,8 +72,15 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
     words = count_words(built, texts)
     if not words:
         raise ValueError("a tokenizer needs text to learn from, but the corpus is empty")
-    built.model = scheme.learn(words, tokenizer.vocab_size, special)
+    added = list(tokenizer.added)
+    room = max(tokenizer.vocab_size - len(added), len(special) + 1)
+    built.model = scheme.learn(words, room, special)
     built.add_special_tokens(special)
+    if known := [token for token in added if built.token_to_id(token) is not None]:
+        raise ValueError(
+            f"tokenizer.extra_tokens must not be tokens of the text or special already: {known}"
+        )
+    built.add_special_tokens(added)
     if built.get_vocab_size() > tokenizer.vocab_size:
         raise ValueError(
             f"tokenizer.vocab_size must have room for the alphabet of the corpus and the special "
@@ -80,8 +91,16 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
         single=scheme.single, pair=scheme.pair, special_tokens=numbers
     )
     PreTrainedTokenizerFast(
-        tokenizer_object=built, clean_up_tokenization_spaces=False, **scheme.special_tokens
+        tokenizer_object=built,
+        clean_up_tokenization_spaces=False,
+        extra_special_tokens=added,
+        **scheme.special_tokens,
     ).save_pretrained(out)
+
+
+def is_sentinel(token: str) -> bool:
+    """Whether a special token stands for a span that was taken out (`Tokenizer.sentinels`)."""
+    return SENTINEL.fullmatch(token) is not None
 
 
 def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:

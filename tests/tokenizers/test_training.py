@@ -17,6 +17,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from harness.corpora import MicroworldCorpus
 from harness.corpora.reading import read_documents
+from harness.objectives.vocabulary import Vocabulary
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import SCHEMES, count_words, covered, train, word_starts
 
@@ -214,3 +215,68 @@ def test_impossible_vocabularies_are_refused(
     settings = Tokenizer(algorithm=algorithm, vocab_size=64, lowercase=False)
     with pytest.raises(ValueError, match=message):
         train(settings, iter(texts), tmp_path)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_sentinels_and_extra_tokens_end_the_vocabulary(
+    algorithm: Algorithm, tmp_path: Path
+) -> None:
+    settings = Tokenizer(
+        algorithm=algorithm, vocab_size=700, sentinels=12, extra_tokens=("[NLU]", "[S2S]")
+    )
+    train(settings, iter(TEXTS), tmp_path)
+    tokenizer, vocabulary = load(tmp_path), Vocabulary.load(tmp_path)
+    size = len(tokenizer)
+    assert 500 < size <= 700
+    assert sorted(tokenizer.get_vocab().values()) == list(range(size))
+    assert tokenizer.convert_tokens_to_ids("<extra_id_0>") == size - 1
+    assert vocabulary.sentinels.tolist() == [size - 1 - i for i in range(12)]
+    assert vocabulary.extra == {"[NLU]": size - 14, "[S2S]": size - 13}
+    assert vocabulary.special[size - 14 :].all() and vocabulary.special.sum() == 5 + 14
+    assert vocabulary.word_start[vocabulary.sentinels].all()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_text_never_makes_sentinels_or_extra_tokens(algorithm: Algorithm, tmp_path: Path) -> None:
+    texts = ["a <extra_id_0> b [NLU] c"] * 20 + TEXTS[:200]
+    settings = Tokenizer(
+        algorithm=algorithm,
+        vocab_size=400,
+        lowercase=False,
+        sentinels=2,
+        extra_tokens=("[NLU]",),
+    )
+    train(settings, iter(texts), tmp_path)
+    built = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    built.encode_special_tokens = True  # as the token stream is encoded
+    ids = built.encode("a <extra_id_0> b [NLU] c", add_special_tokens=False).ids
+    assert not Vocabulary.load(tmp_path).special[ids].any()
+
+
+def test_without_added_tokens_there_are_none(folders: dict[str, Path]) -> None:
+    vocabulary = Vocabulary.load(folders["wordpiece"])
+    assert len(vocabulary.sentinels) == 0 and vocabulary.extra == {}
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [(("the",), "must not be tokens"), (("[CLS]",), "must not be tokens")],
+)
+def test_extra_tokens_that_exist_are_refused(
+    extra: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        train(Tokenizer(vocab_size=700, extra_tokens=extra), iter(TEXTS), tmp_path)
+
+
+@pytest.mark.parametrize("extra", [("[A]", "[A]"), ("",), ("<extra_id_3>",)])
+def test_extra_tokens_are_distinct(extra: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="extra_tokens must"):
+        Tokenizer(extra_tokens=extra)
+
+
+def test_sentinels_must_fit_the_vocabulary(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="vocab_size must have room for sentinels"):
+        Tokenizer(vocab_size=300, sentinels=300)
+    with pytest.raises(ValueError, match="must have room for the alphabet"):
+        train(Tokenizer(vocab_size=300, sentinels=290), iter(TEXTS), tmp_path)
