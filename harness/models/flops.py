@@ -1,0 +1,138 @@
+"""FLOPs of reading one sequence forward, by `harness.budget.FLOPS_CONVENTION`, for every family.
+
+Every product of transformers' eager attention is counted: scores over the whole square under a
+causal mask and outside ModernBERT's windows, too. Below, all numbers are multiply-adds, T tokens, H
+hidden size, A width of all heads.
+"""
+
+from harness.models import Architecture, Size
+from harness.models.counts.heads import TRANSFORMED
+from harness.models.counts.shapes import (
+    decoder_layers,
+    embedding_width,
+    has_decoder,
+    key_value_width,
+    position_buckets,
+)
+from harness.objectives.accounting import Lengths
+
+
+def forward_flops(
+    architecture: Architecture,
+    size: Size,
+    vocab_size: int,
+    lengths: Lengths,
+    *,
+    representation: str = "",
+    batch_size: int = 1,
+) -> float:
+    """FLOPs of one sequence through the network and its token head.
+
+    Args:
+        representation: what the network is read under; empty: the family's own.
+        batch_size: sequences that share DeBERTa's projections of its distance table.
+    """
+    if architecture.facts.kind == "baseline":
+        return 0.0
+    head = lengths.predicted * token_head(architecture, size, vocab_size)
+    if has_decoder(architecture, representation):
+        return 2.0 * (_encoder_decoder(architecture, size, lengths) + head)
+    tokens = lengths.source + lengths.target
+    body = {"elmo": _elmo, "static": _static}.get(architecture.family)
+    if body:
+        return 2.0 * (body(architecture, size, tokens) + head)
+    total = _stack(architecture, size, tokens) + head
+    if architecture.family in ("deberta", "deberta_v3"):
+        total += _relative(architecture, size, tokens, batch_size)
+    if architecture.family == "xlnet":
+        queries = lengths.predicted if representation in ("", "permuted") else 0
+        total += _streams(size, tokens, queries)
+    return 2.0 * total
+
+
+def token_head(architecture: Architecture, size: Size, vocab_size: int) -> float:
+    """A prediction: the dense layer, where there is one, and the output matrix."""
+    width = size.hidden_size // (2 if architecture.family == "elmo" else 1)  # of one direction
+    if architecture.family not in TRANSFORMED:
+        return float(width * vocab_size)
+    embedding = embedding_width(architecture, size)
+    return float(width * embedding + embedding * vocab_size)
+
+
+def replaced_head(size: Size) -> float:
+    """A token told to be replaced or not (Clark et al. 2020, section 2)."""
+    return float(size.hidden_size**2 + size.hidden_size)
+
+
+def _feed_forward(architecture: Architecture, size: Size) -> float:
+    gated = architecture.gated_feed_forward or architecture.family in ("modernbert", "llama")
+    return float((3 if gated else 2) * size.hidden_size * size.intermediate_size)
+
+
+def _attention(
+    architecture: Architecture, size: Size, queries: float, keys: float | None = None
+) -> float:
+    """Attention of `queries` tokens to `keys` tokens, or to themselves."""
+    keys = queries if keys is None else keys
+    hidden, width = size.hidden_size, size.attention_size
+    projected = width * queries + key_value_width(architecture, size) * keys
+    return 2.0 * hidden * projected + 2.0 * queries * keys * width
+
+
+def _stack(architecture: Architecture, size: Size, tokens: float, layers: int = 0) -> float:
+    """Layers of self-attention and feed-forward, after the projection of narrower embeddings."""
+    layer = _attention(architecture, size, tokens) + tokens * _feed_forward(architecture, size)
+    width = embedding_width(architecture, size)
+    projected = architecture.family == "albert" or width != size.hidden_size
+    into = projected * width * size.hidden_size * tokens
+    return (layers or size.num_layers) * layer + into
+
+
+def _encoder_decoder(architecture: Architecture, size: Size, lengths: Lengths) -> float:
+    layers = decoder_layers(architecture, size)
+    across = _attention(architecture, size, lengths.target, lengths.source)
+    return (
+        _stack(architecture, size, lengths.source)
+        + _stack(architecture, size, lengths.target, layers)
+        + layers * across
+    )
+
+
+def _relative(architecture: Architecture, size: Size, tokens: float, batch_size: int) -> float:
+    """DeBERTa's scores of content to position and back over a table of 2k distances (He et al.
+    2021, section 3.1); DeBERTaV3's table is whole, DeBERTa's no longer than the text."""
+    buckets = float(position_buckets(architecture))
+    distances = 2 * (buckets if architecture.family == "deberta_v3" else min(tokens, buckets))
+    width = size.attention_size
+    scores = 2 * tokens * distances * width
+    tables = 2 * distances * size.hidden_size * width / batch_size
+    return size.num_layers * (scores + tables)
+
+
+def _streams(size: Size, tokens: float, queries: float) -> float:
+    """What XLNet adds to plain attention (Yang et al. 2019, section 2.3 and appendix A.2).
+
+    Position scores over 2T distances and their projection, scores of segments, and for `queries`
+    tokens a second stream, whose scores transformers computes for all T tokens.
+    """
+    hidden, width = size.hidden_size, size.attention_size
+    relative = 2 * tokens**2 * width + 2 * tokens * width + 2 * tokens**2 * size.num_heads
+    content = 2 * tokens * hidden * width + relative
+    query = 0.0
+    if queries:
+        mapped = 2 * queries * tokens * width  # to the places of the text, and back
+        projected = 2 * queries * hidden * width
+        feed_forward = 2 * queries * hidden * size.intermediate_size
+        query = projected + mapped + 2 * tokens**2 * width + relative + feed_forward
+    return size.num_layers * (content + query)
+
+
+def _elmo(architecture: Architecture, size: Size, tokens: float) -> float:
+    """Four gates of input and state, in each layer and direction."""
+    state, width = size.hidden_size // 2, embedding_width(architecture, size)
+    inputs = width + (size.num_layers - 1) * state
+    return 2.0 * tokens * 4 * state * (inputs + size.num_layers * state)
+
+
+def _static(architecture: Architecture, size: Size, tokens: float) -> float:
+    return 0.0  # a mean of neighbours is no matrix product
