@@ -1,0 +1,72 @@
+"""Scores of sentences to accuracies: arrays in, numbers out.
+
+A score is anything that is higher for a likelier sentence (a log-probability, in nats). NaN stands
+for a missing score; what it touches is NaN, which tables show as null.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+Array = np.ndarray
+OVERALL = "overall"
+
+
+def minimal_pair_values(good: Array, bad: Array) -> Array:
+    """1 where the acceptable sentence scores higher, 1/2 for a tie, else 0; NaN for no score.
+
+    Warstadt et al. 2020 count strictly higher only. That a tie counts half is our rule: so a
+    constant score is at chance, and not below.
+
+    Args:
+        good: [num_items] scores of the acceptable sentences.
+        bad: [num_items] scores of the unacceptable ones.
+
+    Returns:
+        [num_items] from 0 to 1, or NaN.
+    """
+    good, bad = np.asarray(good, dtype=float), np.asarray(bad, dtype=float)
+    if good.shape != bad.shape:
+        raise ValueError(f"every pair needs two scores, but there are {good.shape} and {bad.shape}")
+    values = (good > bad) + 0.5 * (good == bad)
+    return np.where(np.isnan(good) | np.isnan(bad), np.nan, values)
+
+
+def cloze_values(scores: Array, answers: Array) -> Array:
+    """1 where the answer scores highest, 1/k if k candidates share that score, else 0.
+
+    Args:
+        scores: [num_items, num_candidates]; an item of fewer candidates has -inf for the others.
+        answers: [num_items] places of the right candidates.
+
+    Returns:
+        [num_items] from 0 to 1; NaN where a score of the item is NaN, or none is finite.
+    """
+    scores, answers = np.asarray(scores, dtype=float), np.asarray(answers)
+    if scores.ndim != 2 or answers.shape != scores.shape[:1]:
+        raise ValueError(
+            f"scores must be [num_items, num_candidates] and answers [num_items], but they are "
+            f"{scores.shape} and {answers.shape}"
+        )
+    best = scores.max(axis=1, keepdims=True)
+    highest = scores == best
+    right = highest[np.arange(len(scores)), answers]
+    shares = right / np.maximum(highest.sum(axis=1), 1)
+    return np.where(np.isfinite(best[:, 0]), shares, np.nan)
+
+
+def accuracy_by_category(categories: Sequence[str], values: Array) -> dict[str, float]:
+    """Mean value of each category in order of appearance, and `overall`: the mean of those means.
+
+    Args:
+        categories: [num_items] names.
+        values: [num_items] from 0 to 1; a category with a NaN is NaN, and so is the overall mean.
+    """
+    names, values = np.asarray(categories), np.asarray(values, dtype=float)
+    if names.shape != values.shape or not names.size:
+        raise ValueError(
+            f"there must be one value for each item and at least one item, but there are "
+            f"{values.shape} values and {names.shape} categories"
+        )
+    means = {name: float(values[names == name].mean()) for name in dict.fromkeys(categories)}
+    return {**means, OVERALL: float(np.mean(list(means.values())))}
