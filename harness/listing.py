@@ -10,6 +10,7 @@ from harness.adaptation import ADAPTATIONS
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES
 from harness.objectives import OBJECTIVES
+from harness.probes import PROBES
 from harness.recipes import RECIPES
 from harness.tasks import SUITES, TASKS
 from harness.tokenizers import TOKENIZERS
@@ -26,6 +27,7 @@ FAMILIES: dict[str, Mapping[str, Any]] = {
     "adaptations": ADAPTATIONS,
     "tasks": TASKS,
     "suites": SUITES,
+    "probes": PROBES,
     "spaces": SPACES,
 }
 

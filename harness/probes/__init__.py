@@ -1,0 +1,10 @@
+"""AXIS: what pretrained models are probed with, without fine-tuning: minimal pairs and cloze."""
+
+from harness.probes.blimp import BLIMP
+from harness.probes.micro_blimp import MICRO_BLIMP
+from harness.probes.micro_cloze import MICRO_CLOZE
+from harness.probes.probe import Probe
+
+PROBES: dict[str, Probe] = {probe.name: probe for probe in (MICRO_BLIMP, MICRO_CLOZE, BLIMP)}
+
+__all__ = ["PROBES", "Probe"]
