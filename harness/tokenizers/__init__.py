@@ -28,8 +28,8 @@ class Tokenizer(Value):
             raise ValueError("extra_tokens must be neither empty nor <extra_id_..>")
         if len(self.added) >= self.vocab_size:
             raise ValueError(
-                f"vocab_size must have room for sentinels and extra_tokens, here {len(self.added)}, "
-                f"but is {self.vocab_size}"
+                f"vocab_size must have room for sentinels and extra_tokens, here "
+                f"{len(self.added)}, but is {self.vocab_size}"
             )
         return self
 

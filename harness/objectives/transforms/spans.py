@@ -168,7 +168,7 @@ def random_spans_lengths(
         spans = round(noise / mean_span_length)
         return text - noise + spans + 1, noise + spans + 1
 
-    text = inputs_length
+    text = inputs_length - 1
     while lengths(text + 1)[0] <= inputs_length:
         text += 1
     target = lengths(text)[1]
