@@ -291,7 +291,8 @@ def resolve_pretrain(fields: Mapping[str, Any]) -> Pretrain:
 
 
 def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`fields` and, where they say nothing, those of the recipe.
+    """`fields` and, where they say nothing, those of the recipe; so, too, for the runs that this
+    one builds on.
 
     Raises:
         ValueError: there is no such recipe.
@@ -299,9 +300,44 @@ def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
     recipe = fields.get("recipe", DEFAULT_RECIPE)
     if not isinstance(recipe, str) or recipe not in RECIPES:
         raise ValueError(unknown("the recipe", recipe, RECIPES))
-    base = RECIPES[recipe].model_dump()
-    if "budget" in fields:  # tokens and steps exclude each other
-        base.pop("budget")
+    resolved = _laid(RECIPES[recipe].model_dump(), fields)
+    for role in ROLES:
+        if isinstance(resolved.get(role), Mapping):
+            resolved[role] = _other_run(role, resolved, fields)
+    return resolved
+
+
+ROLES = ("start_from", "teacher")
+"""Fields of a run that are runs themselves."""
+OF_THE_TEXT = ("corpus", "tokenizer")
+"""What another run has from the run that builds on it in any case,"""
+OF_THE_TRAINING = ("packing", "phases", "batch_size", "optimizer", "schedule", "budget")
+"""what it takes over where the experiment says it and it says nothing itself,"""
+OF_THE_NETWORK = ("max_position", "dropout", "attention_dropout", "initializer_range")
+"""and the same of its model."""
+
+
+def _other_run(role: str, resolved: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A teacher or a start: its own fields over those of the run that builds on it, over those of
+    the recipe that it names, or that the run's recipe gives it."""
+    own = fields.get(role) or {}
+    inherited = {name: fields[name] for name in OF_THE_TRAINING if name in fields}
+    inherited |= {name: resolved[name] for name in OF_THE_TEXT}
+    network = fields.get("model")
+    if isinstance(network, Mapping):
+        common = {name: network[name] for name in OF_THE_NETWORK if name in network}
+        inherited["model"] = common
+    if "recipe" in own:
+        return on_recipe(_laid(inherited, own))
+    given = RECIPES[resolved["recipe"]].model_dump()[role]
+    plain = {name: value for name, value in resolved.items() if name not in (*ROLES, "checkpoints")}
+    return _laid(_laid(given or plain, inherited), own)
+
+
+def _laid(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`fields` over `base`; a budget replaces the other, for its units exclude each other."""
+    if "budget" in fields:
+        base = {name: value for name, value in base.items() if name != "budget"}
     return merge(base, fields)
 
 
@@ -312,6 +348,21 @@ def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
         name = out.get(field)
         if isinstance(name, str) and name in family:
             out[field] = family[name].model_dump()
+    if isinstance(out.get("objective"), Mapping):
+        out["objective"] = _with_kinds(out["objective"])
+    for role in ROLES:
+        if isinstance(out.get(role), Mapping):
+            out[role] = expand_names(out[role])
+    return out
+
+
+def _with_kinds(objective: Mapping[str, Any]) -> dict[str, Any]:
+    """`transform: prefix` as `transform: {kind: prefix}`, so that fields can be laid over it; what
+    lists a mixture is one."""
+    out = {"kind": "mixture", **objective} if "mixture" in objective else dict(objective)
+    for part in ("transform", "output"):
+        if isinstance(out.get(part), str):
+            out[part] = {"kind": out[part]}
     return out
 
 

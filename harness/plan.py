@@ -12,14 +12,14 @@ from harness.budget import mean_sequence_length, total_steps, training_flops
 from harness.corpora import reading as corpus_reading
 from harness.corpora.packing import PAIR_FORMATS
 from harness.declaration import Declaration, check_data, load
-from harness.experiment import Arm, Evaluate, Experiment
+from harness.experiment import ROLES, Arm, Evaluate, Experiment
 from harness.models.counts import count_parameters
 from harness.recipes import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks import loading as task_loading
 from harness.values import Value
 
-STAGE_VERSIONS = {"tokenizer": 1, "tokens": 1, "pretrain": 1, "tune": 1, "finetune": 1}
+STAGE_VERSIONS = {"tokenizer": 1, "tokens": 1, "pretrain": 2, "tune": 2, "finetune": 2}
 """Raised when the code of a stage changes what it computes; part of every key of that kind."""
 
 MEAN_TASK_TOKENS = 40
@@ -135,7 +135,7 @@ def pretraining_cost(spec: Pretrain) -> Cost:
             vocab_size,
             num_tokens=tokens,
             sequence_length=length,
-            predicted_share=spec.objective.mask_rate,
+            predicted_share=getattr(spec.objectives[-1].transform, "mask_rate", 1.0),
         ),
     )
 
@@ -155,7 +155,9 @@ class _Builder:
     def add(self, arm: Arm) -> None:
         tokenizer, tokens = self._data_stages(arm.pretrain)
         for seed in self.experiment.seeds.pretrain:
-            self.pretrains[arm.name, seed] = self._pretrain(arm, seed, tokenizer, tokens)
+            self.pretrains[arm.name, seed] = self._pretrain(
+                arm.pretrain, arm.name, seed, tokenizer, tokens
+            )
         for task in arm.evaluate.tasks or SUITES[arm.evaluate.suite].tasks:
             self._task_stages(arm, task, tokenizer)
 
@@ -168,16 +170,17 @@ class _Builder:
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, self._stage("tokens", label, data, {"tokenizer": tokenizer})
 
-    def _pretrain(self, arm: Arm, seed: int, tokenizer: str, tokens: str) -> str:
-        # The text reaches the run through its parents, and the recipe's name changes nothing.
-        spec = arm.pretrain.model_dump(exclude={"recipe", "corpus", "tokenizer"})
-        return self._stage(
-            "pretrain",
-            f"{arm.name}, seed {seed}",
-            {"pretrain": spec, "seed": seed},
-            {"tokenizer": tokenizer, "tokens": tokens},
-            pretraining_cost(arm.pretrain).flops,
-        )
+    def _pretrain(self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str) -> str:
+        """The stage of a run, after those of the runs that it builds on, with the same seed."""
+        parents = {"tokenizer": tokenizer, "tokens": tokens}
+        for role in ROLES:
+            other = getattr(run, role)
+            if other:
+                about = f"{role} of {label}"
+                parents[role] = self._pretrain(other, about, seed, tokenizer, tokens)
+        cost = pretraining_cost(run).flops
+        content = {"pretrain": _content(run), "seed": seed}
+        return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
 
     def _task_stages(self, arm: Arm, task: str, tokenizer: str) -> None:
         base = _task_spec(arm.evaluate, task, self.task_fingerprint(task))
@@ -212,6 +215,14 @@ class _Builder:
         key = stage_key(kind, spec, parents)
         self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
         return key
+
+
+def _content(run: Pretrain) -> dict[str, Any]:
+    """What a run is told: the text reaches it through its parents, and the recipe's name changes
+    nothing."""
+    spec = run.model_dump(exclude={"recipe", "corpus", "tokenizer", *ROLES})
+    others = {role: getattr(run, role) for role in ROLES}
+    return spec | {role: _content(other) if other else None for role, other in others.items()}
 
 
 def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) -> str:

@@ -84,6 +84,7 @@ def pretrain(job: Job) -> Metrics:
             seed=job.spec["seed"],
             progress=job.progress,
             compute=job.compute,
+            folders=job.inputs,
         )
     )
 

@@ -37,7 +37,7 @@ pretrain:
   budget: {tokens: 1e6}
 grid:
   pretrain.objective.pair: [nsp, none]
-  pretrain.objective.mask_rate: [0.15, 0.3]
+  pretrain.objective.transform.mask_rate: [0.15, 0.3]
 seeds: {pretrain: 2, finetune: [0, 7]}
 evaluate: {suite: micro-glue-v1, tasks: [micro-cola], finetune: {epochs: 5}}
 sweep: {trials: 4, space: {learning_rate: {low: 1e-4, high: 1e-3, log: true}, batch_size: [16, 32]}}
@@ -80,7 +80,7 @@ def test_a_valid_file(valid: Path) -> None:
         "none/mask_rate=0.3",
     ]
     pretrain = declaration.arms[1].pretrain
-    assert (pretrain.objective.pair, pretrain.objective.mask_rate) == ("nsp", 0.3)
+    assert (pretrain.objective.pair, pretrain.objective.transform.mask_rate) == ("nsp", 0.3)
     assert pretrain.objective.masking == "dynamic"  # of `mlm`, whole, not of the recipe
     assert pretrain.budget.tokens == 1_000_000
     assert declaration.experiment.seeds.pretrain == (0, 1)
@@ -163,7 +163,7 @@ def test_anchors_and_merge_keys(tmp_path: Path) -> None:
 def test_overrides_are_applied_and_kept(valid: Path) -> None:
     overrides = [
         "pretrain.budget.tokens=2_000",
-        "pretrain.objective.whole_word=true",
+        "pretrain.objective.transform.whole_word=true",
         "grid.pretrain.objective.pair=[sop, none]",
         "expect=none/mask_rate=0.3 > sop/mask_rate=0.3",
         "evaluate.protocol.pooling=max",
@@ -173,7 +173,7 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
     arm = declaration.arms[0]
     assert arm.name == "sop/mask_rate=0.15"
     assert arm.pretrain.budget.tokens == 2_000
-    assert arm.pretrain.objective.whole_word
+    assert arm.pretrain.objective.transform.whole_word
     assert arm.pretrain.objective.masking == "dynamic"  # `mlm` stayed what it was
     assert arm.evaluate.protocol.pooling == "max"
 
@@ -206,7 +206,7 @@ def test_locate(valid: Path) -> None:
     declaration = load(valid, ["pretrain.batch_size=16"])
     arm = declaration.arms[1]
     assert declaration.locate("pretrain.corpus.num_tokens") == f"{valid}:7"
-    assert declaration.locate("pretrain.objective.mask_rate", arm) == f"{valid}:14"
+    assert declaration.locate("pretrain.objective.transform.mask_rate", arm) == f"{valid}:14"
     assert declaration.locate("pretrain.objective.masking", arm) == f"{valid}:8"
     assert declaration.locate("pretrain.batch_size") == "--set pretrain.batch_size=16"
     assert declaration.locate("pretrain.optimizer.beta1") == f"{valid}:4"

@@ -16,10 +16,13 @@ from harness.experiment import (
     Seeds,
     Sweep,
     combinations,
+    expand_names,
     resolve_arm,
     resolve_pretrain,
 )
 from harness.models import SIZES
+from harness.objectives import OBJECTIVES
+from harness.objectives.transforms import SpanMasking
 from harness.recipes import RECIPES
 from harness.tuning_spaces import SPACES
 from harness.values import merge, put
@@ -59,12 +62,13 @@ def test_the_base_lies_over_a_varied_recipe() -> None:
 
 def test_a_whole_value_goes_before_its_fields_whatever_the_order_of_the_axes() -> None:
     axes = {
-        "pretrain.objective.mask_rate": [0.2, 0.4],
+        "pretrain.objective.transform.mask_rate": [0.2, 0.4],
         "pretrain.objective": ["mlm", "mlm_nsp"],
     }
     for grid in (axes, dict(reversed(axes.items()))):
         found = {
-            (a.pretrain.objective.pair, a.pretrain.objective.mask_rate) for a in arms(grid=grid)
+            (a.pretrain.objective.pair, a.pretrain.objective.transform.mask_rate)
+            for a in arms(grid=grid)
         }
         assert found == {("none", 0.2), ("none", 0.4), ("nsp", 0.2), ("nsp", 0.4)}
 
@@ -82,10 +86,10 @@ def test_a_corpus_of_another_source_replaces_the_one_below() -> None:
     ("axis", "value", "name"),
     [
         ("pretrain.objective.pair", "sop", "sop"),
-        ("pretrain.objective.whole_word", True, "whole_word=true"),
+        ("pretrain.objective.transform.whole_word", True, "whole_word=true"),
         ("pretrain.schedule.warmup_steps", None, "warmup_steps=null"),
-        ("pretrain.objective.mask_rate", 0.3, "mask_rate=0.3"),
-        ("pretrain.objective", {"pair": "sop", "mask_rate": 0.3}, "sop,mask_rate=0.3"),
+        ("pretrain.objective.transform.mask_rate", 0.3, "mask_rate=0.3"),
+        ("pretrain.objective", {"pair": "sop", "duplicates": 3}, "sop,duplicates=3"),
     ],
 )
 def test_names_of_arms(axis: str, value: Any, name: str) -> None:
@@ -112,7 +116,7 @@ def test_bundles_and_axes_multiply() -> None:
         {"batch_size": "8"},
         {"batch_size": True},
         {"batch_size": 8.5},
-        {"objective": {"whole_word": 1}},
+        {"objective": {"transform": {"whole_word": 1}}},
     ],
 )
 def test_values_of_another_type_are_refused(fields: dict[str, Any]) -> None:
@@ -203,3 +207,50 @@ def _kinds_clash(x: Any, y: Any, z: Any) -> bool:
 def test_put_makes_what_is_missing() -> None:
     assert put({"a": {"b": 1}}, "a.c.d", 2) == {"a": {"b": 1, "c": {"d": 2}}}
     assert put({"a": 1}, "a.b", 2) == {"a": {"b": 2}}
+
+
+def run(**fields: Any) -> Any:
+    return resolve_pretrain(expand_names({"size": "nano", "budget": {"tokens": 1000}, **fields}))
+
+
+def test_a_transform_by_its_kind_alone_takes_that_kinds_defaults() -> None:
+    objective = run(objective={"transform": "span_masking"}).objective
+    assert objective.transform == SpanMasking()
+    assert objective.pair == "nsp"  # the recipe's, as before
+
+
+def test_an_unpublished_combination_is_an_objective() -> None:
+    objective = {"transform": "span_masking", "output": "replaced_token", "pair": "sop"}
+    resolved = run(objective=objective).objective
+    assert (resolved.transform.kind, resolved.output.kind) == ("span_masking", "replaced_token")
+
+
+def test_a_start_is_the_run_itself_where_it_says_nothing() -> None:
+    resolved = run(
+        packing={"format": "full_sentences"},
+        objective="clm",
+        start_from={"objective": "mlm", "budget": {"steps": 7}},
+    )
+    start = resolved.start_from
+    assert start.budget.steps == 7 and start.budget.tokens is None
+    assert start.objective == OBJECTIVES["mlm"]
+    assert (start.size, start.model, start.packing) == (
+        resolved.size,
+        resolved.model,
+        resolved.packing,
+    )
+    assert start.start_from is None
+
+
+def test_a_teacher_takes_over_the_text_but_not_the_network() -> None:
+    resolved = run(
+        batch_size=8,
+        model={"family": "bert", "dropout": 0.0},
+        objective={"pair": "none", "distillation": {}},
+        teacher={"recipe": "roberta", "size": "tiny"},
+        tokenizer={"vocab_size": 500, "lowercase": False},
+    )
+    teacher = resolved.teacher
+    assert teacher.tokenizer == resolved.tokenizer
+    assert (teacher.batch_size, teacher.model.dropout, teacher.model.family) == (8, 0.0, "roberta")
+    assert teacher.size == SIZES["tiny"] and teacher.objective.distillation is None

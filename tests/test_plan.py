@@ -55,7 +55,7 @@ def pretrain_keys(**fields: Any) -> set[str]:
 @pytest.mark.parametrize(
     "change",
     [
-        {"objective": {"mask_rate": 0.2}},
+        {"objective": {"transform": {"mask_rate": 0.2}}},
         {"optimizer": {"beta2": 0.9}},
         {"batch_size": 7},
         {"corpus": {"source": "microworld", "seed": 1}},
@@ -106,13 +106,13 @@ def test_differences_are_declared_or_follow_from_the_recipe() -> None:
 
 
 def test_one_axis_differs_in_one_field() -> None:
-    plan = planned(grid={"pretrain.objective.mask_rate": [0.15, 0.3]})
-    assert set(plan.differences) == set(plan.declared) == {"pretrain.objective.mask_rate"}
+    plan = planned(grid={"pretrain.objective.transform.mask_rate": [0.15, 0.3]})
+    assert set(plan.differences) == set(plan.declared) == {"pretrain.objective.transform.mask_rate"}
     assert [arm.name for arm in plan.arms] == ["mask_rate=0.15", "mask_rate=0.3"]
 
 
 def test_an_undeclared_difference_breaks_the_contract() -> None:
-    arms = planned(grid={"pretrain.objective.mask_rate": [0.15, 0.3]}).arms
+    arms = planned(grid={"pretrain.objective.transform.mask_rate": [0.15, 0.3]}).arms
     changed = arms[1].pretrain.model_copy(update={"batch_size": 3})
     cheat = [arms[0], type(arms[1])(arms[1].name, {}, arms[1].changes, changed, arms[1].evaluate)]
     assert "pretrain.batch_size" in differing_fields(cheat)

@@ -22,7 +22,7 @@ def test_the_shipped_schema_is_current() -> None:
 
 def test_it_knows_every_field() -> None:
     assert SCHEMA["properties"].keys() == Experiment.model_fields.keys()
-    pretrain = SCHEMA["properties"]["pretrain"]
+    pretrain = SCHEMA["$defs"]["Pretrain"]
     assert pretrain["properties"].keys() == Pretrain.model_fields.keys()
     assert "required" not in pretrain
     assert pretrain["properties"]["recipe"]["enum"] == list(RECIPES)

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.adaptation import ADAPTATIONS, Finetune
 from harness.declaration.grid import ONE_FOR_ALL
-from harness.experiment import NAMED, Experiment
+from harness.experiment import NAMED, ROLES, Experiment
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tuning_spaces import SPACES
@@ -19,18 +19,21 @@ Schema = dict[str, Any]
 def json_schema() -> Schema:
     """The schema; what it lets pass may still be refused, as a grid that makes equal arms is."""
     schema = Experiment.model_json_schema()
-    pretrain = Pretrain.model_json_schema()
-    definitions = schema["$defs"] | pretrain.pop("$defs")
+    definitions = schema["$defs"] | Pretrain.model_json_schema()["$defs"]
+    pretrain = definitions["Pretrain"]
+    definitions["Pretrain"] = named = _pretrain(pretrain)
     fields = schema["properties"]
-    fields["pretrain"] = _pretrain(pretrain) | {"description": fields["pretrain"]["description"]}
+    description = fields["pretrain"]["description"]
+    fields["pretrain"] = {"$ref": "#/$defs/Pretrain", "description": description}
+    axes: dict[str, list[Schema]] = {}
+    for path, field in (
+        *_leaves("pretrain", pretrain["properties"], definitions),
+        *_leaves("evaluate", definitions["Evaluate"]["properties"], definitions),
+    ):
+        axes.setdefault(path, []).append(field)
+    axes |= {f"pretrain.{name}": [named["properties"][name]] for name in NAMED}
     fields["grid"]["properties"] = {
-        path: _axis(field)
-        for path, field in (
-            *_leaves("pretrain", pretrain["properties"], definitions),
-            *_leaves("evaluate", definitions["Evaluate"]["properties"], definitions),
-            *((f"pretrain.{name}", fields["pretrain"]["properties"][name]) for name in NAMED),
-        )
-        if path not in ONE_FOR_ALL
+        path: _axis(kinds) for path, kinds in axes.items() if path not in ONE_FOR_ALL
     }
     del definitions["Size"]["required"]  # what is missing comes from the recipe's size
     evaluate = definitions["Evaluate"]["properties"]
@@ -61,14 +64,22 @@ def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[
     for name, field in fields.items():
         path = f"{prefix}.{name}"
         yield path, field
-        inner = definitions.get(field.get("$ref", "").rpartition("/")[2], {})
-        yield from _leaves(path, inner.get("properties", {}), definitions)
+        if name not in ROLES:  # runs within a run, without end
+            for option in (field, *field.get("oneOf", ()), *field.get("anyOf", ())):
+                inner = definitions.get(option.get("$ref", "").rpartition("/")[2], {})
+                yield from _leaves(path, inner.get("properties", {}), definitions)
 
 
-def _axis(field: Schema) -> Schema:
-    plain = {key: part for key, part in field.items() if key not in ("default", "description")}
-    axis = {"type": "array", "minItems": 1, "items": plain}
-    return axis | ({"description": field["description"]} if "description" in field else {})
+def _axis(kinds: list[Schema]) -> Schema:
+    """A list of what the field may be; a field of several kinds of value may be any of theirs."""
+    options = []
+    for field in kinds:
+        plain = {key: part for key, part in field.items() if key not in ("default", "description")}
+        if plain not in options:
+            options.append(plain)
+    items = options[0] if len(options) == 1 else {"anyOf": options}
+    axis = {"type": "array", "minItems": 1, "items": items}
+    return axis | ({"description": kinds[0]["description"]} if "description" in kinds[0] else {})
 
 
 def _name_spaces(space: Schema) -> None:
