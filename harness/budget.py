@@ -2,12 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import Field, model_validator
 
 from harness.models import Size
+from harness.models.training_flops import objective_flops
+from harness.objectives.accounting import expected_parts
 from harness.values import Value
+
+if TYPE_CHECKING:
+    from harness.recipes import Pretrain
 
 
 class Budget(Value):
@@ -51,6 +56,83 @@ class LengthPhase(Protocol):
 def mean_sequence_length(phases: Sequence[LengthPhase]) -> float:
     """Tokens of a full sequence, averaged over the updates."""
     return sum(phase.fraction * phase.sequence_length for phase in phases)
+
+
+def steps_of(
+    budget: Budget,
+    *,
+    tokens_per_step: float,
+    flops_per_step: float,
+    steps_per_second: float | None = None,
+) -> int:
+    """Updates that `budget` pays for: tokens are rounded up to whole updates, FLOPs and time down.
+
+    Raises:
+        ValueError: the budget is time, and the run has not yet told how long an update takes.
+    """
+    if budget.nothing:
+        return 0
+    if budget.steps is not None:
+        return budget.steps
+    if budget.tokens is not None:
+        steps = budget.tokens / tokens_per_step
+        return math.ceil(steps - 1e-9)  # the fractions of the phases sum to 1 but for rounding
+    if budget.flops is not None:
+        return math.floor(budget.flops / flops_per_step + 1e-9)
+    if steps_per_second is None:
+        raise ValueError(
+            "the updates of a budget in seconds are settled by the run, which times its first ones"
+        )
+    return math.floor((budget.seconds or 0) * steps_per_second + 1e-9)
+
+
+def planned_steps(spec: "Pretrain", steps_per_second: float | None = None) -> int:
+    """Updates of a run; under a budget in seconds, at a measured rate.
+
+    Raises:
+        ValueError: the budget is in seconds, and no rate is given.
+    """
+    return steps_of(
+        spec.budget,
+        tokens_per_step=tokens_per_step(spec),
+        flops_per_step=training_flops_per_step(spec),
+        steps_per_second=steps_per_second,
+    )
+
+
+def tokens_per_step(spec: "Pretrain") -> float:
+    """Tokens of the text that an update reads, before it is corrupted, in mean over the run."""
+    return spec.batch_size * mean_sequence_length(spec.phases)
+
+
+def training_flops_per_step(spec: "Pretrain") -> float:
+    """FLOPs of an update by FLOPS_CONVENTION, in mean over the phases and the parts of a mixture.
+
+    All sequences are taken to be full. What the run starts from is not counted: it is a run of its
+    own.
+    """
+    return sum(
+        phase.fraction * spec.batch_size * training_flops_per_sequence(spec, phase.sequence_length)
+        for phase in spec.phases
+    )
+
+
+def training_flops_per_sequence(spec: "Pretrain", num_tokens: int) -> float:
+    """FLOPs of training on a text of `num_tokens`, special tokens included."""
+    teacher = (spec.teacher.model, spec.teacher.size) if spec.teacher else None
+    return sum(
+        share
+        * objective_flops(
+            objective,
+            spec.model,
+            spec.size,
+            spec.tokenizer.vocab_size,
+            lengths,
+            teacher=teacher,
+            batch_size=spec.batch_size,
+        )
+        for share, objective, lengths in expected_parts(spec.objective, num_tokens)
+    )
 
 
 def total_steps(budget: Budget, batch_size: int, phases: Sequence[LengthPhase]) -> int:

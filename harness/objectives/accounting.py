@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.objectives import Objective
+from harness.objectives import AnyObjective, Mixture, Objective
 from harness.objectives.transforms import (
     Denoising,
     PermutationOrder,
@@ -44,6 +44,21 @@ def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool 
         return _to_text(objective, num_tokens, mode_token)
     length = num_tokens + mode_token
     return Lengths(source=length, predicted=_in_place(objective, length, num_tokens - SPECIALS))
+
+
+def expected_parts(
+    objective: AnyObjective, num_tokens: int
+) -> tuple[tuple[float, Objective, Lengths], ...]:
+    """(share of the updates, objective, its lengths) of each component, in rows of `num_tokens`,
+    of which a mode token takes one in all components if any has one."""
+    modes: tuple[str | None, ...] = (None,)
+    if isinstance(objective, Mixture):
+        modes = tuple(part.mode_token for part in objective.mixture)
+    length = num_tokens - any(modes)
+    return tuple(
+        (share, single, expected_lengths(single, length, mode_token=mode is not None))
+        for (share, single), mode in zip(objective.components, modes, strict=True)
+    )
 
 
 def _in_place(objective: Objective, length: int, text: int) -> float:

@@ -65,14 +65,14 @@ def numbers(network: nn.Module) -> int:
 def test_every_family_is_counted() -> None:
     shape = SIZES["nano"]
     for family in FAMILIES:
-        assert count_parameters(Architecture(family=family), shape, VOCAB) >= 0  # type: ignore[arg-type]
+        assert count_parameters(Architecture(family=family), shape, VOCAB) >= 0
 
 
 @pytest.mark.parametrize(("family", "size", "vocab_size", "more", "count"), PUBLISHED)
 def test_published_counts(
     family: str, size: str, vocab_size: int, more: dict[str, int], count: int
 ) -> None:
-    architecture = Architecture(family=family, **more)  # type: ignore[arg-type]
+    architecture = Architecture(family=family, **more)
     assert count_parameters(architecture, SIZES[size], vocab_size) == count
 
 

@@ -36,7 +36,7 @@ def test_forward_of_every_family(architecture: Architecture, size: Size) -> None
     if architecture.share_decoder:
         architecture = architecture.model_copy(update={"num_decoder_layers": size.num_layers})
     network = REFERENCE[architecture.family](architecture, size)
-    inputs = {"input_ids": ids(1, TOKENS)}
+    inputs: dict[str, Any] = {"input_ids": ids(1, TOKENS)}
     lengths = Lengths(TOKENS, predicted=TOKENS)
     reading = architecture.facts.representations[0]
     if reading == "encoder_decoder":
@@ -68,7 +68,7 @@ def test_two_streams_of_xlnet(size: Size) -> None:
 
 @pytest.mark.parametrize("family", ["deberta", "deberta_v3"])
 def test_a_batch_shares_the_distances_of_deberta(family: str) -> None:
-    architecture = Architecture(family=family, max_position=32)  # type: ignore[arg-type]
+    architecture = Architecture(family=family, max_position=32)
     size = SHAPES[0]
     flops = counted(REFERENCE[family](architecture, size), input_ids=ids(4, TOKENS))
     lengths = Lengths(TOKENS, predicted=TOKENS)
@@ -78,7 +78,7 @@ def test_a_batch_shares_the_distances_of_deberta(family: str) -> None:
 
 @pytest.mark.parametrize("family", ["bert", "electra", "gpt2", "llama", "modernbert"])
 def test_backward_is_twice_forward(family: str) -> None:
-    architecture = Architecture(family=family, max_position=32)  # type: ignore[arg-type]
+    architecture = Architecture(family=family, max_position=32)
     for size in SHAPES:
         lengths = Lengths(TOKENS, predicted=TOKENS)
         ours = forward_flops(architecture, size, VOCAB, lengths)
@@ -125,7 +125,7 @@ def test_gates_of_elmo(embedding_size: int | None) -> None:
 def test_what_needs_no_products() -> None:
     size, lengths = SIZES["nano"], Lengths(10, predicted=8)
     for family in ("bag_of_words", "majority"):
-        assert forward_flops(Architecture(family=family), size, 100, lengths) == 0  # type: ignore[arg-type]
+        assert forward_flops(Architecture(family=family), size, 100, lengths) == 0
     static = forward_flops(Architecture(family="static"), size, 100, lengths)
     assert static == 2 * 8 * size.hidden_size * 100
 
