@@ -22,6 +22,8 @@ class Tokens:
     """Last token of an input ([SEP], </s>)."""
     pair_format: bool = False
     """Whether inputs are pairs of texts."""
+    words: tuple[str, ...] = ()
+    """[V] the word that each token is, or "" (`Vocabulary.words`)."""
 
 
 Head = Callable[[Tensor], Tensor]

@@ -6,12 +6,22 @@ import torch
 
 from harness.models import Architecture, Size
 from harness.models.backbone import Backbone, read_note
+from harness.models.baselines import BASELINES
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
 from harness.models.decoders import DECODERS
+from harness.models.elmo import ELMO
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
+from harness.models.static import STATIC
 
-BLUEPRINTS: dict[str, Blueprint] = {**ENCODERS, **DECODERS, **ENCODER_DECODERS}
+BLUEPRINTS: dict[str, Blueprint] = {
+    **ENCODERS,
+    **DECODERS,
+    **ENCODER_DECODERS,
+    **BASELINES,
+    "elmo": ELMO,
+    "static": STATIC,
+}
 
 
 def build(

@@ -4,8 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,9 @@ class Vocabulary:
     """Numbers of the sentinel tokens in the order of their use."""
     extra: Mapping[str, int] = field(default_factory=dict)
     """Further special tokens of no such role, by their text."""
+    words: tuple[str, ...] = ()
+    """[size] the word that a token is, without its word-start mark; "" for special tokens and for
+    those that go on with a word."""
 
     @cached_property
     def ordinary(self) -> np.ndarray:
@@ -51,6 +58,7 @@ class Vocabulary:
         }
         # T5 numbers count down, but the order of use is that of the names.
         names = sorted(filter(is_sentinel, further), key=lambda token: int(token[10:-1]))
+        starts = word_starts(tokenizer)
         pair = tokenizer("a", "a", return_token_type_ids=True)
         return cls(
             size=len(tokenizer),
@@ -59,9 +67,25 @@ class Vocabulary:
             sep=tokenizer.sep_token_id,
             mask=tokenizer.mask_token_id,
             special=special,
-            word_start=word_starts(tokenizer),
+            word_start=starts,
             separators_between=tokenizer.num_special_tokens_to_add(pair=True) - 2,
             second_type=pair["token_type_ids"][-1],
             sentinels=np.array([further[name] for name in names], dtype=np.int64),
             extra={token: i for token, i in further.items() if not is_sentinel(token)},
+            words=_words(tokenizer, starts & ~special),
         )
+
+
+def _words(tokenizer: "PreTrainedTokenizerFast", starts: np.ndarray) -> tuple[str, ...]:
+    """Byte-level BPE and Unigram have punctuation marks that follow a word without a space."""
+    decode = tokenizer.backend_tokenizer.decoder.decode
+    special = set(tokenizer.all_special_ids)
+    texts = [decode([token]) for token in tokenizer.convert_ids_to_tokens(list(range(len(starts))))]
+    return tuple(
+        text.strip() if starts[i] or (i not in special and not _has_letters(text)) else ""
+        for i, text in enumerate(texts)
+    )
+
+
+def _has_letters(text: str) -> bool:
+    return any(char.isalnum() for char in text)

@@ -2,15 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 import torch
 
 from harness.corpora.packing import PAIR_FORMATS
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
+from harness.models.static import StaticVectors
 from harness.objectives.vocabulary import Vocabulary
+from harness.paradigms.baseline import Baseline
 from harness.paradigms.learner import Learner
+from harness.paradigms.replaced_token import make_replaced_token
 from harness.paradigms.token_prediction import TokenPrediction
+from harness.paradigms.two_way import TwoWay
+from harness.paradigms.window import Window
 from harness.recipes import Pretrain
 
 Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
@@ -24,8 +30,33 @@ def _token_prediction(
     return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
 
 
+def _two_way(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    return TwoWay(build(spec.model, spec.size, tokens, spec.representation, seed))
+
+
+def _window(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
+    if spec.model.vectors:
+        cast(StaticVectors, backbone.network).start_from(Path(spec.model.vectors), tokens.words)
+    return Window(backbone)
+
+
+def _baseline(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    return Baseline(build(spec.model, spec.size, tokens, spec.representation, seed))
+
+
+def _replaced_token(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    return make_replaced_token(spec, tokens, seed)
+
+
 PARADIGMS: dict[str, Maker] = {
     "token_prediction": _token_prediction,
+    "replaced_token": _replaced_token,
+    "two_way": _two_way,
+    "window": _window,
+    "baseline": _baseline,
 }
 
 
@@ -61,11 +92,12 @@ def make_learner(
         vocabulary.cls,
         vocabulary.sep,
         pair_format=spec.packing.format in PAIR_FORMATS,
+        words=vocabulary.words,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         learner = PARADIGMS[paradigm_name(spec)](spec, tokens, seed, folders)
     if "start_from" in folders:
         weights = load(folders["start_from"] / "model").network.state_dict()
-        learner.backbone.network.load_state_dict(weights)
+        learner.start_from(weights)
     return learner

@@ -1,0 +1,40 @@
+"""The network of a baseline that learns from nothing but its task: none."""
+
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from harness.models import Architecture, Size
+from harness.models.blueprints import Blueprint, Tokens
+
+
+class NoNetworkConfig(PreTrainedConfig):
+    """Nothing to declare."""
+
+    model_type = "harness_no_network"
+
+
+class NoNetwork(PreTrainedModel):
+    """No parameters; of it a model folder holds nothing."""
+
+    config_class = NoNetworkConfig
+
+    def __init__(self, config: NoNetworkConfig) -> None:
+        super().__init__(config)
+        self.post_init()
+
+    def save_pretrained(self, save_directory: Any, *_: Any, **__: Any) -> None:
+        Path(save_directory).mkdir(parents=True, exist_ok=True)
+
+
+def _config(architecture: Architecture, size: Size, tokens: Tokens) -> NoNetworkConfig:
+    return NoNetworkConfig()
+
+
+def _head(network: NoNetwork) -> Any:
+    raise ValueError("a baseline has no pretrained network, so it names no tokens")
+
+
+_BLUEPRINT = Blueprint(_config, NoNetwork, _head)
+BASELINES: dict[str, Blueprint] = {"bag_of_words": _BLUEPRINT, "majority": _BLUEPRINT}

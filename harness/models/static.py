@@ -1,0 +1,152 @@
+"""Static vectors: one for each token, whatever stands around it.
+
+Shapes: B sequences, T tokens, H hidden size, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
+
+from harness.models import Architecture, Size
+from harness.models.blueprints import Blueprint, Tokens
+
+
+class StaticConfig(PreTrainedConfig):
+    """The numbers of `StaticVectors`."""
+
+    model_type = "harness_static"
+
+    def __init__(
+        self,
+        vocab_size: int = 1000,
+        hidden_size: int = 100,
+        window: int = 5,
+        initializer_range: float = 0.02,
+        **more: Any,
+    ) -> None:
+        super().__init__(**more)
+        self.vocab_size, self.hidden_size = vocab_size, hidden_size
+        self.window, self.initializer_range = window, initializer_range
+
+
+class StaticVectors(PreTrainedModel):
+    """A vector for each token, V x H, and for predicting them an output matrix V x H, no bias.
+
+    CBOW (Mikolov et al. 2013, section 3.1) with the whole softmax: the hierarchical softmax there,
+    and later negative sampling, are for speed with a large V.
+    """
+
+    config_class = StaticConfig
+    config: StaticConfig
+
+    def __init__(self, config: StaticConfig) -> None:
+        super().__init__(config)
+        self.embeddings = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.output = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embeddings
+
+    def forward(
+        self, input_ids: Tensor, output_hidden_states: bool = False, **_: Any
+    ) -> BaseModelOutput:
+        """Vectors [B, T, H] of the tokens [B, T]."""
+        vectors = self.embeddings(input_ids)
+        return BaseModelOutput(
+            last_hidden_state=vectors, hidden_states=(vectors,) if output_hidden_states else None
+        )
+
+    def context(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """[B, T, H] mean of the vectors around each token: those of at most `window` places on each
+        side that are neither padding nor the first or last token of an input; 0 for none."""
+        special = [self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id]
+        text = ~torch.isin(input_ids, torch.tensor(special, device=input_ids.device))
+        if attention_mask is not None:
+            text &= attention_mask.bool()
+        place = torch.arange(input_ids.shape[1], device=input_ids.device)
+        distance = (place - place[:, None]).abs()
+        near = ((distance > 0) & (distance <= self.config.window)) & text[:, None, :]
+        vectors = self.embeddings(input_ids)
+        weights = near / near.sum(-1, keepdim=True).clamp(min=1)  # [B, T, T]
+        return weights.to(vectors.dtype) @ vectors
+
+    @torch.no_grad()
+    def start_from(self, path: Path, words: Sequence[str]) -> int:
+        """Takes the vectors of `words` [V] from a file; tokens without one get zeros.
+
+        Returns:
+            How many tokens have a vector.
+
+        Raises:
+            ValueError: no file, not in GloVe's format, or of another width.
+        """
+        found = read_vectors(path, set(words), self.config.hidden_size)
+        self.embeddings.weight.zero_()
+        for number, word in enumerate(words):
+            if word in found:
+                self.embeddings.weight[number] = torch.tensor(found[word])
+        return sum(word in found for word in words)
+
+
+def read_vectors(path: Path, words: set[str], width: int) -> dict[str, list[float]]:
+    """The vectors of `words` in a file of GloVe's text format (Pennington et al. 2014): a word and
+    its `width` numbers a line, between spaces; a few words of the published files have spaces, too.
+
+    Raises:
+        ValueError: no file, a malformed line, or vectors of another width.
+    """
+    if not path.is_file():
+        raise ValueError(f"model.vectors names {path}, but there is no such file")
+    found: dict[str, list[float]] = {}
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            if number == 1:
+                _check_width(path, line.count(" "), width)
+            word, *values = line.rstrip("\r\n").rsplit(" ", width)
+            numbers = _floats(values) if word in words else []
+            if len(values) != width or numbers is None or _floats(word.split(" ")[1:][-1:]):
+                raise ValueError(
+                    f"{path}:{number}: a line must be a word and {width} numbers, but is "
+                    f"{line[:60].strip()!r}"
+                )
+            if numbers:
+                found[word] = numbers
+    return found
+
+
+def _floats(values: list[str]) -> list[float] | None:
+    """The numbers, or none if they are not all numbers."""
+    try:
+        return [float(value) for value in values]
+    except ValueError:
+        return None
+
+
+def _check_width(path: Path, found: int, width: int) -> None:
+    if found != width:
+        raise ValueError(
+            f"{path}:1: the vectors have {found} numbers, but size.hidden_size is {width}; set "
+            f"size.hidden_size to {found}, or give a file of width {width}"
+        )
+
+
+def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticConfig:
+    return StaticConfig(
+        vocab_size=tokens.vocab_size,
+        hidden_size=size.hidden_size,
+        window=architecture.window,
+        initializer_range=architecture.initializer_range,
+        pad_token_id=tokens.pad,
+        bos_token_id=tokens.start,
+        eos_token_id=tokens.end,
+    )
+
+
+STATIC = Blueprint(_config, StaticVectors, lambda n: n.output, stack=lambda n: n)
+"""Its head reads a `context`."""
