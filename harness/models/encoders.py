@@ -1,53 +1,200 @@
 """Encoders of transformers."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
+import torch
+from torch import Tensor, nn
+from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    DebertaConfig,
+    DebertaForMaskedLM,
+    DebertaV2Config,
+    DebertaV2ForMaskedLM,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    PreTrainedConfig,
+    RobertaConfig,
+    RobertaForMaskedLM,
+)
+from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
-from harness.models.blueprints import Blueprint, Tokens
-from harness.models.counts import position_rows, segment_types
+from harness.models.blueprints import Blueprint, Head, Tokens
+from harness.models.counts import position_buckets, position_rows, segment_types
+from harness.models.counts.shapes import embedding_width
 
 MAX_PAD_ID = 1
 """RoBERTa's positions start after the padding token's number, and its table has 2 spare rows."""
+LOCAL_ATTENTION = 128
+"""Tokens that ModernBERT's local layers see, 64 on each side (Warner et al. 2024, 2.1.2), and"""
+GLOBAL_EVERY = 3
+"""the first of so many layers sees all of them (same section)."""
+
+Configure = Callable[[Architecture, Size, Tokens], PreTrainedConfig]
 
 
-def _bert_like(
-    config: Callable[..., BertConfig | RobertaConfig], layer_norm_eps: float
-) -> Callable[[Architecture, Size, Tokens], BertConfig | RobertaConfig]:
-    def make(architecture: Architecture, size: Size, tokens: Tokens) -> BertConfig | RobertaConfig:
-        return config(
-            vocab_size=tokens.vocab_size,
-            pad_token_id=tokens.pad,
-            num_hidden_layers=size.num_layers,
-            hidden_size=size.hidden_size,
-            num_attention_heads=size.num_heads,
-            intermediate_size=size.intermediate_size,
-            max_position_embeddings=position_rows(architecture),
-            type_vocab_size=segment_types(architecture, tokens.pair_format),
-            hidden_dropout_prob=architecture.dropout,
-            attention_probs_dropout_prob=architecture.attention_dropout,
-            initializer_range=architecture.initializer_range,
-            layer_norm_eps=layer_norm_eps,
-            hidden_act="gelu",
-        )
+def _bert_like(config: Callable[..., PreTrainedConfig], eps: float, **more: Any) -> Configure:
+    """A configuration with BERT's names for its fields, and with `more` of its own."""
+
+    def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
+        fields = {
+            "vocab_size": tokens.vocab_size,
+            "pad_token_id": tokens.pad,
+            "num_hidden_layers": size.num_layers,
+            "hidden_size": size.hidden_size,
+            "num_attention_heads": size.num_heads,
+            "intermediate_size": size.intermediate_size,
+            "max_position_embeddings": position_rows(architecture),
+            "type_vocab_size": segment_types(architecture, tokens.pair_format),
+            "hidden_dropout_prob": architecture.dropout,
+            "attention_probs_dropout_prob": architecture.attention_dropout,
+            "initializer_range": architecture.initializer_range,
+            "layer_norm_eps": eps,
+            "hidden_act": "gelu",
+        }
+        return config(**fields | more)
 
     return make
 
 
-def _roberta(architecture: Architecture, size: Size, tokens: Tokens) -> RobertaConfig:
+def _factorised(config: Callable[..., PreTrainedConfig]) -> Configure:
+    """ALBERT and ELECTRA: token embeddings of a width of their own."""
+
+    def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
+        width = embedding_width(architecture, size)
+        return _bert_like(config, 1e-12, embedding_size=width)(architecture, size, tokens)
+
+    return make
+
+
+def _roberta(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
     if tokens.pad > MAX_PAD_ID:
         raise ValueError(
             f"the padding token of a RoBERTa must have a number up to {MAX_PAD_ID}, but has "
             f"{tokens.pad}; train the tokenizer here, or use family: bert"
         )
-    made = _bert_like(RobertaConfig, 1e-5)(architecture, size, tokens)
-    assert isinstance(made, RobertaConfig)
-    return made
+    return _bert_like(RobertaConfig, 1e-5)(architecture, size, tokens)
+
+
+def _deberta(config: Callable[..., PreTrainedConfig], **more: Any) -> Configure:
+    """He et al. 2021, section 3.1: attention of content to content, content to position and
+    position to content, each distance up to max_position told apart.
+
+    The enhanced mask decoder (section 3.2), which adds absolute positions before the output layer,
+    is not in transformers and left out: nothing here knows of absolute positions.
+    """
+
+    def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
+        relative = {
+            "relative_attention": True,
+            "position_biased_input": False,
+            "pos_att_type": ["c2p", "p2c"],
+            "max_relative_positions": architecture.max_position,
+        }
+        if config is DebertaV2Config:
+            relative["position_buckets"] = position_buckets(architecture)
+        return _bert_like(config, 1e-7, **relative, **more)(architecture, size, tokens)
+
+    return make
+
+
+def _distilbert(architecture: Architecture, size: Size, tokens: Tokens) -> DistilBertConfig:
+    """Sanh et al. 2019, section 3: BERT without segments and pooler."""
+    return DistilBertConfig(
+        vocab_size=tokens.vocab_size,
+        pad_token_id=tokens.pad,
+        n_layers=size.num_layers,
+        dim=size.hidden_size,
+        n_heads=size.num_heads,
+        hidden_dim=size.intermediate_size,
+        max_position_embeddings=position_rows(architecture),
+        dropout=architecture.dropout,
+        attention_dropout=architecture.attention_dropout,
+        initializer_range=architecture.initializer_range,
+        activation="gelu",
+    )
+
+
+def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> ModernBertConfig:
+    """Warner et al. 2024, section 2.1: rotary positions, gated GELU, norms before the layers, local
+    and global attention in turn."""
+    return ModernBertConfig(
+        vocab_size=tokens.vocab_size,
+        num_hidden_layers=size.num_layers,
+        hidden_size=size.hidden_size,
+        num_attention_heads=size.num_heads,
+        intermediate_size=size.intermediate_size,
+        max_position_embeddings=architecture.max_position,
+        embedding_dropout=architecture.dropout,
+        mlp_dropout=architecture.dropout,
+        attention_dropout=architecture.attention_dropout,
+        initializer_range=architecture.initializer_range,
+        local_attention=LOCAL_ATTENTION,
+        layer_types=[
+            "sliding_attention" if layer % GLOBAL_EVERY else "full_attention"
+            for layer in range(size.num_layers)
+        ],
+        pad_token_id=tokens.pad,
+        bos_token_id=tokens.start,
+        cls_token_id=tokens.start,
+        eos_token_id=tokens.end,
+        sep_token_id=tokens.end,
+    )
+
+
+def _local_and_global(
+    stack: Any, *, attention_mask: Tensor | None, **inputs: Any
+) -> BaseModelOutput:
+    """ModernBERT under any mask: transformers narrows padding [B, T] for the local layers, but
+    takes a mask [B, 1, T, T] as it is."""
+    masks: Any = attention_mask
+    if attention_mask is not None and attention_mask.ndim == 4:
+        place = torch.arange(attention_mask.shape[-1], device=attention_mask.device)
+        near = (place - place[:, None]).abs() <= stack.config.sliding_window
+        masks = {"full_attention": attention_mask, "sliding_attention": attention_mask & near}
+    output: BaseModelOutput = stack(attention_mask=masks, **inputs)
+    return output
+
+
+def _distilbert_head(network: Any) -> Head:
+    return nn.Sequential(
+        network.vocab_transform, nn.GELU(), network.vocab_layer_norm, network.vocab_projector
+    )
 
 
 ENCODERS: dict[str, Blueprint] = {
     # Devlin et al. 2019; layer_norm_eps as published with each
     "bert": Blueprint(_bert_like(BertConfig, 1e-12), BertForMaskedLM, lambda n: n.cls.predictions),
     "roberta": Blueprint(_roberta, RobertaForMaskedLM, lambda n: n.lm_head),  # Liu et al. 2019
+    # Lan et al. 2020, section 3.1: one layer's weights for all
+    "albert": Blueprint(_factorised(AlbertConfig), AlbertForMaskedLM, lambda n: n.predictions),
+    "electra": Blueprint(  # Clark et al. 2020; with the head of its generator
+        _factorised(ElectraConfig),
+        ElectraForMaskedLM,
+        lambda n: nn.Sequential(n.generator_predictions, n.generator_lm_head),
+    ),
+    "deberta": Blueprint(
+        _deberta(DebertaConfig), DebertaForMaskedLM, lambda n: n.cls.predictions
+    ),  # He et al. 2021
+    "deberta_v3": Blueprint(  # He et al. 2023, and microsoft/deberta-v3-base
+        _deberta(DebertaV2Config, norm_rel_ebd="layer_norm", share_att_key=True),
+        DebertaV2ForMaskedLM,
+        lambda n: n.cls.predictions,
+    ),
+    "distilbert": Blueprint(_distilbert, DistilBertForMaskedLM, _distilbert_head),
+    "modernbert": Blueprint(
+        _modernbert,
+        ModernBertForMaskedLM,
+        lambda n: nn.Sequential(n.head, n.decoder),
+        stack=lambda n: partial(_local_and_global, n.base_model),
+    ),
 }
