@@ -135,4 +135,4 @@ def _elmo(architecture: Architecture, size: Size, tokens: float) -> float:
 
 
 def _static(architecture: Architecture, size: Size, tokens: float) -> float:
-    return 0.0  # a mean of neighbours is no matrix product
+    return 0.0  # vectors are looked up, and a mean of some of them is no matrix product

@@ -4,6 +4,9 @@ from harness.models import Architecture, Size
 from harness.models.counts.shapes import embedding_width
 from harness.objectives.outputs import ReplacedToken
 
+FACTORISED = ("electra", "albert")
+"""Families whose states may have another width than their embeddings."""
+
 
 def generator_size(size: Size, output: ReplacedToken) -> Size:
     """The size of the generator: whole heads as wide as the discriminator's.
@@ -24,8 +27,14 @@ def generator_architecture(
     architecture: Architecture, size: Size, output: ReplacedToken
 ) -> Architecture:
     """The generator's numbers: token embeddings as wide as the discriminator's, if they share them,
-    and as its own states otherwise (google-research/electra, run_pretraining.py)."""
+    and as its own states otherwise (google-research/electra, run_pretraining.py).
+
+    It is of the discriminator's family, or an ELECTRA where its states are narrower than those
+    embeddings and the family has no projection between them.
+    """
     shared = output.embedding_sharing != "none"
     width = embedding_width(architecture, size) if shared else None
-    # A copy, for only here may a BERT have embeddings of another width.
-    return architecture.model_copy(update={"embedding_size": width})
+    projected = width not in (None, generator_size(size, output).hidden_size)
+    family = architecture.family if architecture.family in FACTORISED else "electra"
+    changes = {"embedding_size": width, "family": family} if projected else {"embedding_size": None}
+    return architecture.model_copy(update=changes)

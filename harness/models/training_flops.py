@@ -4,7 +4,8 @@ Every network that takes part counts: generator and discriminator, student and t
 """
 
 from harness.models import Architecture, Size
-from harness.models.flops import forward_flops, replaced_head, token_head
+from harness.models.counts.shapes import embedding_width
+from harness.models.flops import forward_flops, replaced_head
 from harness.models.generator import generator_architecture, generator_size
 from harness.objectives import Distillation, Objective
 from harness.objectives.accounting import Lengths
@@ -12,6 +13,8 @@ from harness.objectives.outputs import ReplacedToken
 
 TRAINING = 3
 """Forward and backward to forward: a gradient for the input and one for the weights."""
+PLACE_SIZE = 200
+"""Width of the embedding of a token's place in its span (Joshi et al. 2020, section 4.2)."""
 
 
 def objective_flops(
@@ -70,14 +73,14 @@ def _replaced(
 def _further_heads(
     objective: Objective, architecture: Architecture, size: Size, vocab_size: int, lengths: Lengths
 ) -> float:
-    """Multiply-adds of the pair head, and of the span boundary's two dense layers over the states
-    on both sides and a position as wide (Joshi et al. 2020, section 3.2)."""
-    hidden = size.hidden_size
+    """Multiply-adds of the pair head, and of the span boundary's two dense layers and its output
+    from the states on both sides and a place (Joshi et al. 2020, section 3.2)."""
+    hidden, width = size.hidden_size, embedding_width(architecture, size)
     pair = hidden**2 + 2 * hidden if objective.pair != "none" else 0
     if not objective.span_boundary:
         return float(pair)
-    dense = 4 * hidden**2
-    return pair + lengths.predicted * (dense + token_head(architecture, size, vocab_size))
+    dense = (2 * hidden + PLACE_SIZE) * hidden + hidden * width
+    return pair + lengths.predicted * (dense + width * vocab_size)
 
 
 def _matching(distillation: Distillation, size: Size, teacher: Size, lengths: Lengths) -> float:
