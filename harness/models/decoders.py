@@ -1,9 +1,42 @@
 """Decoders of transformers, read left to right."""
 
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
+
+GPT_WIDENING = 4
+"""Width of GPT's feed-forward layers over that of its states, which transformers has fixed."""
+
+
+def _gpt(architecture: Architecture, size: Size, tokens: Tokens) -> OpenAIGPTConfig:
+    """Radford et al. 2018, section 4.1: norms after the sums, GELU, learned positions."""
+    if size.intermediate_size != GPT_WIDENING * size.hidden_size:
+        raise ValueError(
+            f"the intermediate_size of a gpt must be {GPT_WIDENING} x hidden_size = "
+            f"{GPT_WIDENING * size.hidden_size}, but is {size.intermediate_size}"
+        )
+    return OpenAIGPTConfig(
+        vocab_size=tokens.vocab_size,
+        n_positions=architecture.max_position,
+        n_embd=size.hidden_size,
+        n_layer=size.num_layers,
+        n_head=size.num_heads,
+        resid_pdrop=architecture.dropout,
+        embd_pdrop=architecture.dropout,
+        attn_pdrop=architecture.attention_dropout,
+        initializer_range=architecture.initializer_range,
+        bos_token_id=tokens.start,
+        eos_token_id=tokens.end,
+        pad_token_id=tokens.pad,
+    )
 
 
 def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
@@ -49,6 +82,7 @@ def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfi
 
 
 DECODERS: dict[str, Blueprint] = {
+    "gpt": Blueprint(_gpt, OpenAIGPTLMHeadModel, lambda n: n.lm_head),
     "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: n.lm_head),
     "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: n.lm_head),
 }

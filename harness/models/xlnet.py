@@ -1,0 +1,50 @@
+"""XLNet of transformers: one stream read both ways, or a second one that predicts."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+from transformers import XLNetConfig, XLNetLMHeadModel
+from transformers.modeling_outputs import BaseModelOutput
+
+from harness.models import Architecture, Size
+from harness.models.blueprints import Blueprint, Tokens
+
+
+def _config(architecture: Architecture, size: Size, tokens: Tokens) -> XLNetConfig:
+    """Yang et al. 2019, appendix A.4. One dropout for states and attention; positions are relative
+    and have no table. No memory of the text before, and no reading from right to left: sequences
+    are drawn one by one here."""
+    return XLNetConfig(
+        vocab_size=tokens.vocab_size,
+        d_model=size.hidden_size,
+        n_layer=size.num_layers,
+        n_head=size.num_heads,
+        d_inner=size.intermediate_size,
+        dropout=architecture.dropout,
+        initializer_range=architecture.initializer_range,
+        bi_data=False,
+        mem_len=None,
+        use_mems_eval=False,
+        use_mems_train=False,
+        bos_token_id=tokens.start,
+        eos_token_id=tokens.end,
+        pad_token_id=tokens.pad,
+    )
+
+
+def _stack(network: XLNetLMHeadModel) -> Callable[..., BaseModelOutput]:
+    """The content stream, which takes who sees whom [B, 1, T, T] as a perm_mask, too."""
+
+    def read(input_ids: Tensor, attention_mask: Tensor | None = None, **more: Any) -> Any:
+        if attention_mask is not None and attention_mask.ndim == 4:
+            more["perm_mask"] = (~attention_mask[:, 0]).float()
+            attention_mask = None
+        return network.transformer(input_ids=input_ids, attention_mask=attention_mask, **more)
+
+    return read
+
+
+XLNET: dict[str, Blueprint] = {
+    "xlnet": Blueprint(_config, XLNetLMHeadModel, lambda n: n.lm_loss, _stack),
+}
