@@ -13,11 +13,13 @@ from harness.models.elmo import ELMO
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
 from harness.models.static import STATIC
+from harness.models.xlnet import XLNET
 
 BLUEPRINTS: dict[str, Blueprint] = {
     **ENCODERS,
     **DECODERS,
     **ENCODER_DECODERS,
+    **XLNET,
     **BASELINES,
     "elmo": ELMO,
     "static": STATIC,

@@ -1,6 +1,6 @@
 """T5: encoder-decoder, with layers of its own or shared, and its one stack (Raffel et al. 2020)."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -90,7 +90,7 @@ class T5LanguageModel(T5PreTrainedModel):
 
     def __init__(self, config: T5Config) -> None:
         super().__init__(config)
-        self.shared: nn.Module = nn.Embedding(config.vocab_size, config.d_model)
+        self.shared = nn.Embedding(config.vocab_size, config.d_model)
         self.encoder = T5Stack(config)
         self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.post_init()
@@ -108,11 +108,11 @@ class T5LanguageModel(T5PreTrainedModel):
             init.normal_(self.shared.weight, mean=0.0, std=self.config.initializer_factor)
             _init_head(self)
 
-    def get_input_embeddings(self) -> nn.Module:
+    def get_input_embeddings(self) -> nn.Embedding:
         return self.shared
 
     def set_input_embeddings(self, new_embeddings: nn.Module) -> None:
-        self.shared = self.encoder.embed_tokens = new_embeddings
+        self.shared = self.encoder.embed_tokens = cast(nn.Embedding, new_embeddings)
 
     def get_output_embeddings(self) -> nn.Linear:
         return self.lm_head

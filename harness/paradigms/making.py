@@ -13,6 +13,7 @@ from harness.models.static import StaticVectors
 from harness.objectives.vocabulary import Vocabulary
 from harness.paradigms.baseline import Baseline
 from harness.paradigms.learner import Learner
+from harness.paradigms.permutation import Permutation
 from harness.paradigms.replaced_token import make_replaced_token
 from harness.paradigms.token_prediction import TokenPrediction
 from harness.paradigms.two_way import TwoWay
@@ -28,6 +29,12 @@ def _token_prediction(
 ) -> Learner:
     backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
     return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
+
+
+def _permutation(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    return Permutation(build(spec.model, spec.size, tokens, spec.representation, seed))
 
 
 def _two_way(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
@@ -55,6 +62,7 @@ PARADIGMS: dict[str, Maker] = {
     "token_prediction": _token_prediction,
     "replaced_token": _replaced_token,
     "two_way": _two_way,
+    "permutation": _permutation,
     "window": _window,
     "baseline": _baseline,
 }
