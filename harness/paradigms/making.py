@@ -12,9 +12,11 @@ from harness.models.build import build, load
 from harness.models.static import StaticVectors
 from harness.objectives.vocabulary import Vocabulary
 from harness.paradigms.baseline import Baseline
+from harness.paradigms.distillation import Distilled, check_teacher
 from harness.paradigms.learner import Learner
 from harness.paradigms.permutation import Permutation
 from harness.paradigms.replaced_token import make_replaced_token
+from harness.paradigms.teacher_start import start_from_teacher
 from harness.paradigms.token_prediction import TokenPrediction
 from harness.paradigms.two_way import TwoWay
 from harness.paradigms.window import Window
@@ -31,9 +33,7 @@ def _token_prediction(
     return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
 
 
-def _permutation(
-    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
-) -> Learner:
+def _permutation(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
     return Permutation(build(spec.model, spec.size, tokens, spec.representation, seed))
 
 
@@ -58,9 +58,21 @@ def _replaced_token(
     return make_replaced_token(spec, tokens, seed)
 
 
+def _distillation(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    settings = check_teacher(spec)
+    student = _token_prediction(spec, tokens, seed, folders)
+    teacher = load(folders["teacher"] / "model")
+    if settings.start_from_teacher:
+        start_from_teacher(student.backbone, teacher)
+    return Distilled(student, teacher, settings, spec.model.initializer_range)
+
+
 PARADIGMS: dict[str, Maker] = {
     "token_prediction": _token_prediction,
     "replaced_token": _replaced_token,
+    "distillation": _distillation,
     "two_way": _two_way,
     "permutation": _permutation,
     "window": _window,
