@@ -199,13 +199,25 @@ def _padded(width: int) -> int:
     return -(-width // PAD_MULTIPLE) * PAD_MULTIPLE
 
 
-LOSSES = ("token", "backward", "pair", "boundary", "replaced")
+LOSSES = (
+    "token",
+    "backward",
+    "pair",
+    "boundary",
+    "replaced",
+    "soft_target",
+    "cosine",
+    "hidden",
+    "attention",
+)
 """Names of the losses that an objective may be a weighted sum of."""
 
 
 def count_targets(batch: Batch) -> dict[str, int]:
     """How many predictions each loss is a mean over."""
-    counts = {"token": len(batch["targets"]), "replaced": count_real(batch)}
+    real = count_real(batch)
+    counts = {"token": len(batch["targets"]), "soft_target": len(batch["targets"])}
+    counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention"), real)
     if "backward_targets" in batch:
         counts["backward"] = len(batch["backward_targets"])
     if "pair_label" in batch:

@@ -44,20 +44,37 @@ class Learner(nn.Module):
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
         """The summed losses of a batch, by name."""
-        return {
-            name: F.cross_entropy(logits.float(), right, reduction="sum")
-            for name, (logits, right) in self.answers(batch, component).items()
-        }
+        return cross_entropies(self.answers(batch, component))
 
     def forward(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
         """As `losses`: the call that may be compiled."""
         return self.losses(batch, component)
+
+    def start_from(self, weights: dict[str, Tensor]) -> None:
+        """Takes the weights of a network that was saved before."""
+        self.backbone.network.load_state_dict(weights)
 
     def save(self, folder: Path) -> None:
         """Writes what a task is fine-tuned on, in Hugging Face format."""
         self.backbone.save(folder)
 
 
+def cross_entropies(answers: Answers) -> dict[str, Tensor]:
+    """The summed losses of answers, by name."""
+    return {
+        name: F.cross_entropy(logits.float(), right, reduction="sum")
+        for name, (logits, right) in answers.items()
+    }
+
+
 def gather(states: Tensor, positions: Tensor) -> Tensor:
     """[B, T, H] states to [M, H], those at the flattened positions [M]."""
     return states.flatten(0, 1)[positions]
+
+
+def freeze_token_head(backbone: Backbone) -> None:
+    """Takes a token head that no loss asks out of what is trained; a tied embedding stays."""
+    read = {id(weight) for weight in backbone.network.base_model.parameters()}
+    for weight in backbone.network.parameters():
+        if id(weight) not in read:
+            weight.requires_grad_(False)

@@ -120,4 +120,5 @@ def make_learner(
     if "start_from" in folders:
         weights = load(folders["start_from"] / "model").network.state_dict()
         learner.start_from(weights)
+    learner.backbone.objective = spec.objectives[-1].model_dump(mode="json")
     return learner

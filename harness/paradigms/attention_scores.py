@@ -1,0 +1,58 @@
+"""Attention scores before the softmax: transformers itself returns the probabilities only.
+
+Shapes: B sequences, T tokens, A heads, D head width.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+NAME = "harness_attention_scores"
+
+
+def return_scores(network: PreTrainedModel) -> None:
+    """Makes `output_attentions` of a network give the scores q k / sqrt(D), before mask and softmax
+    (Jiao et al. 2020, section 3.1); it computes what it computed before.
+
+    Raises:
+        ValueError: the family has an attention of its own.
+    """
+    if not network._can_set_attn_implementation():
+        raise ValueError(
+            "distillation.attention_weight needs a family with ordinary attention, but "
+            f"{type(network).__name__} has one of its own"
+        )
+    ALL_ATTENTION_FUNCTIONS.register(NAME, _attend)
+    ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
+    network.set_attn_implementation(NAME)
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """Values [B, T, A, D] and scores [B, A, T, T] of queries, keys and values [B, A, T, D].
+
+    Args:
+        attention_mask: [B, 1, T, T], to be added, or bool, True where a key is seen.
+    """
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    scores = torch.matmul(query, key.transpose(2, 3)) * scaling
+    masked = scores
+    if attention_mask is not None and attention_mask.dtype == torch.bool:
+        masked = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
+    elif attention_mask is not None:
+        masked = scores + attention_mask
+    shares = nn.functional.softmax(masked, dim=-1, dtype=torch.float32).to(query.dtype)
+    shares = nn.functional.dropout(shares, p=dropout, training=module.training)
+    return torch.matmul(shares, value).transpose(1, 2).contiguous(), scores
