@@ -45,7 +45,10 @@ def runs(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     the run in its row, from 0, -1 where nothing is chosen."""
     begins = chosen.copy()
     begins[:, 1:] &= ~chosen[:, :-1]
-    return begins, np.where(chosen, np.cumsum(begins, axis=1) - 1, -1)
+    number = np.cumsum(begins, axis=1)
+    number *= chosen
+    number -= 1
+    return begins, number
 
 
 def covered(begin: np.ndarray, end: np.ndarray, width: int) -> np.ndarray:

@@ -83,31 +83,25 @@ def _with_sentinels(
     if spans.max(initial=-1) >= len(sentinels) - 1:
         noise = noise & (spans < len(sentinels) - 1)
         begins, spans = begins & noise, np.where(noise, spans, -1)
+    # One search in the mask, whose random pattern makes that slow; then numbers of flat places.
+    at = np.flatnonzero(noise)
+    first = begins.ravel()[at]
+    marks = sentinels[spans.ravel()[at[first]]]
     marked = rows.tokens.copy()
-    marked[begins] = sentinels[spans[begins]]
+    marked.ravel()[at[first]] = marks
     source, lengths = packed(marked, real & (~noise | begins), vocabulary.pad)
-    dropped = _between_sentinels(rows, begins, spans, vocabulary)
-    return Corrupted(source, lengths, noise, aligned=False, dropped=dropped, spans=spans)
-
-
-def _between_sentinels(
-    rows: Rows, begins: np.ndarray, spans: np.ndarray, vocabulary: Vocabulary
-) -> tuple[np.ndarray, np.ndarray]:
-    """[B, U] the noise, each span after its sentinel, and one sentinel more; and lengths [B]."""
-    noise = spans >= 0
+    # The dropped texts of all rows after one another: a token is moved on by the sentinels up to
+    # its own span's, and by the last ones of the rows before.
     num_noise, num_spans = noise.sum(1), begins.sum(1)
     told = num_noise + num_spans + 1
-    # All rows after one another: a token is moved on by the sentinels up to its own span's, and by
-    # the last ones of the rows before.
-    first = begins[noise]
-    place = np.arange(len(first)) + np.cumsum(first) + np.repeat(np.arange(len(told)), num_noise)
+    place = np.arange(len(at)) + np.cumsum(first) + np.repeat(np.arange(len(told)), num_noise)
     flat = np.empty(int(told.sum()), dtype=rows.tokens.dtype)
-    flat[place] = rows.tokens[noise]
-    flat[place[first] - 1] = vocabulary.sentinels[spans[begins]]
-    flat[np.cumsum(told) - 1] = vocabulary.sentinels[num_spans]
+    flat[place] = rows.tokens.ravel()[at]
+    flat[place[first] - 1] = marks
+    flat[np.cumsum(told) - 1] = sentinels[num_spans]
     dropped = np.full((len(told), int(told.max(initial=0))), vocabulary.pad)
     dropped[filled(told, dropped.shape[1])] = flat
-    return dropped, told
+    return Corrupted(source, lengths, noise, aligned=False, dropped=(dropped, told), spans=spans)
 
 
 def noise_mask(
