@@ -25,6 +25,7 @@ class Backbone(nn.Module):
     Attributes:
         network: transformers' model with its token head.
         representation: how it reads if nothing else is said.
+        objective: what it was trained on, the last of a mixture, as plain data; empty if unknown.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Backbone(nn.Module):
         self.blueprint, self.name = blueprint, name
         self.family, self.representation = family, representation
         self.facts = FAMILIES[family]
+        self.objective: dict[str, Any] = {}
 
     @property
     def hidden_size(self) -> int:
@@ -101,11 +103,12 @@ class Backbone(nn.Module):
             "blueprint": self.name,
             "family": self.family,
             "representation": self.representation,
+            "objective": self.objective,
         }
         (folder / NOTE).write_text(json.dumps(note, indent=2) + "\n")
 
 
-def read_note(folder: Path) -> dict[str, str]:
-    """Blueprint, family and representation of a saved network."""
-    note: dict[str, str] = json.loads((folder / NOTE).read_text())
+def read_note(folder: Path) -> dict[str, Any]:
+    """Blueprint, family, representation and objective of a saved network."""
+    note: dict[str, Any] = json.loads((folder / NOTE).read_text())
     return note

@@ -49,4 +49,7 @@ def load(folder: Path) -> Backbone:
     note = read_note(folder)
     blueprint = BLUEPRINTS[note["blueprint"]]
     network = blueprint.network.from_pretrained(folder, local_files_only=True, use_safetensors=True)
-    return Backbone(network, blueprint, note["blueprint"], note["family"], note["representation"])
+    family, representation = note["family"], note["representation"]
+    backbone = Backbone(network, blueprint, note["blueprint"], family, representation)
+    backbone.objective = note.get("objective", {})
+    return backbone
