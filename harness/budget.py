@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from pydantic import Field, model_validator
 
 from harness.models import Size
-from harness.models.training_flops import objective_flops
+from harness.models.training_flops import Network, objective_flops
 from harness.objectives.accounting import expected_parts
 from harness.values import Value
 
@@ -119,18 +119,13 @@ def training_flops_per_step(spec: "Pretrain") -> float:
 
 def training_flops_per_sequence(spec: "Pretrain", num_tokens: int) -> float:
     """FLOPs of training on a text of `num_tokens`, special tokens included."""
-    teacher = (spec.teacher.model, spec.teacher.size) if spec.teacher else None
+    vocab_size, teacher = spec.tokenizer.vocab_size, None
+    if spec.teacher:
+        teacher = Network(spec.teacher.model, spec.teacher.size, vocab_size)
+    network = Network(spec.model, spec.size, vocab_size)
     return sum(
         share
-        * objective_flops(
-            objective,
-            spec.model,
-            spec.size,
-            spec.tokenizer.vocab_size,
-            lengths,
-            teacher=teacher,
-            batch_size=spec.batch_size,
-        )
+        * objective_flops(objective, network, lengths, teacher=teacher, batch_size=spec.batch_size)
         for share, objective, lengths in expected_parts(spec.objective, num_tokens)
     )
 

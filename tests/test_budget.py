@@ -116,6 +116,21 @@ def test_a_teacher_costs_its_forward_pass() -> None:
     assert extra == pytest.approx(training_flops_per_sequence(teacher, 128) / 3)
 
 
+def test_matching_states_alone_needs_no_token_head() -> None:
+    """Jiao et al. 2020: TinyBERT's first stage compares embeddings, states and attention."""
+    weights = {"soft_target": 0, "token": 0, "cosine": 0, "hidden": 1, "attention": 1}
+    distillation = Distillation(**{f"{name}_weight": value for name, value in weights.items()})
+    spec = pretrain(
+        size=SIZES["tinybert4"],
+        objective=Objective(distillation=distillation),
+        teacher=pretrain(),
+    )
+    student = forward_flops(spec.model, spec.size, VOCAB, Lengths(128))
+    teacher = forward_flops(spec.model, SIZES["base"], VOCAB, Lengths(128))
+    projected = 2 * 5 * 128 * 312 * 768
+    assert training_flops_per_sequence(spec, 128) == 3 * (student + projected) + teacher
+
+
 def test_a_mixture_costs_the_mean_of_its_parts() -> None:
     mixture = OBJECTIVES["mlm_clm"]
     assert isinstance(mixture, Mixture)
