@@ -18,14 +18,15 @@ albert = bert.model_copy(
         "objective": Objective(
             # Section 4.1: n-grams of up to 3, p(n) ~ 1/n; 0.15 and 80/10/10 as BERT's.
             transform=NgramMasking(max_ngram=3, mask_rate=0.15),
+            masking="static",  # create_pretraining_data.py, as the next line's dupe_factor
+            duplicates=40,
             pair="sop",  # section 3.1
-            duplicates=40,  # create_pretraining_data.py, dupe_factor; here of the pairs
         ),
         "model": MODELS["albert"],  # section 3.1: embeddings of 128, one layer's weights for all
-        # The paper's is LAMB (You et al. 2020) with a rate of 0.00176 (section 4.1), which is not to
-        # be had here: it scales each layer's update by the norm of its weights, so that its rate
-        # means nothing to AdamW. AdamW's is ours: BERT's 1e-4 for batch 256, scaled by the square
-        # root of the batch, as LAMB's authors scale.
+        # The paper's is LAMB (You et al. 2020) at 0.00176 (section 4.1), which is not to be had: it
+        # scales each layer's update by the norm of its weights, so that its rate means nothing to
+        # AdamW. AdamW's is ours: BERT's 1e-4 for batch 256, scaled by the square root of the batch,
+        # as LAMB's authors scale.
         "optimizer": Optimizer(
             learning_rate=4e-4,
             eps=1e-6,  # optimization.py, as the two below
