@@ -1,7 +1,7 @@
 """Parameter groups, AdamW, and schedules as pure functions of the step."""
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
 
@@ -34,13 +34,14 @@ class Optimizer(Value):
 
 
 class Schedule(Value):
-    """Learning-rate schedule: linear warmup, then decay to zero at the end of the budget."""
+    """Learning-rate schedule: linear warmup, then decay to zero at the end of the budget; under
+    `inverse_sqrt` neither: the peak as long as the warmup takes, then 1/sqrt(step)."""
 
     warmup_steps: int | None = Field(default=None, ge=0)
     """Updates of warmup; null takes `warmup_fraction` instead."""
     warmup_fraction: float = Field(default=0.01, ge=0, le=1)
     """Share of the updates spent in warmup."""
-    decay: Literal["linear", "cosine", "constant"] = "linear"
+    decay: Literal["linear", "cosine", "constant", "inverse_sqrt"] = "linear"
 
 
 def warmup_updates(schedule: Schedule, num_steps: int) -> int:
@@ -63,9 +64,12 @@ def learning_rate_factor(schedule: Schedule, step: int, num_steps: int) -> float
     """Share of the peak learning rate at update `step`, counted from 0, of `num_steps`.
 
     Linear warmup from 0, then down to 0 after the last update: the schedules of transformers'
-    `get_linear_schedule_with_warmup` and its cosine and constant kin.
+    `get_linear_schedule_with_warmup` and its cosine and constant kin. `inverse_sqrt` is T5's
+    1/sqrt(max(n, k)) over its peak 1/sqrt(k), k updates of warmup (Raffel et al. 2020, 3.1.2).
     """
     warmup = warmup_updates(schedule, num_steps)
+    if schedule.decay == "inverse_sqrt":
+        return math.sqrt(max(1, warmup) / max(1, warmup, step))
     if step < warmup:
         return step / warmup
     decaying = max(1, num_steps - warmup)
@@ -82,7 +86,7 @@ def parameter_groups(model: "nn.Module", settings: Optimizer) -> list[dict[str, 
     Only matrices decay; only token embeddings may have a learning rate of their own.
     """
     embeddings = {
-        id(module.get_input_embeddings().weight)
+        id(cast(Any, module).get_input_embeddings().weight)
         for module in model.modules()
         if hasattr(module, "get_input_embeddings")
     }

@@ -32,6 +32,9 @@ class Model(nn.Module):
         self.linear = nn.Linear(4, 3)
         self.norm = nn.LayerNorm(3)
 
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embeddings["word_embeddings"]
+
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         return self.norm(self.linear(self.embeddings["word_embeddings"](ids)))
 
@@ -56,6 +59,17 @@ def test_schedules_equal_those_of_transformers(
         assert learning_rate_factor(schedule, step, steps) == pytest.approx(expected, abs=1e-12)
         optimizer.step()
         scheduler.step()
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(0, 10), (4, 100), (10_000, 2**19)])
+def test_t5_rate(warmup: int, steps: int) -> None:
+    """Raffel et al. 2020, section 3.1.2: 1/sqrt(max(n, k)) at the n-th update."""
+    schedule = Schedule(warmup_steps=warmup, decay="inverse_sqrt")
+    k = max(1, warmup)
+    for n in {0, 1, k - 1, k, k + 1, 4 * k, steps}:
+        expected = 1 / math.sqrt(max(n, k)) / (1 / math.sqrt(k))
+        assert learning_rate_factor(schedule, n, steps) == pytest.approx(expected)
+    assert learning_rate_factor(schedule, 4 * k, steps) == pytest.approx(0.5)
 
 
 def test_warmup_by_share_and_its_bound() -> None:
