@@ -1,12 +1,20 @@
 """AXIS: published bundles. A recipe is a value; a variant is the base with the changed lines."""
 
 from harness.recipes.albert import albert
+from harness.recipes.bart import bart
 from harness.recipes.bert import bert
 from harness.recipes.deberta import deberta
+from harness.recipes.gpt import gpt
+from harness.recipes.gpt2 import gpt2
+from harness.recipes.llama import llama
 from harness.recipes.modernbert import modernbert
 from harness.recipes.pretrain import Phase, Pretrain
 from harness.recipes.roberta import roberta
 from harness.recipes.spanbert import spanbert
+from harness.recipes.t5 import t5
+from harness.recipes.t5_v1_1 import t5_v1_1
+from harness.recipes.ul2 import ul2
+from harness.recipes.xlnet import xlnet
 
 RECIPES: dict[str, Pretrain] = {
     "bert": bert,
@@ -15,6 +23,14 @@ RECIPES: dict[str, Pretrain] = {
     "spanbert": spanbert,
     "deberta": deberta,
     "modernbert": modernbert,
+    "xlnet": xlnet,
+    "gpt": gpt,
+    "gpt2": gpt2,
+    "llama": llama,
+    "t5": t5,
+    "t5_v1_1": t5_v1_1,
+    "bart": bart,
+    "ul2": ul2,
 }
 
 __all__ = ["RECIPES", "Phase", "Pretrain"]
