@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,14 @@ from transformers import PreTrainedTokenizerFast
 
 from harness import finetuning, pretraining, tuning
 from harness.adaptation import Finetune, Protocol
+from harness.adaptation.baselines import BASELINES
+from harness.adaptation.classifier import Classifier
+from harness.adaptation.inputs import Encoded, encode
 from harness.compute import Compute
 from harness.corpora import Corpus, reading, stream
 from harness.experiment import Sweep
+from harness.models.backbone import read_note
+from harness.pretraining.watch import KEPT, share_name
 from harness.recipes import Pretrain
 from harness.tasks import TASKS
 from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
@@ -122,17 +127,16 @@ def finetune(job: Job) -> Metrics:
         settings = settings.model_copy(update=chosen)
     done = bench.run(settings, job.spec["seed"], progress=job.progress)
     metrics: Metrics = {
-        "train_loss": done.run.train_loss,
-        "diverged": float(done.run.diverged),
+        "train_loss": done.train_loss,
+        "diverged": float(done.diverged),
         "holdout": done.holdout_score,
-        "truncated": bench.train.truncated,
-        "steps": done.run.steps,
+        "truncated": bench.truncated,
+        "steps": done.steps,
     }
     frames = []
     for split in available_splits(bench.task):
         examples = load_examples(bench.task, split)
-        data = bench.encode(examples)
-        predictions = finetuning.predict(done.run.module.model, data, bench.pad)
+        predictions = done.predict(examples)
         frames.append(_predictions(split, examples, predictions))
         if not examples.hidden:
             scores = finetuning.score(bench.task, examples.labels, predictions)
@@ -153,41 +157,73 @@ STAGES: dict[str, Callable[[Job], Metrics]] = {
 
 @dataclass(frozen=True)
 class _Run:
-    run: finetuning.Finetuned
+    predict: Callable[[Examples], np.ndarray]
     holdout_score: float | None
+    train_loss: float | None = None
+    """None where nothing is trained step by step: a baseline."""
+    steps: int = 0
+
+    @property
+    def diverged(self) -> bool:
+        return self.train_loss is not None and not np.isfinite(self.train_loss)
 
 
 class _Bench:
-    """What tune and finetune share: the task's data, encoded, and one fine-tuning run on it."""
+    """What tune and finetune share: the task's data, and one fine-tuning run on it."""
 
     def __init__(self, job: Job) -> None:
         self.task: Task = TASKS[job.spec["task"]]
         self.protocol = Protocol.model_validate(job.spec["protocol"])
         self.settings = Finetune.model_validate(job.spec["finetune"])
-        self.model = job.inputs["pretrain"] / "model"
+        self.adaptation = job.spec["adaptation"]
+        self.model = _weights(job)
+        self.baseline = BASELINES.get(read_note(self.model)["family"])
         self.tokenizer = _load_tokenizer(job.inputs["tokenizer"])
         self.pad = int(self.tokenizer.pad_token_id)
-        train, holdout = split_holdout(
+        train, self.holdout_examples = split_holdout(
             load_examples(self.task, "train"),
             self.protocol.holdout_fraction,
             self.protocol.max_holdout,
             HOLDOUT_SEED,
         )
-        self.train = self.encode(train.head(self.protocol.max_train))
-        self.holdout = self.encode(holdout)
+        self.train_examples = train.head(self.protocol.max_train)
 
-    def encode(self, examples: Examples) -> finetuning.Encoded:
-        return finetuning.encode(self.tokenizer, examples, self.protocol.max_sequence_length)
+    @cached_property
+    def train(self) -> Encoded:
+        return self.encode(self.train_examples)
+
+    @cached_property
+    def holdout(self) -> Encoded:
+        return self.encode(self.holdout_examples)
+
+    @property
+    def truncated(self) -> float:
+        """Share of the train set that is cut; a baseline reads all."""
+        return 0.0 if self.baseline else self.train.truncated
+
+    def encode(self, examples: Examples) -> Encoded:
+        both = self.protocol.both_orders and self.task.symmetric
+        return encode(self.tokenizer, examples, self.protocol.max_sequence_length, both)
 
     def run(
         self, settings: Finetune, seed: int, progress: Callable[..., None] = lambda *_: None
     ) -> _Run:
-        """Trains on train without the hold-out; keeps the weights that the protocol selects."""
+        """Trains on train without the hold-out; a baseline heeds neither settings nor seed."""
+        if self.baseline is None:
+            return self._finetune(settings, seed, progress)
+        predict = self.baseline(self.task, self.train_examples)
+        return _Run(predict, self._holdout_score(predict(self.holdout_examples)))
+
+    def _finetune(self, settings: Finetune, seed: int, progress: Callable[..., None]) -> _Run:
+        """Keeps the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
 
-        def keep(model: finetuning.Classifier, epoch: int) -> None:
+        def on_holdout(model: Classifier) -> float | None:
+            return self._holdout_score(finetuning.predict(model, self.holdout, self.pad))
+
+        def keep(model: Classifier, epoch: int) -> None:
             weights = {name: value.clone() for name, value in model.state_dict().items()}
-            score = self._holdout_score(model)
+            score = on_holdout(model)
             epochs.append((tuning.WORST if score is None else score, weights))
 
         run = finetuning.finetune(
@@ -198,16 +234,28 @@ class _Bench:
             settings,
             pad_token_id=self.pad,
             seed=seed,
+            adaptation=self.adaptation,
             progress=progress,
             on_epoch=keep if self.protocol.selection == "best" else None,
         )
+        model = run.module.model
         if epochs:
-            run.module.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
-        return _Run(run, None if run.diverged else self._holdout_score(run.module.model))
+            model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
 
-    def _holdout_score(self, model: finetuning.Classifier) -> float | None:
-        predictions = finetuning.predict(model, self.holdout, self.pad)
-        return finetuning.score(self.task, self.holdout.labels, predictions)[self.task.metrics[0]]
+        def predict(examples: Examples) -> np.ndarray:
+            return finetuning.predict(model, self.encode(examples), self.pad)
+
+        return _Run(predict, None if run.diverged else on_holdout(model), run.train_loss, run.steps)
+
+    def _holdout_score(self, predictions: np.ndarray) -> float | None:
+        scores = finetuning.score(self.task, self.holdout_examples.labels, predictions)
+        return scores[self.task.metrics[0]]
+
+
+def _weights(job: Job) -> Path:
+    """Folder of the pretrained weights: those of the end, or after a share of the updates."""
+    folder, share = job.inputs["pretrain"], job.spec.get("checkpoint")
+    return folder / "model" if share is None else folder / KEPT / share_name(share)
 
 
 @cache

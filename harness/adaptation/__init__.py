@@ -6,7 +6,10 @@ from pydantic import Field
 
 from harness.values import Value
 
-ADAPTATIONS: dict[str, str] = {"full": "every parameter is trained, with a new linear head"}
+ADAPTATIONS: dict[str, str] = {
+    "full": "every parameter is trained, with a new linear head",
+    "frozen": "a new linear head over a learned mix of all layers, which stay as they are (ELMo)",
+}
 
 
 class Finetune(Value):
@@ -18,13 +21,21 @@ class Finetune(Value):
     warmup_fraction: float = Field(default=0.1, ge=0, le=1)
     weight_decay: float = Field(default=0.01, ge=0)
     beta2: float = Field(default=0.999, ge=0, lt=1)
+    auxiliary_lm_weight: float = Field(default=0.0, ge=0)
+    """Weight of the next-token loss on the task's inputs beside the task's own, for models read
+    causally (Radford et al. 2018, section 3.2: 0.5)."""
 
 
 class Protocol(Value):
     """How a backbone is fine-tuned and scored: one for every arm, shown under every table."""
 
-    pooling: Literal["cls", "mean", "max"] = "cls"
-    """What the head reads: the first token's state, or the mean or maximum over the tokens."""
+    pooling: Literal["native", "cls", "last", "mean", "max"] = "native"
+    """What the head reads: the state of the first token (`cls`) or of the last, the mean or maximum
+    over the tokens, or what fits the reading (`native`): the first token where all see all, the
+    last where only it has seen all, both ends of a two-way reader, the mean of static vectors."""
+    both_orders: bool = False
+    """Pairs of symmetric tasks (similarity, paraphrase) are read in both orders, and what the head
+    reads of them is added (Radford et al. 2018, section 3.3)."""
     head_dropout: float = Field(default=0.1, ge=0, lt=1)
     max_sequence_length: int = Field(default=128, ge=8)
     """Tokens of an input; longer ones are truncated, the longer text of a pair first."""

@@ -44,6 +44,8 @@ class Task(Value):
     data: Annotated[HubData | MicroworldData, Field(discriminator="source")]
     text_fields: tuple[str, ...]
     """One field, or two for a pair."""
+    symmetric: bool = False
+    """Whether the answer stays if the texts of a pair change places: similarity, paraphrase."""
     label_field: str = "label"
     labels: tuple[str, ...] = ()
     """Class names in the order of their numbers; empty for regression."""

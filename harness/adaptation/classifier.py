@@ -1,0 +1,114 @@
+"""A pretrained backbone with a new head.
+
+Shapes: B examples, T tokens, H hidden size, V vocabulary, C outputs (classes, or 1 for regression).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from harness.adaptation import Protocol
+from harness.adaptation.inputs import Batch, orders
+from harness.adaptation.pooling import ScalarMix, pool, pooling_of
+from harness.models.backbone import Backbone
+
+STANDARD_RANGE = 0.02
+"""Standard deviation of the head's weights where a network's configuration names none (T5)."""
+
+
+class Classifier(nn.Module):
+    """Backbone, pooling, linear head; C = 1 for regression.
+
+    Every network is read as it was pretrained, but for a permuted one (XLNet), which reads its
+    inputs bidirectionally (Yang et al. 2019, section 2.2), and for `prefix`, where the whole input
+    is the prefix.
+    """
+
+    def __init__(
+        self, backbone: Backbone, num_outputs: int, protocol: Protocol, adaptation: str = "full"
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        own = backbone.representation
+        self.reading = "bidirectional" if own == "permuted" else own
+        self.pooling = pooling_of(protocol.pooling, self.reading)
+        # A network pretrained without pairs has one segment only.
+        self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1
+        self.dropout = nn.Dropout(protocol.head_dropout)
+        self.head = nn.Linear(backbone.hidden_size, num_outputs)
+        nn.init.normal_(self.head.weight, std=_initial_range(backbone))
+        nn.init.zeros_(self.head.bias)
+        self.mix: ScalarMix | None = None
+        if adaptation == "frozen":
+            self.mix = ScalarMix(self._freeze())
+
+    def _freeze(self) -> int:
+        """Trains the backbone no more; returns how many layers of states it has."""
+        self.backbone.requires_grad_(False)
+        one = torch.ones(1, 1, dtype=torch.int64, device=self.head.weight.device)
+        return len(self._layers({"input_ids": one, "token_type_ids": 0 * one}))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits [B, C]."""
+        return self.classify(batch, [self.states(one) for one in orders(batch)])
+
+    def classify(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """Logits [B, C] from the states [B, T, H] of each order of the texts, which are added."""
+        pooled = [
+            pool(state, one["attention_mask"], self.pooling)
+            for state, one in zip(states, orders(batch), strict=True)
+        ]
+        logits: Tensor = self.head(self.dropout(torch.stack(pooled).sum(0)))
+        return logits
+
+    def states(self, batch: Batch) -> Tensor:
+        """[B, T, H] of the last layer, or mixed of all layers where the backbone is frozen."""
+        if self.mix is None:
+            states: Tensor = self.backbone(**self._inputs(batch)).last_hidden_state
+            return states
+        mixed: Tensor = self.mix(self._layers(batch))
+        return mixed
+
+    @torch.no_grad()
+    def _layers(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Embeddings and states [B, T, H] of every layer of a frozen backbone."""
+        self.backbone.eval()  # also while the head is trained: no dropout
+        layers = self.backbone(**self._inputs(batch), output_hidden_states=True).hidden_states
+        assert layers is not None
+        return tuple(layers)
+
+    def _inputs(self, batch: Batch) -> dict[str, object]:
+        """An encoder-decoder reads the same input twice, the second time one place to the right,
+        so that its last state has seen all of it (Lewis et al. 2020, section 3.1, and fairseq)."""
+        mask = batch.get("attention_mask")
+        inputs: dict[str, object] = {
+            "input_ids": batch["input_ids"],
+            "attention_mask": mask,
+            "token_type_ids": batch["token_type_ids"] if self.has_segments else None,
+            "representation": self.reading,
+        }
+        if self.reading == "encoder_decoder":
+            start = self.backbone.network.config.decoder_start_token_id
+            inputs["decoder_input_ids"] = F.pad(batch["input_ids"], (1, -1), value=start)
+            inputs["decoder_attention_mask"] = mask
+        return inputs
+
+    def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """Mean cross-entropy of naming each token of the inputs but the first, from `states` of a
+        causal reading: L1 of Radford et al. 2018, equation 5."""
+        logits, right = [], []
+        for state, one in zip(states, orders(batch), strict=True):
+            told = one["attention_mask"][:, 1:].bool()
+            logits.append(self.backbone.token_logits(state[:, :-1][told]))
+            right.append(one["input_ids"][:, 1:][told])
+        return F.cross_entropy(torch.cat(logits).float(), torch.cat(right))
+
+
+def _initial_range(backbone: Backbone) -> float:
+    config = backbone.network.config
+    for name in ("initializer_range", "init_std"):
+        if getattr(config, name, None):
+            return float(getattr(config, name))
+    return STANDARD_RANGE * float(getattr(config, "initializer_factor", 1.0))
