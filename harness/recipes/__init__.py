@@ -4,6 +4,9 @@ from harness.recipes.albert import albert
 from harness.recipes.bart import bart
 from harness.recipes.bert import bert
 from harness.recipes.deberta import deberta
+from harness.recipes.deberta_v3 import deberta_v3
+from harness.recipes.distilbert import distilbert
+from harness.recipes.electra import electra, electra_mlm
 from harness.recipes.gpt import gpt
 from harness.recipes.gpt2 import gpt2
 from harness.recipes.llama import llama
@@ -13,6 +16,7 @@ from harness.recipes.roberta import roberta
 from harness.recipes.spanbert import spanbert
 from harness.recipes.t5 import t5
 from harness.recipes.t5_v1_1 import t5_v1_1
+from harness.recipes.tinybert import tinybert
 from harness.recipes.ul2 import ul2
 from harness.recipes.xlnet import xlnet
 
@@ -21,7 +25,12 @@ RECIPES: dict[str, Pretrain] = {
     "roberta": roberta,
     "albert": albert,
     "spanbert": spanbert,
+    "electra": electra,
+    "electra_mlm": electra_mlm,
     "deberta": deberta,
+    "deberta_v3": deberta_v3,
+    "distilbert": distilbert,
+    "tinybert": tinybert,
     "modernbert": modernbert,
     "xlnet": xlnet,
     "gpt": gpt,
