@@ -1,0 +1,83 @@
+"""Tuning and fine-tuning as stages, of a baseline and of what is frozen."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from transformers import PreTrainedTokenizerFast
+
+from harness.compute import Compute
+from harness.models import MODELS, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.stages import Job, finetune, tune
+from harness.tasks import TASKS
+from harness.tasks.loading import load_examples
+from harness.tokenizers import Tokenizer
+from harness.tokenizers.training import train
+
+SIZE = Size(num_layers=1, hidden_size=16, num_heads=1, intermediate_size=64)
+SWEEP = {"trials": 2, "sampler": "random", "space": {"learning_rate": [1e-3, 1e-2]}}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    texts = load_examples(TASKS["micro-mrpc"], "train").texts
+    train(Tokenizer(vocab_size=300), (text for pair in texts for text in pair), folder)
+    return folder
+
+
+def job(folder: Path, tokenizer: Path, family: str, kind: str, **spec: Any) -> Job:
+    for name in ("pretrain/model", kind, "state", "shared"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    size = len(PreTrainedTokenizerFast.from_pretrained(tokenizer))
+    model = MODELS[family]
+    tokens = Tokens(size, pad=0, start=2, end=3, pair_format=True)
+    build(model, SIZE, tokens, model.facts.representations[0], 0).save(folder / "pretrain/model")
+    common = {
+        "task": "micro-mrpc",
+        "adaptation": "full",
+        "protocol": {"max_train": 64, "max_sequence_length": 48, "both_orders": True},
+        "finetune": {"epochs": 1},
+    }
+    return Job(
+        spec=common | spec,
+        inputs={"pretrain": folder / "pretrain", "tokenizer": tokenizer},
+        out=folder / kind,
+        state=folder / "state",
+        shared=folder / "shared",
+        key="0" * 16,
+        compute=Compute(),
+        progress=lambda *_, **__: None,
+    )
+
+
+@pytest.mark.parametrize("family", ["majority", "bag_of_words"])
+def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: Path) -> None:
+    tuning = job(tmp_path, tokenizer, family, "tune", sweep=SWEEP)
+    assert tune(tuning)["trials"] == 2
+    assert json.loads((tuning.out / "best.json").read_text()).keys() == {"learning_rate"}
+    scoring = job(tmp_path, tokenizer, family, "finetune", seed=0)
+    metrics = finetune(scoring)
+    assert metrics["train_loss"] is None and metrics["diverged"] == metrics["steps"] == 0
+    accuracy = metrics["validation/accuracy"]
+    assert accuracy is not None
+    rows = pd.read_parquet(scoring.out / "predictions.parquet")
+    assert accuracy == pytest.approx((rows.label == rows.prediction).mean())
+
+
+@pytest.mark.parametrize(
+    ("family", "adaptation"), [("elmo", "frozen"), ("static", "frozen"), ("bart", "full")]
+)
+def test_networks_are_scored(family: str, adaptation: str, tokenizer: Path, tmp_path: Path) -> None:
+    metrics = finetune(job(tmp_path, tokenizer, family, "finetune", adaptation=adaptation, seed=0))
+    assert metrics["steps"] == 2 and metrics["validation/accuracy"] is not None
+
+
+def test_a_pooling_that_cannot_be_is_refused(tokenizer: Path, tmp_path: Path) -> None:
+    protocol = {"pooling": "cls", "max_train": 64}
+    with pytest.raises(ValueError, match=r"protocol\.pooling = cls"):
+        finetune(job(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))
