@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import Field, model_validator
 
-from harness.models import Size
 from harness.models.training_flops import Network, objective_flops
 from harness.objectives.accounting import expected_parts
 from harness.values import Value
@@ -130,37 +129,8 @@ def training_flops_per_sequence(spec: "Pretrain", num_tokens: int) -> float:
     )
 
 
-def total_steps(budget: Budget, batch_size: int, phases: Sequence[LengthPhase]) -> int:
-    """Updates that `budget` pays for: its tokens over the mean tokens of a batch, rounded up."""
-    if budget.steps is not None:
-        return budget.steps
-    tokens_per_step = batch_size * mean_sequence_length(phases)
-    steps = (budget.tokens or 0) / tokens_per_step
-    return math.ceil(steps - 1e-9)  # the fractions of the phases sum to 1 but for rounding
-
-
 FLOPS_CONVENTION = (
     "matrix products only, 2 per multiply-add; backward = 2 x forward; embedding lookups free; "
     "output layer at predicted positions only"
 )
-"""What `training_flops` counts. One run has several defensible figures: this is ours."""
-
-
-def training_flops(
-    size: Size,
-    vocab_size: int,
-    *,
-    num_tokens: float,
-    sequence_length: float,
-    predicted_share: float,
-) -> float:
-    """FLOPs of training on `num_tokens` tokens, by FLOPS_CONVENTION.
-
-    Kaplan et al. 2020, table 1 (forward 2N + attention), three times for forward and backward, and
-    the masked-LM head (dense layer and vocabulary) on `predicted_share` of the positions.
-    """
-    hidden, layers = size.hidden_size, size.num_layers
-    weights = layers * (4 * hidden**2 + 2 * hidden * size.intermediate_size)
-    attention = 2 * layers * sequence_length * hidden  # scores and their weighted sum
-    head = predicted_share * (hidden**2 + hidden * vocab_size)
-    return 3.0 * 2.0 * (weights + attention + head) * num_tokens
+"""What our FLOPs count. One run has several defensible figures: this is ours."""

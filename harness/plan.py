@@ -1,6 +1,7 @@
 """Experiment -> Plan: arms, stages with content keys, cost, and the proof of what differs."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.budget import mean_sequence_length, total_steps, training_flops
+from harness.budget import planned_steps, tokens_per_step, training_flops_per_step
 from harness.corpora import reading as corpus_reading
 from harness.corpora.packing import PAIR_FORMATS
 from harness.declaration import Declaration, check_data, load
 from harness.experiment import ROLES, Arm, Evaluate, Experiment
 from harness.models.counts import count_parameters
+from harness.models.flops import forward_flops
+from harness.models.training_flops import TRAINING
+from harness.objectives.accounting import Lengths
 from harness.recipes import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks import loading as task_loading
@@ -46,12 +50,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Cost:
-    """What pretraining one seed of an arm takes."""
+    """What pretraining one seed of an arm takes; null where a budget in seconds leaves it open."""
 
-    steps: int
-    tokens: int
+    steps: int | None
+    tokens: int | None
     parameters: int
-    flops: float
+    flops: float | None
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Cell:
     pretrain_seed: int
     finetune_seed: int
     key: str
+    checkpoint: float = 1.0
+    """Share of the pretraining that the fine-tuned weights have behind them."""
 
 
 @dataclass(frozen=True)
@@ -119,25 +125,24 @@ def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
 
 
 def pretraining_cost(spec: Pretrain) -> Cost:
-    """Updates, tokens, trained parameters and FLOPs of one pretraining run of `spec`."""
-    steps = total_steps(spec.budget, spec.batch_size, spec.phases)
-    length = mean_sequence_length(spec.phases)
-    tokens = round(steps * spec.batch_size * length)
-    vocab_size = spec.tokenizer.vocab_size
-    return Cost(
-        steps=steps,
-        tokens=tokens,
-        parameters=count_parameters(
-            spec.model, spec.size, vocab_size, pair_format=spec.packing.format in PAIR_FORMATS
-        ),
-        flops=training_flops(
-            spec.size,
-            vocab_size,
-            num_tokens=tokens,
-            sequence_length=length,
-            predicted_share=getattr(spec.objectives[-1].transform, "mask_rate", 1.0),
-        ),
+    """Updates, tokens, parameters of the network and FLOPs of one pretraining run of `spec`."""
+    parameters = count_parameters(
+        spec.model,
+        spec.size,
+        spec.tokenizer.vocab_size,
+        pair_format=spec.packing.format in PAIR_FORMATS,
+        representation=spec.representation,
     )
+    if spec.budget.seconds:
+        return Cost(None, None, parameters, None)
+    steps = planned_steps(spec)
+    tokens = round(steps * tokens_per_step(spec))
+    return Cost(steps, tokens, parameters, steps * training_flops_per_step(spec))
+
+
+def _expected_flops(spec: Pretrain) -> float:
+    """FLOPs of a run, for the time estimate."""
+    return pretraining_cost(spec).flops or (spec.budget.seconds or 0.0) * SUSTAINED_FLOPS
 
 
 class _Builder:
@@ -178,7 +183,7 @@ class _Builder:
             if other:
                 about = f"{role} of {label}"
                 parents[role] = self._pretrain(other, about, seed, tokenizer, tokens)
-        cost = pretraining_cost(run).flops
+        cost = _expected_flops(run)
         content = {"pretrain": _content(run), "seed": seed}
         return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
 
@@ -196,13 +201,17 @@ class _Builder:
             spec = {**base, "sweep": sweep.model_dump()}
             label = f"{arm.name}, {task}, {sweep.trials} trials"
             tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
-        for pretrain_seed in seeds.pretrain:
+        # The settings are those chosen for the end of pretraining: a curve of one thing alone.
+        for pretrain_seed, seed, share in itertools.product(
+            seeds.pretrain, seeds.finetune, (*arm.pretrain.checkpoints, 1.0)
+        ):
             parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
-            for seed in seeds.finetune:
-                label = f"{arm.name}, {task}, seeds {pretrain_seed}.{seed}"
-                spec = {**base, "seed": seed}
-                key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
-                self.cells.append(Cell(arm.name, task, pretrain_seed, seed, key))
+            label = f"{arm.name}, {task}, seeds {pretrain_seed}.{seed}"
+            spec = {**base, "seed": seed}
+            if share < 1:
+                label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
+            key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
+            self.cells.append(Cell(arm.name, task, pretrain_seed, seed, key, share))
 
     def _stage(
         self,
@@ -220,7 +229,7 @@ class _Builder:
 def _content(run: Pretrain) -> dict[str, Any]:
     """What a run is told: the text reaches it through its parents, and the recipe's name changes
     nothing."""
-    spec = run.model_dump(exclude={"recipe", "corpus", "tokenizer", *ROLES})
+    spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
     others = {role: getattr(run, role) for role in ROLES}
     return spec | {role: _content(other) if other else None for role, other in others.items()}
 
@@ -246,12 +255,16 @@ def _task_spec(evaluate: Evaluate, task: str, fingerprint: str) -> dict[str, Any
 
 
 def _finetuning_flops(arm: Arm, task: str) -> float:
-    protocol = arm.evaluate.protocol
+    protocol, run = arm.evaluate.protocol, arm.pretrain
     examples = min(TASKS[task].train_size, protocol.max_train or TASKS[task].train_size)
-    tokens = examples * arm.evaluate.finetune.epochs * MEAN_TASK_TOKENS
-    return training_flops(
-        arm.pretrain.size, 0, num_tokens=tokens, sequence_length=MEAN_TASK_TOKENS, predicted_share=0
+    one = forward_flops(
+        run.model,
+        run.size,
+        run.tokenizer.vocab_size,
+        Lengths(MEAN_TASK_TOKENS, target=MEAN_TASK_TOKENS),
+        representation=run.representation,
     )
+    return TRAINING * one * examples * arm.evaluate.finetune.epochs
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:

@@ -33,7 +33,7 @@ def results_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
             *(cell.pretrain_seed, cell.finetune_seed, cell.key),
         )
         for cell in plan.cells
-        if cell.key in records
+        if cell.key in records and cell.checkpoint == 1
         for split, metric, value in _scores(records[cell.key], cell.task)
     ]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS)

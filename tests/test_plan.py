@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from harness.budget import Budget, total_steps, training_flops
 from harness.experiment import Experiment, combinations, resolve_arm
-from harness.models import SIZES
+from harness.objectives import OBJECTIVES
 from harness.plan import Plan, differing_fields, make_plan, stage_key
-from harness.recipes import Phase
 
 BASE: dict[str, Any] = {
     "name": "x",
@@ -126,21 +124,46 @@ def test_scratch_costs_nothing() -> None:
     assert (cost.steps, cost.tokens, cost.flops) == (0, 0, 0)
 
 
-def test_steps_follow_from_tokens() -> None:
-    phases = (Phase(fraction=0.9, sequence_length=128), Phase(fraction=0.1, sequence_length=512))
-    # 256 sequences of 0.9 x 128 + 0.1 x 512 = 166.4 tokens are 42,598.4 tokens an update.
-    assert total_steps(Budget(tokens=426_000), 256, phases) == 11
-    assert total_steps(Budget(steps=5), 256, phases) == 5
+def test_a_budget_in_seconds_leaves_the_updates_open() -> None:
+    plan = planned(pretrain=BASE["pretrain"] | {"budget": {"seconds": 60}})
+    (cost,) = plan.costs.values()
+    assert (cost.steps, cost.tokens, cost.flops) == (None, None, None)
 
 
-def test_flops_of_bert_base_agree_with_the_published_figure() -> None:
-    """ELECTRA (Clark et al. 2020, appendix) gives 6.43e19 with backward = 1 x forward and dense
-    embeddings; with our convention the same run is 7.72e19 by 6N + 12LHQT and the head."""
-    flops = training_flops(
-        SIZES["base"],
-        30_522,
-        num_tokens=256e6 * 512,
-        sequence_length=512,
-        predicted_share=0.15625,
+def test_equal_flops_buy_unequal_updates() -> None:
+    plan = planned(
+        pretrain=BASE["pretrain"] | {"budget": {"flops": 1e13}},
+        grid={"pretrain.size": ["nano", "tiny"]},
     )
-    assert flops == pytest.approx(7.72e19, rel=0.005)
+    nano, tiny = plan.costs["nano"], plan.costs["tiny"]
+    assert nano.steps > 2 * tiny.steps
+    for cost in (nano, tiny):
+        assert 1e13 * (1 - 1 / cost.steps) < cost.flops <= 1e13
+
+
+def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:
+    plan = planned(
+        pretrain=BASE["pretrain"] | {"checkpoints": [0.1, 0.5]},
+        sweep={"trials": 2, "space": {"learning_rate": [1e-3, 1e-4]}},
+    )
+    by_share = {cell.checkpoint: plan.stages[cell.key] for cell in plan.cells if cell.task}
+    assert list(by_share) == [0.1, 0.5, 1.0]
+    assert len({stage.parents["pretrain"] for stage in by_share.values()}) == 1
+    assert len({stage.parents["tune"] for stage in by_share.values()}) == 1
+    assert "checkpoint" not in by_share[1.0].spec
+
+
+def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
+    pretrain = BASE["pretrain"] | {
+        "objective": {"kind": "single", "pair": "none", "distillation": {}},
+        "packing": {"format": "full_sentences"},
+        "teacher": {"recipe": "bert", "size": "tiny", "objective": OBJECTIVES["mlm"].model_dump()},
+        "start_from": {"objective": OBJECTIVES["mlm"].model_dump(), "budget": {"steps": 3}},
+    }
+    pretrain["objective"] = OBJECTIVES["mlm"].model_dump() | {"distillation": {}}
+    pretrain["start_from"]["objective"]["distillation"] = None
+    plan = planned(pretrain=pretrain)
+    stages = [stage for stage in plan.stages.values() if stage.kind == "pretrain"]
+    assert len(stages) == 3
+    assert set(stages[-1].parents) == {"tokenizer", "tokens", "teacher", "start_from"}
+    assert stages[-1].spec["pretrain"]["teacher"]["size"]["num_layers"] == 2

@@ -1,7 +1,7 @@
 """Pretraining: losses against transformers' own, resume bit for bit, accumulation, clear ends."""
 
 import csv
-import math
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,23 +10,25 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModel, BertForMaskedLM, BertForPreTraining, RobertaForMaskedLM
+from transformers import AutoModel
 
-from harness.budget import Budget, total_steps
+from harness.budget import Budget
 from harness.compute import Compute
 from harness.corpora.packing import Packing
 from harness.corpora.stream import write_streams
 from harness.models import Architecture, Size
-from harness.objectives import Objective
+from harness.objectives import OBJECTIVES, Objective
 from harness.objectives.feeding import Step
+from harness.objectives.transforms import SpanMasking
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import Optimizer, Schedule
-from harness.pretraining import _make_feed, _make_module, pretrain
+from harness.pretraining import make_module, pretrain
 from harness.recipes import Phase, Pretrain
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
 
 PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
+ONE = Phase(fraction=1, sequence_length=32)
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
 PAIRS = {"objective": Objective(pair="nsp", masking="static", duplicates=3)} | {
     "packing": Packing(format="segment_pair", short_seq_prob=0.1)
@@ -161,40 +163,11 @@ def test_no_budget_saves_the_initial_weights(run: Runner, data: Path, tmp_path: 
     spec = make_spec(budget=Budget(tokens=0))
     figures = run(spec)
     vocabulary = Vocabulary.load(data / "tokenizer")
-    initial = _make_module(spec, vocabulary, 0).model.network.state_dict()
+    initial = make_module(spec, vocabulary, 0, {}, 0).learner.backbone.network.state_dict()
     saved = load_file(tmp_path / "run/out/model/model.safetensors")
     assert all(torch.equal(saved[name], initial[name]) for name in saved)
     assert figures["validation_loss"] == pytest.approx(np.log(vocabulary.size), abs=0.1)
     assert figures["steps"] == figures["tokens"] == 0 and "train_loss" not in figures
-
-
-def first_step(spec: Pretrain, data: Path, micro_batch_tokens: int = 10_000) -> tuple[Any, Step]:
-    vocabulary = Vocabulary.load(data / "tokenizer")
-    module = _make_module(spec, vocabulary, 0)
-    feed = _make_feed(module, data / "tokens/train", vocabulary, micro_batch_tokens)
-    return module, feed.make(0)
-
-
-@pytest.mark.parametrize(  # transformers has no RoBERTa with a pair head
-    ("family", "pairs"), [("bert", False), ("bert", True), ("roberta", False)]
-)
-def test_losses_equal_those_of_transformers(data: Path, family: str, pairs: bool) -> None:
-    spec = make_spec(model=Architecture(family=family, max_position=64), **(PAIRS if pairs else {}))
-    module, step = first_step(spec, data)
-    (part,) = step.parts
-    kind = {"bert": BertForPreTraining if pairs else BertForMaskedLM, "roberta": RobertaForMaskedLM}
-    reference = kind[family](module.model.network.config)
-    reference.load_state_dict(module.model.network.state_dict())
-    labels = torch.full_like(part["input_ids"], -100)
-    labels.view(-1)[part["masked_positions"]] = part["masked_targets"]
-    inputs = {"input_ids": part["input_ids"], "attention_mask": part["attention_mask"]}
-    extra = {"next_sentence_label": part["pair_label"]} if pairs else {}
-    types = part["token_type_ids"]
-    module.eval()
-    theirs = reference.eval()(**inputs, token_type_ids=types, labels=labels, **extra).loss
-    masked, pair = module.losses(part)
-    ours = masked / step.num_masked + pair / step.num_sequences
-    assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
 
 
 def test_accumulation_equals_one_large_batch(run: Runner, tmp_path: Path) -> None:
@@ -216,7 +189,7 @@ def test_validation_asks_every_arm_the_same(run: Runner) -> None:
     """Whatever the objective and the packing, initial weights that are equal score equally."""
     untrained = Budget(tokens=0)
     one = run(make_spec(budget=untrained), "one")
-    other = Objective(mask_rate=0.4, whole_word=True)
+    other = Objective(transform=SpanMasking(mask_rate=0.4))
     two = run(make_spec(budget=untrained, objective=other, packing=PAIRS["packing"]), "two")
     assert one["validation_loss"] == two["validation_loss"]
     assert one["validation_accuracy"] == two["validation_accuracy"]
@@ -242,26 +215,60 @@ def test_a_text_too_small_ends_with_advice(run: Runner) -> None:
 def test_memory_that_runs_out_halves_the_parts(
     run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from harness.pretraining import EncoderPretraining
+    from harness.pretraining import Pretraining
 
-    losses = EncoderPretraining.losses
+    loss = Pretraining.loss
 
-    def small_memory(self: EncoderPretraining, part: dict[str, torch.Tensor]) -> Any:
+    def small_memory(self: Pretraining, part: dict[str, torch.Tensor], step: Step) -> Any:
         if part["input_ids"].numel() > 100:
             raise torch.OutOfMemoryError
-        return losses(self, part)
+        return loss(self, part, step)
 
-    monkeypatch.setattr(EncoderPretraining, "losses", small_memory)
+    monkeypatch.setattr(Pretraining, "loss", small_memory)
     assert run(make_spec(), compute=Compute(micro_batch_tokens=256))["steps"] == 12
     long = make_spec(model=Architecture(), phases=(Phase(fraction=1, sequence_length=128),))
     with pytest.raises(torch.OutOfMemoryError):  # not even one sequence fits
         run(long, "long")
 
 
-def test_steps_of_a_budget() -> None:
-    phases = (Phase(fraction=0.9, sequence_length=128), Phase(fraction=0.1, sequence_length=512))
-    assert total_steps(Budget(steps=7), 256, phases) == 7
-    assert total_steps(Budget(tokens=0), 256, phases) == 0
-    mean = 0.9 * 128 + 0.1 * 512
-    assert total_steps(Budget(tokens=1_000_000), 32, phases) == math.ceil(1e6 / (32 * mean))
-    assert total_steps(Budget(tokens=round(32 * mean * 5)), 32, phases) == 5
+def test_weights_are_kept_after_shares_of_the_updates(run: Runner, tmp_path: Path) -> None:
+    spec = make_spec(checkpoints=(0.25, 0.5))
+    run(spec, "whole")
+    with pytest.raises(KilledError):
+        run(spec, "cut", progress=kill_at(5), compute=EVERY_STEP)
+    run(spec, "cut")
+    for share in ("0.25", "0.5"):
+        one, two = (
+            load_file(tmp_path / name / f"out/checkpoints/{share}/model.safetensors")
+            for name in ("whole", "cut")
+        )
+        assert all(torch.equal(one[name], two[name]) for name in one)
+    final = load_file(tmp_path / "whole/out/model/model.safetensors")
+    assert not all(torch.equal(one[name], final[name]) for name in one)
+
+
+def test_a_checkpoint_is_the_state_of_the_run_at_that_update(run: Runner, tmp_path: Path) -> None:
+    """Not of a shorter run: the learning rate has not decayed there."""
+    constant = Schedule(decay="constant", warmup_fraction=0)
+    run(make_spec(budget=Budget(steps=6), schedule=constant, phases=(ONE,)), "short")
+    run(make_spec(checkpoints=(0.5,), schedule=constant, phases=(ONE,)), "one")
+    kept = load_file(tmp_path / "one/out/checkpoints/0.5/model.safetensors")
+    short = load_file(tmp_path / "short/out/model/model.safetensors")
+    assert all(torch.equal(kept[name], short[name]) for name in kept)
+
+
+def test_a_budget_in_seconds_is_settled_once(run: Runner, tmp_path: Path) -> None:
+    spec = make_spec(budget=Budget(seconds=0.3), phases=(ONE,))
+    with pytest.raises(KilledError):
+        run(spec, progress=kill_at(2), compute=EVERY_STEP)
+    note = tmp_path / "run/work/steps.json"
+    settled = json.loads(note.read_text())["steps"]
+    assert run(spec)["steps"] == settled > 2
+
+
+def test_going_on_from_another_run_starts_with_its_weights(run: Runner, tmp_path: Path) -> None:
+    first = make_spec()
+    run(first, "first")
+    none = make_spec(budget=Budget(tokens=0), objective=OBJECTIVES["clm"])
+    run(none, "second", folders={"start_from": tmp_path / "first/out"})
+    assert weights(tmp_path / "first") == weights(tmp_path / "second")

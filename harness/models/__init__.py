@@ -188,7 +188,7 @@ class Architecture(Value):
 
 
 MODELS: dict[str, Architecture] = {
-    **{name: Architecture(family=name) for name in FAMILIES},  # type: ignore[arg-type]
+    **{name: Architecture(family=name) for name in FAMILIES},
     "albert": Architecture(family="albert", embedding_size=128),  # Lan et al. 2020, section 3.1
     "electra_small": Architecture(family="electra", embedding_size=128),  # Clark 2020, table 6
     "t5_v1_1": Architecture(family="t5", gated_feed_forward=True, tie_embeddings=False),

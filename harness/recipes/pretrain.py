@@ -9,9 +9,15 @@ from harness.corpora import Corpus, MicroworldCorpus
 from harness.corpora.packing import PAIR_FORMATS, Packing
 from harness.models import Architecture, Size
 from harness.objectives import AnyObjective, Objective
+from harness.objectives.transforms import SpanCorruption
+from harness.objectives.transforms.spans import spans_needed
 from harness.optimizer import Optimizer, Schedule
 from harness.tokenizers import Tokenizer
 from harness.values import Value
+
+
+UNBOUNDED = ("t5",)
+"""Families without a table of positions."""
 
 
 class Phase(Value):
@@ -83,6 +89,8 @@ class Pretrain(Value):
             )
         for objective in self.objectives:
             self._check_reading(objective)
+            self._check_room(objective, longest)
+        self._check_modes()
         self._check_other_runs()
         return self
 
@@ -97,6 +105,33 @@ class Pretrain(Value):
             raise ValueError(
                 f"a {self.model.family} learns nothing before its task: set budget.tokens to 0"
             )
+
+    def _check_room(self, objective: Objective, longest: int) -> None:
+        """Positions for source and target in one row; sentinels for all spans and the end."""
+        transform = objective.transform
+        one_row = objective.representation in ("causal", "prefix")
+        if one_row and objective.output.kind in ("dropped_spans", "whole_text"):
+            needed = 2 * longest
+            if self.model.family not in UNBOUNDED and needed > self.model.max_position:
+                raise ValueError(
+                    f"source and target stand in one row: model.max_position must be at least "
+                    f"{needed}, twice the sequence_length, but is {self.model.max_position}"
+                )
+        if isinstance(transform, SpanCorruption) and transform.replacement == "sentinel":
+            needed = spans_needed(transform, longest) + 1
+            if self.tokenizer.sentinels < needed:
+                raise ValueError(
+                    f"span_corruption of {longest} tokens needs tokenizer.sentinels of at least "
+                    f"{needed}, but it is {self.tokenizer.sentinels}"
+                )
+
+    def _check_modes(self) -> None:
+        for part in getattr(self.objective, "mixture", ()):
+            if part.mode_token not in (None, *self.tokenizer.extra_tokens):
+                raise ValueError(
+                    f"mode_token must be one of tokenizer.extra_tokens, "
+                    f"{list(self.tokenizer.extra_tokens)}, but is {part.mode_token!r}"
+                )
 
     def _check_other_runs(self) -> None:
         distilled = any(objective.distillation for objective in self.objectives)

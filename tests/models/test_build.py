@@ -1,79 +1,48 @@
-"""Networks: published parameter counts, and the heads against transformers' own models."""
+"""Networks from declared values: seeds, spread, and what is saved."""
 
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForMaskedLM, BertModel, RobertaModel
+from transformers import AutoModel, AutoModelForMaskedLM
 
-from harness.models import SIZES, Architecture, Size
-from harness.models.build import Encoder, build, make_config
-from harness.models.counts import count_parameters, count_trained_parameters
+from harness.models import FAMILIES, MODELS, SIZES, Architecture, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import BLUEPRINTS, build, load
 
-BERT_VOCAB = 30_522
-ROBERTA_VOCAB = 50_265
-
-PUBLISHED = [
-    ("bert", "tiny", BERT_VOCAB, 4_385_920),  # Turc et al. 2019 print 4.4M, 11.2M, 28.8M, 41.4M
-    ("bert", "mini", BERT_VOCAB, 11_170_560),
-    ("bert", "small", BERT_VOCAB, 28_763_648),
-    ("bert", "medium", BERT_VOCAB, 41_373_184),
-    ("bert", "base", BERT_VOCAB, 109_482_240),  # Devlin et al. 2019 print 110M and 340M
-    ("bert", "large", BERT_VOCAB, 335_141_888),
-    ("bert", "base", 28_996, 108_310_272),  # bert-base-cased
-    ("roberta", "base", ROBERTA_VOCAB, 124_645_632),  # fairseq prints 125M and 355M
-    ("roberta", "large", ROBERTA_VOCAB, 355_359_744),
+TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+TOKENS = Tokens(100, pad=0, start=2, end=3)
+NETWORKS = [
+    (family, reading)
+    for family, facts in FAMILIES.items()
+    if facts.kind != "baseline"
+    for reading in facts.representations
 ]
-TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=48)
 
 
-@pytest.mark.parametrize(("family", "size", "vocab_size", "count"), PUBLISHED)
-def test_published_counts(
-    family: Literal["bert", "roberta"], size: str, vocab_size: int, count: int
-) -> None:
-    architecture = Architecture(family=family)
-    config = make_config(architecture, SIZES[size], vocab_size, pad_token_id=0)
-    with torch.device("meta"):
-        model = {"bert": BertModel, "roberta": RobertaModel}[family](config)
-    assert sum(p.numel() for p in model.parameters()) == count
-    assert count_parameters(architecture, SIZES[size], vocab_size) == count
-
-
-@pytest.mark.parametrize("family", ["bert", "roberta"])
-@pytest.mark.parametrize("pair_format", [False, True])
-@pytest.mark.parametrize("pair_loss", [False, True])
-def test_trained_parameters_are_counted(
-    family: Literal["bert", "roberta"], pair_format: bool, pair_loss: bool
-) -> None:
-    architecture = Architecture(family=family, max_position=64)
-    model = build(architecture, TINY, 100, 1, 0, pair_format=pair_format, pair_loss=pair_loss)
-    counted = count_trained_parameters(
-        architecture, TINY, 100, pair_format=pair_format, pair_loss=pair_loss
-    )
-    assert sum(p.numel() for p in model.parameters()) == counted
-
-
-def test_published_counts_with_heads() -> None:
-    bert = Architecture()
-    masked = count_trained_parameters(bert, SIZES["base"], BERT_VOCAB)
-    both = count_trained_parameters(
-        bert, SIZES["base"], BERT_VOCAB, pair_format=True, pair_loss=True
-    )
-    assert (masked, both) == (109_514_298, 110_106_428)  # BertForMaskedLM, BertForPreTraining
-
-
-def make(family: Literal["bert", "roberta"], pair_loss: bool = False, seed: int = 0) -> Encoder:
-    architecture = Architecture(family=family, max_position=64)
+def make(family: str, reading: str = "", seed: int = 0) -> Backbone:
+    architecture = MODELS[family].model_copy(update={"max_position": 64})
     return build(
-        architecture, TINY, 100, 1, seed, pair_format=pair_loss, pair_loss=pair_loss
+        architecture, TINY, TOKENS, reading or FAMILIES[family].representations[0], seed
     ).eval()
 
 
-def test_initial_weights_depend_on_the_seed_alone() -> None:
+def states(backbone: Backbone, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    """[B, T, H] of the whole input; a decoder reads it, too."""
+    more = {}
+    if backbone.representation == "encoder_decoder":
+        more = {"decoder_input_ids": ids, "decoder_attention_mask": mask}
+    with torch.inference_mode():
+        out = backbone(ids, mask, torch.zeros_like(ids), **more)
+    return out.last_hidden_state
+
+
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_initial_weights_depend_on_the_seed_alone(family: str, reading: str) -> None:
     torch.manual_seed(123)
     state = torch.get_rng_state()
-    one, two, other = make("roberta", True), make("roberta", True), make("roberta", True, seed=1)
+    one, two, other = make(family, reading), make(family, reading), make(family, reading, seed=1)
     assert torch.equal(torch.get_rng_state(), state), "the caller's generator is left alone"
     for a, b in zip(one.parameters(), two.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -81,44 +50,91 @@ def test_initial_weights_depend_on_the_seed_alone() -> None:
     assert not all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_initial_weights_have_the_declared_spread() -> None:
-    model = build(Architecture(initializer_range=0.05), SIZES["tiny"], 2000, 0, 0, pair_loss=True)
-    matrices = [p for p in model.parameters() if p.ndim == 2 and p.numel() > 1000]
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_what_is_saved_reads_the_same(family: str, reading: str, tmp_path: Path) -> None:
+    backbone = make(family, reading)
+    backbone.save(tmp_path)
+    again = load(tmp_path).eval()
+    assert (again.family, again.representation) == (family, reading)
+    ids = torch.randint(5, 100, (3, 10))
+    assert torch.equal(states(backbone, ids), states(again, ids))
+    with torch.inference_mode():
+        one, two = (network.token_logits(states(network, ids)) for network in (backbone, again))
+    assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_padding_changes_nothing(family: str, reading: str) -> None:
+    backbone = make(family, reading)
+    ids = torch.randint(5, 100, (2, 10))
+    padded = torch.cat([ids, torch.zeros(2, 6, dtype=torch.long)], 1)
+    wide = states(backbone, padded, (padded != 0).long())
+    torch.testing.assert_close(wide[:, :10], states(backbone, ids), atol=2e-6, rtol=1e-5)
+
+
+SEES = {"bidirectional": "all", "prefix": "all", "permuted": "all", "window": "itself"}
+"""Which states a token reaches when the whole input is read; left to right if nothing is said."""
+
+
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_a_token_is_seen_from_where_the_reading_says(family: str, reading: str) -> None:
+    backbone = make(family, reading)
+    ids = torch.randint(5, 100, (2, 9))
+    other = ids.clone()
+    other[:, 6] = 5 + (ids[:, 6] - 4) % 95
+    moved = (states(backbone, ids) - states(backbone, other)).abs().amax((0, 2)) > 1e-7
+    if reading == "encoder_decoder":  # the decoder reads left to right what the encoder saw whole
+        assert moved[:6].any()
+        return
+    if reading == "two_way":
+        assert moved.all()
+        return
+    expected = {"all": range(9), "itself": [6]}.get(SEES.get(reading, ""), range(6, 9))
+    assert moved.nonzero().flatten().tolist() == list(expected)
+
+
+def test_a_prefix_is_seen_whole_and_the_rest_left_to_right() -> None:
+    backbone = make("bert", "prefix")
+    ids = torch.randint(5, 100, (1, 9))
+    for changed, seen_from in ((2, range(9)), (6, range(6, 9))):
+        other = ids.clone()
+        other[:, changed] = 5 + (ids[:, changed] - 4) % 95
+        with torch.inference_mode():
+            one, two = (
+                backbone(x, prefix_lengths=torch.tensor([4]), token_type_ids=torch.zeros_like(x))
+                for x in (ids, other)
+            )
+        moved = (one.last_hidden_state - two.last_hidden_state).abs().amax((0, 2)) > 1e-7
+        assert moved.nonzero().flatten().tolist() == list(seen_from)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_initial_weights_have_the_declared_spread(family: str) -> None:
+    architecture = MODELS[family].model_copy(update={"initializer_range": 0.05})
+    tokens = Tokens(2000, pad=0, start=2, end=3)
+    network = build(architecture, SIZES["tiny"], tokens, "bidirectional", 0)
+    matrices = [p for p in network.parameters() if p.ndim == 2 and p.numel() > 1000]
     assert all(abs(matrix.std().item() - 0.05) < 0.003 for matrix in matrices)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
-@pytest.mark.parametrize("pair_loss", [False, True])
-def test_saved_model_loads_with_every_weight(
-    family: Literal["bert", "roberta"], pair_loss: bool, tmp_path: Path
-) -> None:
-    model = make(family, pair_loss)
-    model.save(tmp_path)
-    backbone = AutoModel.from_pretrained(tmp_path, add_pooling_layer=pair_loss).eval()
+def test_transformers_loads_what_is_saved(family: str, tmp_path: Path) -> None:
+    backbone = make(family)
+    backbone.save(tmp_path)
+    body = AutoModel.from_pretrained(tmp_path, add_pooling_layer=False).eval()
     masked = AutoModelForMaskedLM.from_pretrained(tmp_path).eval()
     ids = torch.randint(5, 100, (3, 10))
     with torch.inference_mode():
-        ours = model.backbone(input_ids=ids)
-        theirs = backbone(input_ids=ids)
-        logits, _ = model(ids, torch.zeros_like(ids), torch.arange(30))
-        assert torch.equal(ours.last_hidden_state, theirs.last_hidden_state)
-        if pair_loss:
-            assert torch.equal(ours.pooler_output, theirs.pooler_output)
-        torch.testing.assert_close(masked(ids).logits.flatten(0, 1), logits)
-
-
-def test_padding_changes_nothing() -> None:
-    model = make("roberta", True)
-    ids = torch.randint(5, 100, (2, 10))
-    padded = torch.cat([ids, torch.full((2, 6), 1)], 1)
-    mask = (padded != 1).long()
-    positions = torch.tensor([1, 4])
-    with torch.inference_mode():
-        plain = model(ids, torch.zeros_like(ids), positions)
-        wide = model(padded, torch.zeros_like(padded), positions, mask)
-    torch.testing.assert_close(wide, plain)
+        ours = states(backbone, ids)
+        assert torch.equal(ours, body(input_ids=ids).last_hidden_state)
+        torch.testing.assert_close(masked(ids).logits, backbone.token_logits(ours))
 
 
 def test_roberta_refuses_a_padding_token_that_leaves_no_room() -> None:
+    tokens = Tokens(100, pad=7, start=2, end=3)
     with pytest.raises(ValueError, match="padding token"):
-        build(Architecture(family="roberta"), TINY, 100, 7, 0)
+        build(Architecture(family="roberta"), TINY, tokens, "bidirectional", 0)
+
+
+def test_every_family_has_its_blueprint() -> None:
+    assert BLUEPRINTS.keys() >= FAMILIES.keys()

@@ -8,9 +8,11 @@ import pytest
 from harness.corpora.packing import Packing, Sequences
 from harness.corpora.stream import TokenStream
 from harness.objectives import Objective
-from harness.objectives.batches import Batch, BatchMaker, count_tokens, split
-from harness.objectives.evaluation import masked_batches, pair_batches
+from harness.objectives.batches import BatchMaker
+from harness.objectives.evaluation import held_out_batches, pair_batches
 from harness.objectives.layout import Layout
+from harness.objectives.targets import Batch, count_real, split
+from harness.objectives.transforms import TokenMasking
 from harness.objectives.vocabulary import Vocabulary
 from harness.recipes import Phase
 
@@ -51,7 +53,7 @@ def make_maker(
 def restore(batch: Batch) -> np.ndarray:
     """The tokens under the masks."""
     tokens = batch["input_ids"].copy()
-    tokens.reshape(-1)[batch["masked_positions"]] = batch["masked_targets"]
+    tokens.reshape(-1)[batch["positions"]] = batch["targets"]
     return tokens
 
 
@@ -63,8 +65,9 @@ def same(one: Batch, two: Batch) -> bool:
 @pytest.mark.parametrize("masking", ["static", "dynamic"])
 @pytest.mark.parametrize("whole_word", [False, True])
 def test_a_batch_is_a_function_of_seed_and_step(form: str, masking: str, whole_word: bool) -> None:
-    maker = make_maker(form, masking=masking, whole_word=whole_word)
-    fresh = make_maker(form, masking=masking, whole_word=whole_word)
+    transform = TokenMasking(whole_word=whole_word)
+    maker = make_maker(form, masking=masking, transform=transform)
+    fresh = make_maker(form, masking=masking, transform=transform)
     later = [maker.batch(step) for step in (0, 1, 17, 301, 399)]
     for step, batch in zip((399, 301, 17, 1, 0), reversed(later), strict=True):
         assert same(batch, fresh.batch(step)), "in any order"
@@ -75,7 +78,7 @@ def test_a_batch_is_a_function_of_seed_and_step(form: str, masking: str, whole_w
 @pytest.mark.parametrize("form", FORMATS)
 def test_batches_hold_as_many_tokens_in_every_format(form: str) -> None:
     maker = make_maker(form, pair="none")
-    counts = [count_tokens(maker.batch(step)) for step in range(300)]
+    counts = [count_real(maker.batch(step)) for step in range(300)]
     assert abs(np.mean(counts) - 4 * 32) < 3
     assert max(abs(np.array(counts) - 4 * 32)) < 32
 
@@ -194,7 +197,7 @@ def test_split_keeps_everything() -> None:
     batch = make_maker("segment_pair", pair="nsp").batch(3)
     parts = split(batch, max_tokens=70)
     assert len(parts) > 1
-    for name in ("input_ids", "token_type_ids", "masked_targets", "pair_label"):
+    for name in ("input_ids", "token_type_ids", "targets", "pair_label"):
         assert np.array_equal(np.concatenate([part[name] for part in parts]), batch[name])
     assert np.array_equal(np.concatenate([restore(part) for part in parts]), restore(batch))
 
@@ -216,7 +219,7 @@ def test_a_text_too_small_for_one_batch_is_refused() -> None:
 
 def test_evaluation_batches_are_fixed() -> None:
     stream, vocabulary = make_stream(), make_vocabulary()
-    one, two = masked_batches(stream, vocabulary, 512), masked_batches(stream, vocabulary, 512)
+    one, two = (held_out_batches(stream, vocabulary, Objective(), 512, 0) for _ in range(2))
     assert all(same(x, y) for x, y in zip(one, two, strict=True))
     text = np.concatenate([row[row > 4] for batch in one for row in restore(batch)])
     assert np.array_equal(text, stream.tokens), "the whole text, in order"

@@ -47,6 +47,12 @@ class TokenMasking(Masking):
     """Draw positions with replacement, so that fewer distinct ones are chosen
     (google-research/electra, pretrain_helpers.py)."""
 
+    @model_validator(mode="after")
+    def _one_way_of_choosing(self) -> "TokenMasking":
+        if self.whole_word and self.with_replacement:
+            raise ValueError("whole words are drawn without replacement: drop one of the two")
+        return self
+
 
 class NgramMasking(Masking):
     """N-grams of whole words, length n with p(n) ~ 1/n (Lan et al. 2020, section 3.1)."""

@@ -1,0 +1,126 @@
+"""The Lightning module of every paradigm: the losses of a learner, its optimiser, its curve."""
+
+from typing import Any, cast
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torchmetrics import MeanMetric
+
+from harness.objectives.feeding import Step, TensorBatch
+from harness.optimizer import configure
+from harness.paradigms.learner import Learner
+from harness.recipes import Pretrain
+from harness.training import seed_torch
+
+DROPOUT = 100
+"""Second element of the seeds of dropout, apart from those of the batches."""
+CURVE_POINTS = 200
+"""Rows of a loss curve, about."""
+
+
+class Pretraining(pl.LightningModule):
+    """The weighted sum of a learner's mean losses, over all parts of a batch."""
+
+    loss_sum: Tensor
+
+    def __init__(self, learner: Learner, spec: Pretrain, num_steps: int, seed: int) -> None:
+        super().__init__()
+        self.automatic_optimization = False  # the loss is a mean over all parts of a batch
+        self.learner = learner
+        self.trained = [weight for weight in learner.parameters() if weight.requires_grad]
+        self.spec, self.num_steps, self.seed = spec, num_steps, seed
+        self.curve_every = max(1, num_steps // CURVE_POINTS)
+        self.curve: list[tuple[int, int, float, float]] = []
+        """(step, tokens, mean loss since the row before, learning rate)."""
+        self.tokens = 0
+        self.seconds = 0.0
+        # Sum of the losses since the curve's last row; read seldom, as reading waits for a GPU.
+        self.register_buffer("loss_sum", torch.zeros(()))
+        self.held_out = nn.ModuleDict()
+        """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
+
+    def configure_optimizers(self) -> Any:
+        return configure(self.learner, self.spec.optimizer, self.spec.schedule, self.num_steps)
+
+    def training_step(self, step: Step, index: int) -> None:
+        optimizer: Any = self.optimizers()
+        scheduler: Any = self.lr_schedulers()
+        seed_torch(self.device, self.seed, DROPOUT, self.global_step)
+        for part in step.parts:
+            loss = self.loss(part, step)
+            self.manual_backward(loss)
+            self.loss_sum += loss.detach()
+        max_norm = self.spec.optimizer.max_grad_norm
+        if max_norm:
+            torch.nn.utils.clip_grad_norm_(self.trained, max_norm)
+        rate = scheduler.get_last_lr()[0]
+        optimizer.step()
+        optimizer.zero_grad()
+        scheduler.step()
+        self.tokens += step.num_tokens
+        if self.global_step % self.curve_every == 0 or self.global_step == self.num_steps:
+            self._extend_curve(rate)
+
+    def loss(self, part: TensorBatch, step: Step) -> Tensor:
+        """What one part adds to the loss of its batch."""
+        sums = self.learner(part, step.component)
+        means = [
+            self.learner.weights.get(name, 1.0) * value / max(1, step.counts[name])
+            for name, value in sums.items()
+        ]
+        return torch.stack(means).sum()
+
+    def _extend_curve(self, rate: float) -> None:
+        self.check_loss()
+        since = self.global_step - (self.curve[-1][0] if self.curve else 0)
+        self.curve.append((self.global_step, self.tokens, float(self.loss_sum) / since, rate))
+        self.loss_sum.zero_()
+
+    def check_loss(self) -> None:
+        """Raises FloatingPointError if a loss since the last row of the curve was not finite."""
+        if not torch.isfinite(self.loss_sum):
+            raise FloatingPointError(
+                f"the pretraining loss is not finite at step {self.global_step} of "
+                f"{self.num_steps}; lower optimizer.learning_rate, lengthen the warmup, or set "
+                "optimizer.max_grad_norm"
+            )
+
+    def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
+        """Loader 0 asks what the objective's kind asks for, loader 1 about pairs."""
+        component = len(self.spec.objectives) - 1
+        for name, (logits, right) in self.learner.answers(part, component).items():
+            if (name == "pair") == (dataloader_idx == 1):
+                loss = F.cross_entropy(logits.float(), right, reduction="none")
+                self._held_out(f"{name}_loss").update(loss)
+                self._held_out(f"{name}_accuracy").update((logits.argmax(-1) == right).float())
+
+    def _held_out(self, name: str) -> MeanMetric:
+        if name not in self.held_out:
+            self.held_out[name] = MeanMetric().to(self.device)
+        return cast(MeanMetric, self.held_out[name])
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        rows = [list(row) for row in self.curve]
+        checkpoint["harness"] = {"curve": rows, "tokens": self.tokens, "seconds": self.seconds}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        state = checkpoint["harness"]
+        self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
+        self.tokens, self.seconds = state["tokens"], state["seconds"]
+
+    def figures(self) -> dict[str, float]:
+        """What is known of a run at its end."""
+        figures = {
+            "steps": float(self.num_steps),
+            "tokens": float(self.tokens),
+            "seconds": self.seconds,
+        }
+        if self.curve:
+            figures["train_loss"] = self.curve[-1][2]
+            figures["tokens_per_second"] = self.tokens / self.seconds
+        for name, metric in self.held_out.items():
+            label = name.removeprefix("token_")  # what every paradigm has goes without a name
+            figures[f"validation_{label}"] = float(cast(MeanMetric, metric).compute())
+        return figures
