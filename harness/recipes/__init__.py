@@ -1,15 +1,19 @@
 """AXIS: published bundles. A recipe is a value; a variant is the base with the changed lines."""
 
 from harness.recipes.albert import albert
+from harness.recipes.bag_of_words import bag_of_words
 from harness.recipes.bart import bart
 from harness.recipes.bert import bert
+from harness.recipes.cbow import cbow
 from harness.recipes.deberta import deberta
 from harness.recipes.deberta_v3 import deberta_v3
 from harness.recipes.distilbert import distilbert
 from harness.recipes.electra import electra, electra_mlm
+from harness.recipes.elmo import elmo
 from harness.recipes.gpt import gpt
 from harness.recipes.gpt2 import gpt2
 from harness.recipes.llama import llama
+from harness.recipes.majority import majority
 from harness.recipes.modernbert import modernbert
 from harness.recipes.pretrain import Phase, Pretrain
 from harness.recipes.roberta import roberta
@@ -40,6 +44,10 @@ RECIPES: dict[str, Pretrain] = {
     "t5_v1_1": t5_v1_1,
     "bart": bart,
     "ul2": ul2,
+    "elmo": elmo,
+    "cbow": cbow,
+    "bag_of_words": bag_of_words,
+    "majority": majority,
 }
 
 __all__ = ["RECIPES", "Phase", "Pretrain"]
