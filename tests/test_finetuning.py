@@ -32,7 +32,9 @@ NETWORKS = [
     ),
     ("bert", "causal"),
     ("gpt2", "prefix"),
+    ("llama", "bidirectional"),
     ("t5", "bidirectional"),
+    ("t5_shared", "encoder_decoder"),
 ]
 
 

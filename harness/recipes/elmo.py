@@ -1,4 +1,4 @@
-"""ELMo: Peters et al. 2018, NAACL; where the paper is silent, allenai/bilm-tf, train_elmo.py.
+"""ELMo: Peters et al. 2018, NAACL; where the paper is silent, allenai/bilm-tf (train_elmo.py).
 
 ELMo is meant to be used frozen, under a learned mix of its layers: `evaluate.adaptation: frozen`.
 """
@@ -27,13 +27,13 @@ elmo = Pretrain(
     # Section 3.4: two layers, whose states have 512 numbers a direction. There they are projected
     # from 4096; here is no projection. Heads and feed-forward layers a recurrent network has none.
     size=Size(num_layers=2, hidden_size=1024, num_heads=1, intermediate_size=4096),
-    # train_elmo.py: Adagrad at 0.2. There is only AdamW here; its learning rate is ours.
+    # training.py: Adagrad at 0.2, always. There is only AdamW here; its learning rate is ours.
     optimizer=Optimizer(
         learning_rate=1e-3,
         weight_decay=0.0,
         max_grad_norm=10.0,  # train_elmo.py, all_clip_norm_val
     ),
-    schedule=Schedule(warmup_fraction=0.0, decay="constant"),  # train_elmo.py
+    schedule=Schedule(warmup_fraction=0.0, decay="constant"),
     # train_elmo.py: 3 x 128 sequences of 20 tokens, with the state kept from one to the next. Here
     # each starts anew, so they are longer, and as many tokens make an update.
     phases=(Phase(fraction=1.0, sequence_length=128),),

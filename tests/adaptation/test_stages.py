@@ -55,6 +55,13 @@ def job(folder: Path, tokenizer: Path, family: str, kind: str, **spec: Any) -> J
     )
 
 
+def test_symmetric_tasks_are_about_likeness() -> None:
+    symmetric = {name for name, task in TASKS.items() if task.symmetric}
+    assert symmetric >= {"mrpc", "qqp", "stsb", "micro-mrpc", "micro-stsb"}
+    assert not symmetric & {"mnli", "rte", "qnli", "wnli", "micro-rte", "micro-qnli"}
+    assert all(len(TASKS[name].text_fields) == 2 for name in symmetric)
+
+
 @pytest.mark.parametrize("family", ["majority", "bag_of_words"])
 def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: Path) -> None:
     tuning = job(tmp_path, tokenizer, family, "tune", sweep=SWEEP)
