@@ -165,6 +165,14 @@ def _local_and_global(
     return output
 
 
+def _without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseModelOutput:
+    """DeBERTa v1 in the precision of its weights: under autocast transformers hides padding by a
+    number that 16 bits cannot hold."""
+    with torch.autocast(input_ids.device.type, enabled=False):
+        output: BaseModelOutput = stack(input_ids=input_ids, **inputs)
+    return output
+
+
 def _distilbert_head(network: Any) -> Head:
     return nn.Sequential(
         network.vocab_transform, nn.GELU(), network.vocab_layer_norm, network.vocab_projector
@@ -182,9 +190,12 @@ ENCODERS: dict[str, Blueprint] = {
         ElectraForMaskedLM,
         lambda n: nn.Sequential(n.generator_predictions, n.generator_lm_head),
     ),
-    "deberta": Blueprint(
-        _deberta(DebertaConfig), DebertaForMaskedLM, lambda n: n.cls.predictions
-    ),  # He et al. 2021
+    "deberta": Blueprint(  # He et al. 2021
+        _deberta(DebertaConfig),
+        DebertaForMaskedLM,
+        lambda n: n.cls.predictions,
+        stack=lambda n: partial(_without_autocast, n.base_model),
+    ),
     "deberta_v3": Blueprint(  # He et al. 2023, and microsoft/deberta-v3-base
         _deberta(DebertaV2Config, norm_rel_ebd="layer_norm", share_att_key=True),
         DebertaV2ForMaskedLM,

@@ -110,6 +110,18 @@ def test_padding_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
+def test_half_precision_is_near(name: str) -> None:
+    """As `precision: bf16-mixed` trains, with padding."""
+    backbone, ids = tiny(name), tokens()
+    mask = torch.tensor([[1] * 9, [1] * 7 + [0] * 2])
+    with torch.inference_mode():
+        states = backbone(ids, attention_mask=mask).last_hidden_state
+        with torch.autocast("cpu", torch.bfloat16):
+            rough = backbone(ids, attention_mask=mask).last_hidden_state
+    assert (states - rough)[:, :7].abs().max() < 0.1
+
+
+@pytest.mark.parametrize("name", ENCODERS)
 def test_saved_network_is_the_same(name: str, tmp_path: Path) -> None:
     backbone, ids = tiny(name), tokens()
     backbone.save(tmp_path)
