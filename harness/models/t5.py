@@ -52,13 +52,17 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> T5Config:
     )
 
 
-def _init_head(network: Any) -> None:
+def _init_head(network: Any, module: Any) -> None:
     """An output matrix of its own starts at variance 1 / fan-in, as Mesh TensorFlow's dense layers,
-    where transformers takes 1: logits are then as large as tied ones after their scaling."""
+    where transformers takes 1: logits are then as large as tied ones after their scaling.
+
+    transformers asks no module of a class that is not its own about weights below it, so that this
+    must be done when it asks about the matrix itself.
+    """
     config = network.config
-    if not config.scale_decoder_outputs:
+    if module is network.lm_head and not config.scale_decoder_outputs:
         std = config.initializer_factor * config.d_model**-0.5
-        init.normal_(network.lm_head.weight, mean=0.0, std=std)
+        init.normal_(module.weight, mean=0.0, std=std)
 
 
 class T5(T5ForConditionalGeneration):
@@ -75,8 +79,7 @@ class T5(T5ForConditionalGeneration):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if module is self:
-            _init_head(self)
+        _init_head(self, module)
 
 
 class T5LanguageModel(T5PreTrainedModel):
@@ -104,9 +107,7 @@ class T5LanguageModel(T5PreTrainedModel):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if module is self:
-            init.normal_(self.shared.weight, mean=0.0, std=self.config.initializer_factor)
-            _init_head(self)
+        _init_head(self, module)
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.shared

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from harness.models import MODELS, SIZES
 from harness.models.backbone import Backbone
-from harness.models.blueprints import Tokens
-from harness.models.build import BLUEPRINTS, blueprint_name, build, load
+from harness.models.blueprints import Tokens, blueprint_name
+from harness.models.build import BLUEPRINTS, build, load
 from harness.models.counts import count_trained_parameters
 from harness.paradigms.learner import Learner
 
@@ -24,6 +24,11 @@ def small(name: str, representation: str, **more: Any) -> Backbone:
         changes["initializer_range"] = 0.02  # T5 scales by itself
     architecture = MODELS[name].model_copy(update=changes)
     return build(architecture, SIZES["nano"], TOKENS, representation, 0)
+
+
+def network(backbone: Backbone) -> Any:
+    """transformers' network of a backbone."""
+    return backbone.network
 
 
 def text(rows: int = 4, length: int = 12, seed: int = 0) -> Tensor:

@@ -13,6 +13,7 @@ from harness.recipes import RECIPES
 from tests.models.networks import (
     mean_loss,
     meta_count,
+    network,
     overfit,
     padding,
     saved,
@@ -70,7 +71,7 @@ def test_loss_is_that_of_transformers(family: str) -> None:
     """On rows padded on the right, whose padding has no label."""
     ours, made = learner(family).eval(), batch(padding())
     labels = made["input_ids"].masked_fill(made["attention_mask"] == 0, -100)
-    theirs = ours.backbone.network(
+    theirs = network(ours.backbone)(
         input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels
     )
     torch.testing.assert_close(mean_loss(ours, made), theirs.loss, atol=1e-5, rtol=0)
