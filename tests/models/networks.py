@@ -17,13 +17,13 @@ VOCAB, PAD, END = 90, 0, 3
 TOKENS = Tokens(VOCAB, PAD, 2, END)
 
 
-def small(name: str, representation: str, **more: Any) -> Backbone:
+def small(name: str, representation: str, tokens: Tokens = TOKENS, **more: Any) -> Backbone:
     """A nano network of a named model, without dropout; its states differ well."""
     changes = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.1, **more}
     if name.startswith("t5"):
         changes["initializer_range"] = 0.02  # T5 scales by itself
     architecture = MODELS[name].model_copy(update=changes)
-    return build(architecture, SIZES["nano"], TOKENS, representation, 0)
+    return build(architecture, SIZES["nano"], tokens, representation, 0)
 
 
 def network(backbone: Backbone) -> Any:
