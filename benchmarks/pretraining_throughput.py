@@ -35,13 +35,14 @@ from harness.compute import Compute
 from harness.corpora.packing import Packing
 from harness.corpora.stream import TokenStream
 from harness.models import SIZES, Architecture
-from harness.models.build import Encoder, build
 from harness.objectives import Objective
 from harness.objectives.batches import BatchMaker
 from harness.objectives.feeding import Feed, Step, to_step
 from harness.objectives.vocabulary import Vocabulary
 from harness.optimizer import learning_rate_factor, make_adamw
-from harness.pretraining import EncoderPretraining, default_micro_batch_tokens, fit
+from harness.paradigms.learner import Learner
+from harness.paradigms.making import make_learner
+from harness.pretraining import Pretraining, default_micro_batch_tokens, fit
 from harness.recipes import Phase, Pretrain
 
 RESULTS = Path(__file__).parent / "results" / "pretraining_throughput.json"
@@ -85,8 +86,8 @@ class Bench:
         )
         self.sequences = self.maker.layout.rows(self.maker.drawing(0, 0).sequences).tokens
 
-    def model(self) -> Encoder:
-        return build(self.spec.model, self.spec.size, VOCAB_SIZE, self.vocabulary.pad, seed=0)
+    def learner(self) -> Learner:
+        return make_learner(self.spec, self.vocabulary, 0, {})
 
     def step(self, number: int) -> Step:
         return to_step(self.maker.batch(number), default_micro_batch_tokens())
@@ -124,7 +125,7 @@ def run_trainer(bench: Bench, folder: Path) -> Clock:
         for row in bench.sequences.tolist()
     ]
     trainer = transformers.Trainer(
-        model=bench.model().network,
+        model=bench.learner().backbone.network,
         args=transformers.TrainingArguments(
             output_dir=str(folder),
             per_device_train_batch_size=bench.spec.batch_size,
@@ -155,8 +156,8 @@ def run_bare(bench: Bench, folder: Path) -> Clock:
     """The least that trains this model with the harness's optimisations."""
     clock: Clock = []
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = bench.model().to(device).train()
-    network: Any = model.network
+    model = bench.learner().to(device).train()
+    network: Any = model.backbone.network
     optimizer = make_adamw(model, bench.spec.optimizer)
     steps = [bench.step(number) for number in range(bench.steps)]
     for number, step in enumerate(steps):
@@ -166,9 +167,9 @@ def run_bare(bench: Bench, folder: Path) -> Clock:
         for part in step.parts:
             part = {name: value.to(device, non_blocking=True) for name, value in part.items()}
             states = network.bert(part["input_ids"], token_type_ids=part["token_type_ids"])[0]
-            logits = network.cls.predictions(states.flatten(0, 1)[part["masked_positions"]])
-            loss = F.cross_entropy(logits, part["masked_targets"], reduction="sum")
-            (loss / step.num_masked).backward()
+            logits = network.cls.predictions(states.flatten(0, 1)[part["positions"]])
+            loss = F.cross_entropy(logits, part["targets"], reduction="sum")
+            (loss / step.counts["token"]).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), bench.spec.optimizer.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
@@ -179,7 +180,7 @@ def run_bare(bench: Bench, folder: Path) -> Clock:
 def run_harness(bench: Bench, folder: Path) -> Clock:
     """The harness as its pretrain stage runs it."""
     clock: Clock = []
-    module = EncoderPretraining(bench.model(), bench.spec, bench.steps, seed=0)
+    module = Pretraining(bench.learner(), bench.spec, bench.steps, seed=0)
     feed = Feed(bench.step, bench.steps)
 
     def progress(done: int, total: int, **figures: float) -> None:

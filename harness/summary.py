@@ -1,15 +1,22 @@
 """A plan in words: what `harness plan` prints."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from harness.budget import FLOPS_CONVENTION
-from harness.plan import Plan, estimated_seconds
+from harness.experiment import ROLES
+from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.progress import duration
 from harness.tasks import SUITES
 
 KINDS = ("tokenizer", "tokens", "pretrain", "tune", "finetune")
+WHOLE = tuple(f"pretrain.{role}" for role in ROLES)
+MAX_COLUMNS = 4
+"""Arms that have a column each where fields are compared."""
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -35,28 +42,84 @@ def print_plan(plan: Plan, console: Console) -> None:
 
 
 def _arms(plan: Plan) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("arm", "updates", "tokens", "parameters", "FLOPs"):
-        table.add_column(column, justify="left" if column == "arm" else "right")
+    """Cost of each arm, and as multiples of the first one's: how the arms match."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for column in ("arm", "updates", "tokens", "parameters", "", "FLOPs", ""):
+        left = column == "arm"
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
+    first = plan.costs[plan.arms[0].name]
     for arm in plan.arms:
-        cost = plan.costs[arm.name]
-        table.add_row(
-            arm.name,
-            f"{cost.steps:,}",
-            f"{cost.tokens:,}",
-            f"{cost.parameters:,}",
-            f"{cost.flops:.2e}",
-        )
+        table.add_row(arm.name, *_cost(plan.costs[arm.name], first))
+        for role in ROLES:
+            other = getattr(arm.pretrain, role)
+            if other:
+                table.add_row(f"  its {role}", *_cost(pretraining_cost(other), first))
     return table
 
 
+def _cost(cost: Cost, first: Cost) -> tuple[str, ...]:
+    return (
+        _number(cost.steps),
+        _number(cost.tokens),
+        f"{cost.parameters:,}",
+        _multiple(cost.parameters, first.parameters),
+        "by the clock" if cost.flops is None else f"{cost.flops:.2e}",
+        _multiple(cost.flops, first.flops),
+    )
+
+
+def _number(value: int | None) -> str:
+    return "by the clock" if value is None else f"{value:,}"
+
+
+def _multiple(value: float | None, first: float | None) -> str:
+    return f"x {value / first:.2f}" if value and first else ""
+
+
 def _differences(plan: Plan) -> Table:
+    """Field by field; of many arms only what sets each one apart from the first."""
     table = Table(box=box.SIMPLE_HEAD, title="what differs between arms", title_justify="left")
+    if len(plan.arms) > MAX_COLUMNS:
+        return _apart_from_the_first(plan, table)
     table.add_column("field", no_wrap=True)
     table.add_column("because", no_wrap=True)
     for arm in plan.arms:
         table.add_column(arm.name)
-    for path, values in plan.differences.items():
+    for path, values in _differing(plan):
         reason = "axis" if path in plan.declared else "recipe"
         table.add_row(path, reason, *(str(values[arm.name]) for arm in plan.arms))
+    return table
+
+
+def _differing(plan: Plan) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What differs; of a whole run or value that some arms lack, only that they lack it."""
+    lacking = {
+        path.rpartition(".")[0]
+        for path, values in plan.differences.items()
+        if values and None in values.values() and len(path.split(".")) > 2
+    }
+    shown: set[str] = set()
+    for path, values in plan.differences.items():
+        whole = ".".join(path.split(".")[:2])
+        if whole in WHOLE and any(path.startswith(f"{part}.") for part in lacking):
+            if whole not in shown:
+                shown.add(whole)
+                yield whole, {a: None if v is None else "another run" for a, v in values.items()}
+        else:
+            yield path, values
+
+
+def _apart_from_the_first(plan: Plan, table: Table) -> Table:
+    first = plan.arms[0].name
+    table.add_column("arm", no_wrap=True)
+    table.add_column(f"where it is not as {first}; (r): by its recipe")
+    for arm in plan.arms[1:]:
+        fields = [
+            f"{path.removeprefix('pretrain.')} = {values[arm.name]}"
+            + ("" if path in plan.declared else " (r)")
+            for path, values in _differing(plan)
+            if values[arm.name] != values[first]
+            if values[arm.name] is not None
+        ]
+        table.add_row(arm.name, "; ".join(fields))
     return table

@@ -5,6 +5,19 @@ checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another orde
 """
 
 from harness.pretraining.module import Pretraining
-from harness.pretraining.running import fit, make_feed, make_module, pretrain
+from harness.pretraining.running import (
+    default_micro_batch_tokens,
+    fit,
+    make_feed,
+    make_module,
+    pretrain,
+)
 
-__all__ = ["Pretraining", "fit", "make_feed", "make_module", "pretrain"]
+__all__ = [
+    "Pretraining",
+    "default_micro_batch_tokens",
+    "fit",
+    "make_feed",
+    "make_module",
+    "pretrain",
+]
