@@ -1,10 +1,11 @@
 """The token stream: the corpus tokenised once, on disk, with its sentences and documents kept.
 
-A stream is a folder of three arrays. Documents `[["a b", "c"], ["d"]]` with one token a word give
+A stream is a folder of four arrays. Documents `[["a b", "c"], ["d"]]` with one token a word give
 
     tokens.npy     [1, 2, 3, 4]   uint16 or uint32, without special tokens
     sentences.npy  [0, 2, 3, 4]   int64: sentence i is tokens[sentences[i]:sentences[i + 1]]
     documents.npy  [0, 2, 3]      int64: document i is sentences documents[i]:documents[i + 1]
+    bytes.npy      [3, 1, 1]      int64: length of sentence i as it stood in the text, in UTF-8
 """
 
 import json
@@ -32,11 +33,13 @@ class TokenStream:
     """[num_sentences + 1] offsets into tokens."""
     documents: np.ndarray
     """[num_documents + 1] offsets into sentences."""
+    bytes: np.ndarray | None = None
+    """[num_sentences] UTF-8 bytes of each; null if not known."""
 
     @classmethod
     def open(cls, folder: Path) -> "TokenStream":
         """The stream in `folder`."""
-        names = ("tokens", "sentences", "documents")
+        names = ("tokens", "sentences", "documents", "bytes")
         return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
 
     @property
@@ -86,7 +89,8 @@ class _Document:
     tokens: np.ndarray
     lengths: np.ndarray
     """Tokens of each sentence; none is 0."""
-    num_bytes: int
+    bytes: np.ndarray
+    """UTF-8 bytes of each of these sentences."""
     num_unk: int
     num_dropped: int
 
@@ -112,17 +116,18 @@ def _encoded(
             ids = [encoding.ids for encoding in islice(encodings, len(document))]
             lengths = np.array([len(i) for i in ids], dtype=np.int64)
             tokens = np.fromiter(chain.from_iterable(ids), dtype, int(lengths.sum()))
+            sizes = [len(s.encode()) for s, i in zip(document, ids, strict=True) if i]
             yield _Document(
                 tokens,
                 lengths[lengths > 0],
-                num_bytes=sum(len(s.encode()) for s, i in zip(document, ids, strict=True) if i),
+                bytes=np.array(sizes, dtype=np.int64),
                 num_unk=int(np.sum(tokens == unk)),
                 num_dropped=int(np.sum(lengths == 0)),
             )
 
 
 class _StreamWriter:
-    """Appends documents to the three arrays of a stream."""
+    """Appends documents to the arrays of a stream."""
 
     def __init__(self, folder: Path, dtype: np.dtype) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -130,6 +135,7 @@ class _StreamWriter:
         self.tokens = _ArrayWriter(folder / "tokens.npy", dtype)
         self.sentences = _ArrayWriter(folder / "sentences.npy", np.dtype(np.int64))
         self.documents = _ArrayWriter(folder / "documents.npy", np.dtype(np.int64))
+        self.bytes = _ArrayWriter(folder / "bytes.npy", np.dtype(np.int64))
         self.sentences.append(np.zeros(1))
         self.documents.append(np.zeros(1))
         self.num_bytes = self.num_unk = self.num_dropped = 0
@@ -141,12 +147,13 @@ class _StreamWriter:
         self.sentences.append(self.tokens.length + np.cumsum(document.lengths))
         self.tokens.append(document.tokens)
         self.documents.append(np.array([self.sentences.length - 1]))
-        self.num_bytes += document.num_bytes
+        self.bytes.append(document.bytes)
+        self.num_bytes += int(document.bytes.sum())
         self.num_unk += document.num_unk
 
     def close(self) -> dict[str, float]:
         """Finishes the files and returns the counts."""
-        for array in (self.tokens, self.sentences, self.documents):
+        for array in (self.tokens, self.sentences, self.documents, self.bytes):
             array.close()
         return {
             "tokens": float(self.tokens.length),

@@ -110,5 +110,23 @@ def _batches(
         rng = np.random.default_rng((SEED, first))
         noise = corrupt(objective.transform, rows, rng, vocabulary)
         labels = None if objective.pair == "none" else some.label
-        batches.append(assemble(rows, noise, objective, labels, vocabulary, decoder_start))
+        batch = assemble(rows, noise, objective, labels, vocabulary, decoder_start)
+        if stream.bytes is not None and tells_every_token(objective):
+            batch["num_bytes"] = num_bytes(stream, some)
+        batches.append(batch)
     return batches
+
+
+def tells_every_token(objective: Objective) -> bool:
+    """Whether the summed loss is that of the text: each token told once, after those before it."""
+    return objective.output.kind == "next_token" and objective.transform.kind == "none"
+
+
+def num_bytes(stream: "TokenStream", sequences: Sequences) -> np.ndarray:
+    """[B] UTF-8 bytes of the text of each sequence, one segment of it; where a sentence is cut, its
+    bytes go to its parts by their tokens, so that sums over whole sentences are exact."""
+    assert stream.bytes is not None
+    before = np.concatenate(([0], np.cumsum(stream.bytes)))
+    ends = np.interp((sequences.a_start, sequences.a_end), stream.sentences, before)
+    sizes: np.ndarray = ends[1] - ends[0]
+    return sizes

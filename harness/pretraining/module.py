@@ -1,5 +1,6 @@
 """The Lightning module of every paradigm: the losses of a learner, its optimiser, its curve."""
 
+import math
 from typing import Any, cast
 
 import pytorch_lightning as pl
@@ -94,7 +95,22 @@ class Pretraining(pl.LightningModule):
             if (name == "pair") == (dataloader_idx == 1):
                 loss = F.cross_entropy(logits.float(), right, reduction="none")
                 self._held_out(f"{name}_loss").update(loss)
+                if name == "token" and "num_bytes" in part:
+                    self._extend_bits_per_byte(loss, part["num_bytes"].sum())
                 self._held_out(f"{name}_accuracy").update((logits.argmax(-1) == right).float())
+
+    def _extend_bits_per_byte(self, loss: Tensor, num_bytes: Tensor) -> None:
+        """Of models that tell every token after those before it (causal; ELMo's forward reader):
+        bits of all that is told [M], end tokens and separators included, by UTF-8 bytes of the
+        text, so that tokenizers can be compared (Gao et al. 2020, The Pile, section 3.1).
+
+        Two things remain between tokenizers: one that reads text as unknown tokens need not tell
+        it, and sequences of equally many tokens give less or more text before each one. Others have
+        no such number: the losses of hidden tokens, each given all others, are no code of the text,
+        and those of dropped spans and of what follows a prefix are for a part of it.
+        """
+        bits = loss.double().sum() / math.log(2)
+        self._held_out("token_bits_per_byte").update(bits / num_bytes, num_bytes)
 
     def _held_out(self, name: str) -> MeanMetric:
         if name not in self.held_out:

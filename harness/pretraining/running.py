@@ -55,8 +55,9 @@ def pretrain(
 
     Returns:
         steps, tokens, seconds, validation_loss, validation_accuracy; the same of other losses by
-        their names, as validation_pair_accuracy; train_loss (the last of the curve) and
-        tokens_per_second where anything was trained.
+        their names, as validation_pair_accuracy; validation_bits_per_byte of models that tell every
+        token after those before it; train_loss (the last of the curve) and tokens_per_second where
+        anything was trained.
 
     Raises:
         ValueError: the text is too small for a batch, or for the pairs asked for.
