@@ -21,6 +21,7 @@ from harness.compute import Compute
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES
 from harness.objectives import OBJECTIVES
+from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES
 from harness.tokenizers import TOKENIZERS
@@ -117,6 +118,8 @@ class Evaluate(Value):
     """A name in `harness list suites`."""
     tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Some tasks of the suite; null takes all. An average needs them all."""
+    probes: tuple[str, ...] = ()
+    """Names in `harness list probes`: what pretrained models are tested with as they are."""
     adaptation: str = "full"
     """A name in `harness list adaptations`."""
     protocol: Protocol = Protocol()
@@ -146,6 +149,16 @@ class Evaluate(Value):
             if tasks and task in tasks[:number]:
                 raise ValueError(f"the task {task!r} is given twice")
         return tasks
+
+    @field_validator("probes")
+    @classmethod
+    def _probes(cls, probes: tuple[str, ...]) -> tuple[str, ...]:
+        for number, probe in enumerate(probes):
+            if probe not in PROBES:
+                raise ValueError(unknown("the probe", probe, PROBES))
+            if probe in probes[:number]:
+                raise ValueError(f"the probe {probe!r} is given twice")
+        return probes
 
 
 class Comparison(Value):

@@ -18,16 +18,27 @@ from harness.models.counts import count_parameters
 from harness.models.flops import forward_flops
 from harness.models.training_flops import TRAINING
 from harness.objectives.accounting import Lengths
+from harness.probes import PROBES
+from harness.probes import items as probe_items
 from harness.recipes import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks import loading as task_loading
 from harness.values import Value
 
-STAGE_VERSIONS = {"tokenizer": 1, "tokens": 1, "pretrain": 2, "tune": 2, "finetune": 2}
+STAGE_VERSIONS = {
+    "tokenizer": 1,
+    "tokens": 2,
+    "pretrain": 3,
+    "probe": 1,
+    "tune": 2,
+    "finetune": 2,
+}
 """Raised when the code of a stage changes what it computes; part of every key of that kind."""
 
 MEAN_TASK_TOKENS = 40
 """Tokens of a fine-tuning input, assumed for the time estimate only."""
+PROBE_INPUTS, PROBE_TOKENS = 3_000, 12
+"""Inputs of each category of a probe and their length, assumed for the time estimate only."""
 SUSTAINED_FLOPS = 5e10
 """FLOP/s of one CPU thread at `nano` and `tiny`, assumed for the time estimate only."""
 
@@ -72,6 +83,16 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Probing:
+    """One pretrained model of an arm under a probe, and its stage."""
+
+    arm: str
+    probe: str
+    pretrain_seed: int
+    key: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything an experiment will do, before anything is spent."""
 
@@ -87,6 +108,7 @@ class Plan:
     """Dotted path to {arm: value}, for every field in which the resolved arms differ."""
     declared: frozenset[str]
     """Those of `differences` that an axis sets; the others follow from a varied recipe or name."""
+    probes: tuple[Probing, ...] = ()
 
 
 def load_plan(path: Path, overrides: Sequence[str] = ()) -> tuple[Declaration, Plan]:
@@ -121,6 +143,7 @@ def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
         costs={arm.name: pretraining_cost(arm.pretrain) for arm in arms},
         differences=differences,
         declared=declared,
+        probes=tuple(builder.probes),
     )
 
 
@@ -152,10 +175,12 @@ class _Builder:
         self.experiment = experiment
         self.stages: dict[str, Stage] = {}
         self.cells: list[Cell] = []
+        self.probes: list[Probing] = []
         self.pretrains: dict[tuple[str, int], str] = {}
         # Data is read once a plan, and anew by the next: files may change in between.
         self.corpus_fingerprint = cache(corpus_reading.fingerprint)
         self.task_fingerprint = cache(lambda task: task_loading.fingerprint(TASKS[task]))
+        self.probe_fingerprint = cache(lambda probe: probe_items.fingerprint(PROBES[probe]))
 
     def add(self, arm: Arm) -> None:
         tokenizer, tokens = self._data_stages(arm.pretrain)
@@ -165,6 +190,8 @@ class _Builder:
             )
         for task in arm.evaluate.tasks or SUITES[arm.evaluate.suite].tasks:
             self._task_stages(arm, task, tokenizer)
+        for probe, seed in itertools.product(arm.evaluate.probes, self.experiment.seeds.pretrain):
+            self._probe_stage(arm, probe, seed, tokenizer)
 
     def _data_stages(self, spec: Pretrain) -> tuple[str, str]:
         fingerprint = self.corpus_fingerprint(spec.corpus)
@@ -212,6 +239,13 @@ class _Builder:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
             key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
             self.cells.append(Cell(arm.name, task, pretrain_seed, seed, key, share))
+
+    def _probe_stage(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
+        spec = {"probe": probe, "fingerprint": self.probe_fingerprint(probe)}
+        parents = {"pretrain": self.pretrains[arm.name, seed], "tokenizer": tokenizer}
+        cost = _probe_flops(arm, probe)
+        key = self._stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, cost)
+        self.probes.append(Probing(arm.name, probe, seed, key))
 
     def _stage(
         self,
@@ -265,6 +299,18 @@ def _finetuning_flops(arm: Arm, task: str) -> float:
         representation=run.representation,
     )
     return TRAINING * one * examples * arm.evaluate.finetune.epochs
+
+
+def _probe_flops(arm: Arm, probe: str) -> float:
+    run = arm.pretrain
+    one = forward_flops(
+        run.model,
+        run.size,
+        run.tokenizer.vocab_size,
+        Lengths(PROBE_TOKENS, target=PROBE_TOKENS),
+        representation=run.representation,
+    )
+    return one * PROBE_INPUTS * len(PROBES[probe].categories)
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:

@@ -24,6 +24,9 @@ from harness.probes.scoring import (
     minimal_pair_values,
 )
 
+OBSTACLE = "obstacle.txt"
+"""File beside the items that says why a model cannot be asked."""
+
 
 @dataclass(frozen=True)
 class Probed:

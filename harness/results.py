@@ -102,6 +102,7 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     keys = {
         "pretrain": [key for (name, _), key in plan.pretrains.items() if name == arm],
         "tune": list(dict.fromkeys(key for key in parents if key)),
+        "probe": list(dict.fromkeys(one.key for one in plan.probes if one.arm == arm)),
         "finetune": finetunes,
     }
     return {kind: found for kind, found in keys.items() if found}

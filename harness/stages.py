@@ -13,7 +13,7 @@ import torch
 from pydantic import TypeAdapter
 from transformers import PreTrainedTokenizerFast
 
-from harness import finetuning, pretraining, tuning
+from harness import finetuning, pretraining, probing, tuning
 from harness.adaptation import Finetune, Protocol
 from harness.adaptation.baselines import BASELINES
 from harness.adaptation.classifier import Classifier
@@ -94,6 +94,16 @@ def pretrain(job: Job) -> Metrics:
     )
 
 
+def probe(job: Job) -> Metrics:
+    """Scores the items of a probe; leaves them, or, where the model cannot be asked, why."""
+    model = job.inputs["pretrain"] / "model"
+    probed = probing.probe(model, job.inputs["tokenizer"], job.spec["probe"])
+    probed.items.to_parquet(job.out / "items.parquet", index=False)
+    if probed.obstacle:
+        (job.out / probing.OBSTACLE).write_text(probed.obstacle)
+    return dict(probed.accuracies)
+
+
 def tune(job: Job) -> Metrics:
     """Searches hyperparameters on the hold-out of train; leaves best.json and trials.csv."""
     bench = _Bench(job)
@@ -150,6 +160,7 @@ STAGES: dict[str, Callable[[Job], Metrics]] = {
     "tokenizer": tokenizer,
     "tokens": tokens,
     "pretrain": pretrain,
+    "probe": probe,
     "tune": tune,
     "finetune": finetune,
 }

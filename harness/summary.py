@@ -13,7 +13,7 @@ from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.progress import duration
 from harness.tasks import SUITES
 
-KINDS = ("tokenizer", "tokens", "pretrain", "tune", "finetune")
+KINDS = ("tokenizer", "tokens", "pretrain", "probe", "tune", "finetune")
 WHOLE = tuple(f"pretrain.{role}" for role in ROLES)
 MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""

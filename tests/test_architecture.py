@@ -33,6 +33,7 @@ TORCH_FREE = (
     "harness.adaptation",
     "harness.tasks",
     "harness.microworld",
+    "harness.probes",
 )
 HEAVY = ("torch", "transformers", "datasets", "tokenizers", "mlflow", "optuna", "pytorch_lightning")
 

@@ -23,6 +23,8 @@ from harness.experiment import (
     on_recipe,
     resolve_arm,
 )
+from harness.probes import PROBES
+from harness.probes import items as probe_items
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES, TASKS, loading
 from harness.values import unknown
@@ -100,6 +102,11 @@ def check_data(declaration: Declaration) -> None:
         except ValueError as error:
             keys = source.mentioned(("evaluate",), f"{task} {experiment.evaluate.suite}")
             source.report(keys, f"{task}: {error}")
+    for probe in dict.fromkeys(p for arm in declaration.arms for p in arm.evaluate.probes):
+        try:
+            probe_items.fingerprint(PROBES[probe])
+        except ValueError as error:
+            source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
     source.raise_problems()
 
 

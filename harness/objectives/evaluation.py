@@ -127,6 +127,6 @@ def num_bytes(stream: "TokenStream", sequences: Sequences) -> np.ndarray:
     bytes go to its parts by their tokens, so that sums over whole sentences are exact."""
     assert stream.bytes is not None
     before = np.concatenate(([0], np.cumsum(stream.bytes)))
-    ends = np.interp((sequences.a_start, sequences.a_end), stream.sentences, before)
+    ends = np.interp(np.stack((sequences.a_start, sequences.a_end)), stream.sentences, before)
     sizes: np.ndarray = ends[1] - ends[0]
     return sizes

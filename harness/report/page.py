@@ -20,7 +20,7 @@ from harness.report.verdict import REPLICATES, Pair, judge, pairwise
 from harness.statistics import Difference
 
 TEMPLATES = Path(__file__).parent / "templates"
-STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "tune", "finetune")
+STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "probe", "tune", "finetune")
 BOOTSTRAP_NOTE = (
     "Multi-bootstrap of Sellam et al. 2022: pretraining seeds, fine-tuning seeds within them, and "
     f"dev examples are resampled together, {REPLICATES:,} times; arms with the same seed numbers "
