@@ -39,7 +39,8 @@ class ReplacedTokenDetection(Learner):
     passes between them, so that the joint step differs only in that one clipping norm holds for
     both, and that the samples are of the generator before its step.
 
-    The generator's samples are drawn from torch's generator, which is seeded for each step; in
+    The generator's samples are drawn from torch's generator, which is seeded for each step (as with
+    dropout, another split of the batch into parts gives other draws); in
     evaluation from EVALUATION_SEED, anew for each batch, so that answers there are reproducible.
     """
 
