@@ -24,9 +24,6 @@ from harness.probes.scoring import (
     minimal_pair_values,
 )
 
-OBSTACLE = "obstacle.txt"
-"""File beside the items that says why a model cannot be asked."""
-
 
 @dataclass(frozen=True)
 class Probed:

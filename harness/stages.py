@@ -23,6 +23,7 @@ from harness.corpora import Corpus, reading, stream
 from harness.experiment import Sweep
 from harness.models.backbone import read_note
 from harness.pretraining.watch import KEPT, share_name
+from harness.probes.probe import OBSTACLE
 from harness.recipes import Pretrain
 from harness.tasks import TASKS
 from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
@@ -100,7 +101,7 @@ def probe(job: Job) -> Metrics:
     probed = probing.probe(model, job.inputs["tokenizer"], job.spec["probe"])
     probed.items.to_parquet(job.out / "items.parquet", index=False)
     if probed.obstacle:
-        (job.out / probing.OBSTACLE).write_text(probed.obstacle)
+        (job.out / OBSTACLE).write_text(probed.obstacle)
     return dict(probed.accuracies)
 
 

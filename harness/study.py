@@ -61,6 +61,10 @@ class Study:
         """Every score: one row per arm, task, split, metric and seeds."""
         return results.results_frame(self.plan, self.records)
 
+    def probes(self) -> pd.DataFrame:
+        """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
+        return results.probes_frame(self.plan, self.records, self.store)
+
     def table(self, average: str | None = None) -> leaderboard.Table:
         """The leaderboard, by the suite's averaging rule or another, published rows beside."""
         evaluate = self.plan.experiment.evaluate
@@ -153,6 +157,7 @@ class Study:
             predictions=results.predictions_reader(records, self.store),
             curves=results.curves_frame(plan, records, self.store),
             costs=results.costs_frame(plan, records),
+            probes=results.probes_frame(plan, records, self.store),
             protocol=self._protocol(),
             flops_convention=FLOPS_CONVENTION,
             threats=self._threats(records),

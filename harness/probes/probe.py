@@ -7,6 +7,9 @@ from pydantic import Field
 from harness.tasks.task import HubData, MicroworldData
 from harness.values import Value
 
+OBSTACLE = "obstacle.txt"
+"""File of a finished probe that says why its model cannot be asked."""
+
 
 class Probe(Value):
     """A zero-shot test of a pretrained model: it chooses between sentences, and learns nothing."""

@@ -29,6 +29,8 @@ class ReportData:
     """Columns arm, pretrain_seed, step, tokens, loss."""
     costs: pd.DataFrame
     """Columns arm, stage (its kind), seconds, tokens, parameters, flops; null where none."""
+    probes: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How every arm was fine-tuned."""
     flops_convention: str = ""

@@ -15,6 +15,8 @@ from harness.leaderboard import board_of_suite, build, protocol_line, render, ru
 from harness.leaderboard.rendering import MISSING, markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
+from harness.report.grid import Grid
+from harness.report.probes import PROBE_NOTE, probe_tables
 from harness.report.threats import Scores, threats
 from harness.report.verdict import REPLICATES, Pair, judge, pairwise
 from harness.statistics import Difference
@@ -31,15 +33,6 @@ VERDICT_NOTE = (
     "Confirmed or refuted where the 95 % interval of the difference in the average ({}) excludes "
     "zero, inconclusive otherwise."
 )
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A plain table of text."""
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    text_columns: Sequence[int] = (0,)
 
 
 @dataclass(frozen=True)
@@ -107,6 +100,8 @@ def _content(
         "bootstrap_note": BOOTSTRAP_NOTE,
         "pairs": pairs,
         "differences": _what_differs(data),
+        "probes": probe_tables(data.probes, data.arms),
+        "probe_note": PROBE_NOTE,
         "cost": _cost(data),
         "time": _time(data.costs, data.arms),
         "flops_convention": data.flops_convention,

@@ -1,0 +1,13 @@
+"""A table as both forms of the report take it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A plain table of text."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text_columns: Sequence[int] = (0,)
