@@ -8,7 +8,7 @@ from harness.values import Value
 
 ADAPTATIONS: dict[str, str] = {
     "full": "every parameter is trained, with a new linear head",
-    "frozen": "a new linear head over a learned mix of all layers, which stay as they are (ELMo)",
+    "frozen": "a linear head on standardised features, a learned mix of all layers, which stay",
 }
 
 

@@ -41,8 +41,12 @@ class Classifier(nn.Module):
         nn.init.normal_(self.head.weight, std=_initial_range(backbone))
         nn.init.zeros_(self.head.bias)
         self.mix: ScalarMix | None = None
+        self.standardise: nn.Module = nn.Identity()
         if adaptation == "frozen":
             self.mix = ScalarMix(self._freeze())
+            # States of all texts share a large constant part, beside which a linear head learns
+            # little: batch norm without weights, as He et al. 2022 (MAE), appendix A.1.
+            self.standardise = nn.BatchNorm1d(backbone.hidden_size, affine=False)
 
     def _freeze(self) -> int:
         """Trains the backbone no more; returns how many layers of states it has."""
@@ -60,7 +64,8 @@ class Classifier(nn.Module):
             pool(state, one["attention_mask"], self.pooling)
             for state, one in zip(states, orders(batch), strict=True)
         ]
-        logits: Tensor = self.head(self.dropout(torch.stack(pooled).sum(0)))
+        features = self.standardise(torch.stack(pooled).sum(0))
+        logits: Tensor = self.head(self.dropout(features))
         return logits
 
     def states(self, batch: Batch) -> Tensor:

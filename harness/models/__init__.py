@@ -158,7 +158,7 @@ class Architecture(Value):
     num_decoder_layers: int | None = Field(default=None, ge=1)
     """Layers of the decoder; null: as many as the encoder."""
     share_decoder: bool = False
-    """Encoder and decoder share self-attention and feed-forward layers (Raffel 2020, section 3.2)."""
+    """Encoder and decoder share self-attention and feed-forward layers (Raffel 2020, table 2)."""
     gated_feed_forward: bool = False
     """T5 v1.1's feed-forward layer: gated GELU (Shazeer 2020)."""
     tie_embeddings: bool = True

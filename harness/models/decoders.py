@@ -1,5 +1,6 @@
 """Decoders of transformers, read left to right."""
 
+from torch import nn
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -8,9 +9,22 @@ from transformers import (
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
 )
+from transformers.pytorch_utils import Conv1D
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
+
+
+class GPT(OpenAIGPTLMHeadModel):
+    """transformers' network, whose attention and feed-forward layers would be initialised with 0.02
+    whatever the configuration says."""
+
+    def __init__(self, config: OpenAIGPTConfig) -> None:
+        super().__init__(config)
+        for module in self.modules():
+            if isinstance(module, Conv1D):
+                nn.init.normal_(module.weight, std=config.initializer_range)
+
 
 GPT_WIDENING = 4
 """Width of GPT's feed-forward layers over that of its states, which transformers has fixed."""
@@ -82,7 +96,7 @@ def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfi
 
 
 DECODERS: dict[str, Blueprint] = {
-    "gpt": Blueprint(_gpt, OpenAIGPTLMHeadModel, lambda n: n.lm_head),
+    "gpt": Blueprint(_gpt, GPT, lambda n: n.lm_head),
     "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: n.lm_head),
     "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: n.lm_head),
 }
