@@ -78,10 +78,9 @@ def obstacle(objective: Objective) -> str:
 def ask(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Question]:
     """The questions whose answers sum to the score of `text`.
 
-    Whole texts: from left to right, log p(text, end) in one question; in place, the
-    pseudo-log-likelihood of Salazar et al. 2020 (ACL, section 2), one question a token, all others
-    visible. Span corruption cannot tell a long text, for its spans are short, and is asked like
-    them: token by token, each in the place of a sentinel.
+    Whole texts: from left to right, log p(text, end) in one question, for an encoder-decoder with a
+    source that is nothing but one gap; in place, the pseudo-log-likelihood of Salazar et al. 2020
+    (ACL, section 2), one question a token, all others visible.
 
     Candidates in a gap: from left to right, log p of the whole text again, which is log
     p(candidate | text around it) but for a constant. In place, the candidate's tokens from left to
@@ -100,7 +99,7 @@ def ask(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Questi
     if output == "next_token" or objective.transform.kind == "prefix":
         return [_continued(text, objective, vocabulary)]
     if output == "dropped_spans":
-        return _spans(text, objective, vocabulary)
+        return [_span(text, objective, vocabulary)]
     return [_whole(text, objective, vocabulary)]
 
 
@@ -138,22 +137,17 @@ def _continued(text: Text, objective: Objective, vocabulary: Vocabulary) -> Ques
     return Question(source, told, list(range(len(told))), told)
 
 
-def _spans(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Question]:
+def _span(text: Text, objective: Objective, vocabulary: Vocabulary) -> Question:
     """The tokens of a gap between sentinels, or without them (Raffel et al. 2020, 3.1.4)."""
-    gaps = [text.gap] if text.gap else [(i, i + 1) for i in range(len(text.tokens))]
-    questions = []
-    for begin, end in gaps:
-        source = _with_hole(text, (begin, end), objective, vocabulary)
-        missing = list(text.tokens[begin:end])
-        if _hole(objective) == "sentinel":
-            first, second = (int(number) for number in vocabulary.sentinels[:2])
-            told = [first, *missing, second, vocabulary.sep]
-            places = list(range(1, len(missing) + 2))
-        else:
-            told = [*missing, vocabulary.sep]
-            places = list(range(len(told)))
-        questions.append(Question(source, told, places, [told[i] for i in places]))
-    return questions
+    begin, end = gap = text.gap or (0, len(text.tokens))
+    source = _with_hole(text, gap, objective, vocabulary)
+    missing = list(text.tokens[begin:end])
+    if _hole(objective) == "sentinel":
+        first, second = (int(number) for number in vocabulary.sentinels[:2])
+        told = [first, *missing, second, vocabulary.sep]
+        return Question(source, told, list(range(1, len(told) - 1)), [*missing, second])
+    told = [*missing, vocabulary.sep]
+    return Question(source, told, list(range(len(told))), told)
 
 
 def _whole(text: Text, objective: Objective, vocabulary: Vocabulary) -> Question:
