@@ -1,0 +1,44 @@
+"""Probes in the report: means over seeds, chance beside, null with its reason."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from harness.report import ReportData, write_report
+from harness.report.probes import probe_tables
+from harness.results import PROBE_COLUMNS
+
+WHY = "it names no tokens"
+ROWS = [
+    ("good", "p", "verb", 0, 0.9, 0.25, 200, ""),
+    ("good", "p", "verb", 1, 0.8, 0.25, 200, ""),
+    ("good", "p", "overall", 0, 0.7, 0.3, 1800, ""),
+    ("good", "p", "overall", 1, float("nan"), 0.3, 1800, ""),
+    ("mute", "p", "verb", 0, float("nan"), float("nan"), 0, WHY),
+    ("mute", "p", "overall", 0, float("nan"), 0.3, 0, WHY),
+]
+FRAME = pd.DataFrame(ROWS, columns=PROBE_COLUMNS)
+
+
+def test_means_over_seeds_and_nulls() -> None:
+    """A seed without a score leaves its cell without one."""
+    (table,) = probe_tables(FRAME, ["good", "mute", "absent"])
+    assert table.name == "p"
+    assert table.grid.head == ["category", "good", "mute", "absent", "chance", "items"]
+    assert table.grid.rows == [
+        ["verb", "85.0", "–", "–", "25.0", "200"],
+        ["overall", "–", "–", "–", "30.0", "1,800"],
+    ]
+    assert table.obstacles == [f"mute: {WHY}."]
+    assert probe_tables(FRAME.iloc[:0], ["good"]) == probe_tables(pd.DataFrame(), []) == []
+
+
+def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., ReportData]) -> None:
+    skills = {"good": 0.9, "mute": 0.6}
+    write_report(fabricate(skills, probes=FRAME), tmp_path)
+    readme = (tmp_path / "README.md").read_text()
+    assert "## Probes\n\n### p\n\n| category |" in readme and f"mute: {WHY}." in readme
+    assert "<h3>p</h3>" in (tmp_path / "index.html").read_text()
+    write_report(fabricate(skills), tmp_path)
+    assert "Probes" not in (tmp_path / "README.md").read_text()
