@@ -1,7 +1,7 @@
 """What the store holds of an experiment, as the frames that leaderboards and reports read."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -29,14 +29,31 @@ RESULT_COLUMNS = [
 def results_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
     """One row per cell, split and metric; NaN where a metric is undefined, as the correlation of
     constant predictions, and no row for a run that is not finished."""
+    cells = [cell for cell in plan.cells if cell.checkpoint == 1]
+    return _frame(plan, cells, records)
+
+
+def checkpoints_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """The same of weights along the way, with their `checkpoint`: a share of the updates."""
+    frames = [
+        _frame(plan, [cell for cell in plan.cells if cell.checkpoint == share], records).assign(
+            checkpoint=share
+        )
+        for share in sorted({cell.checkpoint for cell in plan.cells} - {1.0})
+    ]
+    empty = pd.DataFrame(columns=[*RESULT_COLUMNS, "checkpoint"])
+    return pd.concat(frames, ignore_index=True) if frames else empty
+
+
+def _frame(plan: Plan, cells: Sequence[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
     suites = {arm.name: arm.evaluate.suite for arm in plan.arms}
     rows = [
         (
             *(plan.experiment.name, cell.arm, suites[cell.arm], cell.task, split, metric, value),
             *(cell.pretrain_seed, cell.finetune_seed, cell.key),
         )
-        for cell in plan.cells
-        if cell.key in records and cell.checkpoint == 1
+        for cell in cells
+        if cell.key in records
         for split, metric, value in _scores(records[cell.key], cell.task)
     ]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS)

@@ -156,6 +156,7 @@ class Study:
             results=results.results_frame(plan, records),
             predictions=results.predictions_reader(records, self.store),
             curves=results.curves_frame(plan, records, self.store),
+            checkpoints=results.checkpoints_frame(plan, records),
             costs=results.costs_frame(plan, records),
             probes=results.probes_frame(plan, records, self.store),
             protocol=self._protocol(),

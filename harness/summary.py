@@ -1,20 +1,17 @@
 """A plan in words: what `harness plan` prints."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from harness.budget import FLOPS_CONVENTION
+from harness.differences import apart_from_the_first, condensed
 from harness.experiment import ROLES
 from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.progress import duration
 from harness.tasks import SUITES
 
 KINDS = ("tokenizer", "tokens", "pretrain", "probe", "tune", "finetune")
-WHOLE = tuple(f"pretrain.{role}" for role in ROLES)
 MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""
 
@@ -85,41 +82,21 @@ def _differences(plan: Plan) -> Table:
     table.add_column("because", no_wrap=True)
     for arm in plan.arms:
         table.add_column(arm.name)
-    for path, values in _differing(plan):
+    for path, values in condensed(plan.differences):
         reason = "axis" if path in plan.declared else "recipe"
         table.add_row(path, reason, *(str(values[arm.name]) for arm in plan.arms))
     return table
 
 
-def _differing(plan: Plan) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What differs; of a whole run or value that some arms lack, only that they lack it."""
-    lacking = {
-        path.rpartition(".")[0]
-        for path, values in plan.differences.items()
-        if values and None in values.values() and len(path.split(".")) > 2
-    }
-    shown: set[str] = set()
-    for path, values in plan.differences.items():
-        whole = ".".join(path.split(".")[:2])
-        if whole in WHOLE and any(path.startswith(f"{part}.") for part in lacking):
-            if whole not in shown:
-                shown.add(whole)
-                yield whole, {a: None if v is None else "another run" for a, v in values.items()}
-        else:
-            yield path, values
-
-
 def _apart_from_the_first(plan: Plan, table: Table) -> Table:
-    first = plan.arms[0].name
+    arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
-    table.add_column(f"where it is not as {first}; (r): by its recipe")
-    for arm in plan.arms[1:]:
-        fields = [
-            f"{path.removeprefix('pretrain.')} = {values[arm.name]}"
+    table.add_column(f"where it is not as {arms[0]}; (r): by its recipe")
+    for arm, fields in apart_from_the_first(plan.differences, arms).items():
+        texts = [
+            f"{path.removeprefix('pretrain.')} = {value}"
             + ("" if path in plan.declared else " (r)")
-            for path, values in _differing(plan)
-            if values[arm.name] != values[first]
-            if values[arm.name] is not None
+            for path, value in fields
         ]
-        table.add_row(arm.name, "; ".join(fields))
+        table.add_row(arm, "; ".join(texts))
     return table

@@ -31,6 +31,8 @@ class ReportData:
     """Columns arm, stage (its kind), seconds, tokens, parameters, flops; null where none."""
     probes: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
+    checkpoints: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """As `results`, of weights along the way, with their `checkpoint`: a share of the updates."""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How every arm was fine-tuned."""
     flops_convention: str = ""

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.differences import apart_from_the_first, condensed
 from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
 from harness.leaderboard.rendering import MISSING, markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
 from harness.report.grid import Grid
+from harness.report.learning import learning_points, learning_table
 from harness.report.probes import PROBE_NOTE, probe_tables
 from harness.report.threats import Scores, threats
-from harness.report.verdict import REPLICATES, Pair, judge, pairwise
+from harness.report.verdict import MANY_ARMS, REPLICATES, Pair, judge, pairwise
 from harness.statistics import Difference
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -28,6 +30,10 @@ BOOTSTRAP_NOTE = (
     f"dev examples are resampled together, {REPLICATES:,} times; arms with the same seed numbers "
     "are paired. 95 % percentile intervals; p is two-sided, is not corrected for the number of "
     f"comparisons, and cannot fall below {2 / REPLICATES:g}."
+)
+MANY_NOTE = (
+    " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "
+    "first; being picked for that, it flatters itself a little."
 )
 VERDICT_NOTE = (
     "Confirmed or refuted where the 95 % interval of the difference in the average ({}) excludes "
@@ -97,9 +103,10 @@ def _content(
             if pair.expected
         ],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
-        "bootstrap_note": BOOTSTRAP_NOTE,
+        "bootstrap_note": BOOTSTRAP_NOTE + (MANY_NOTE if len(data.arms) > MANY_ARMS else ""),
         "pairs": pairs,
         "differences": _what_differs(data),
+        "learning": learning_table(data),
         "probes": probe_tables(data.probes, data.arms),
         "probe_note": PROBE_NOTE,
         "cost": _cost(data),
@@ -145,7 +152,7 @@ def _readme(content: Mapping[str, Any], plots: Mapping[str, Plot], table: Table)
 
 
 def _all_plots(plots: Mapping[str, Plot]) -> dict[str, Plot | None]:
-    return {name: plots.get(name) for name in ("loss", "differences", "seeds")}
+    return {name: plots.get(name) for name in ("loss", "differences", "seeds", "learning")}
 
 
 def _plots(
@@ -162,6 +169,11 @@ def _plots(
         "differences": (
             plots.forest(pairs, table),
             "Differences in points with 95 % intervals; the average over the suite is bold.",
+        ),
+        "learning": (
+            plots.learning_curves(learning_points(data)),
+            "Average over the suite by tokens read: each pretraining seed a dot, their mean the "
+            "line. Joined dots are weights along one run; a run of its own ends at its last dot.",
         ),
         "seeds": (
             plots.seed_spread(scores, data.arms),
@@ -180,9 +192,17 @@ def _run_scores(data: ReportData, table: Table) -> Scores:
 
 
 def _what_differs(data: ReportData) -> Grid:
+    """Field by field; of many arms only what sets each one apart from the first."""
+    if len(data.arms) > MANY_ARMS and data.differences:
+        apart = apart_from_the_first(data.differences, data.arms)
+        lines = [
+            [arm, "; ".join(f"{path} = {_value(value)}" for path, value in fields)]
+            for arm, fields in apart.items()
+        ]
+        return Grid(["arm", f"where it is not as {data.arms[0]}"], lines, text_columns=(0, 1))
     rows = [
         [path, *(_value(values.get(arm)) for arm in data.arms)]
-        for path, values in data.differences.items()
+        for path, values in condensed(data.differences)
     ]
     return Grid(["field", *data.arms], rows, text_columns=range(len(data.arms) + 1))
 

@@ -65,6 +65,29 @@ def loss_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
         return _svg(figure, "loss")
 
 
+def learning_curves(points: pd.DataFrame) -> str | None:
+    """Average by tokens read, on a logarithmic axis: seeds as dots, their mean as a line; null
+    without any point."""
+    if points.empty:
+        return None
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _canvas(3.4)
+        for i, (arm, runs) in enumerate(points.groupby("arm", sort=False)):
+            colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+            tokens, scores = runs["tokens"], runs["average"]
+            axes.plot(tokens, scores, marker, color=colour, markersize=3, alpha=0.5)
+            mean = runs.groupby("tokens")["average"].mean()
+            dash = DASHES[i % len(DASHES)]
+            axes.plot(mean.index, mean, dash, color=colour, linewidth=1.6, label=str(arm))
+        axes.set_xscale("log")
+        axes.set_xlabel("tokens read in pretraining")
+        axes.set_ylabel("average of the suite x 100")
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.grid(axis="y")
+        axes.legend()
+        return _svg(figure, "learning")
+
+
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
     """Differences with their intervals, the average of each pair bold; null without any."""
     rows = _forest_rows(pairs, table)

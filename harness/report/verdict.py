@@ -1,6 +1,6 @@
 """The differences between arms, with their uncertainty, and what follows for the expectation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -22,6 +22,8 @@ from harness.statistics import (
 from harness.tasks.task import Column
 
 REPLICATES = 1000
+MANY_ARMS = 8
+"""With more arms than this not every pair is compared: the pages would be of nothing else."""
 LEVEL = 0.95
 EXAMPLES_SEED, RUNS_SEED = 1, 2
 AVERAGE = "average"
@@ -77,7 +79,8 @@ def judge(pair: Pair, pretrain_seeds: int) -> Verdict:
 
 
 def pairwise(data: ReportData, table: Table) -> tuple[Pair, ...]:
-    """Every pair of arms that have results, expected ones first and in the expected direction.
+    """Every pair of arms that have results, expected ones first and in the expected direction; of
+    more than MANY_ARMS, the others are those of the arm that ranks first.
 
     Raises:
         ValueError: two runs of a task were scored on different examples.
@@ -85,7 +88,11 @@ def pairwise(data: ReportData, table: Table) -> tuple[Pair, ...]:
     runs = _all_runs(data, table)
     expected = [pair for pair in data.expect if set(pair) <= set(data.arms)]
     seen = {frozenset(pair) for pair in expected}
-    others = [pair for pair in combinations(data.arms, 2) if frozenset(pair) not in seen]
+    pairs: Iterable[tuple[str, str]] = combinations(data.arms, 2)
+    if len(data.arms) > MANY_ARMS:
+        first = table.rows[0].name
+        pairs = ((first, arm) for arm in data.arms if arm != first)
+    others = [pair for pair in pairs if frozenset(pair) not in seen]
     return tuple(
         Pair(first, second, place < len(expected), _differences(runs[first], runs[second], table))
         for place, (first, second) in enumerate([*expected, *others])
