@@ -15,7 +15,6 @@ from harness.optimizer import Optimizer, Schedule
 from harness.tokenizers import Tokenizer
 from harness.values import Value
 
-
 UNBOUNDED = ("t5",)
 """Families without a table of positions."""
 
