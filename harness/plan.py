@@ -212,6 +212,9 @@ class _Builder:
                 parents[role] = self._pretrain(other, about, seed, tokenizer, tokens)
         cost = _expected_flops(run)
         content = {"pretrain": _content(run), "seed": seed}
+        if run.model.vectors:
+            with open(run.model.vectors, "rb") as file:
+                content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
         return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
 
     def _task_stages(self, arm: Arm, task: str, tokenizer: str) -> None:

@@ -167,3 +167,14 @@ def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
     assert len(stages) == 3
     assert set(stages[-1].parents) == {"tokenizer", "tokens", "teacher", "start_from"}
     assert stages[-1].spec["pretrain"]["teacher"]["size"]["num_layers"] == 2
+
+
+def test_other_vectors_in_a_file_of_one_name_are_another_run(tmp_path: Path) -> None:
+    file = tmp_path / "glove.txt"
+    static = {"model": {"family": "static", "vectors": str(file)}, "objective": "cbow"}
+    static |= {"packing": {"format": "full_sentences"}, "budget": {"tokens": 0}}
+    keys = []
+    for text in ("the 0.1\n", "the 0.2\n", "the 0.1\n"):
+        file.write_text(text)
+        keys.append(pretrain_keys(pretrain=BASE["pretrain"] | static))
+    assert keys[0] == keys[2] != keys[1]

@@ -11,6 +11,9 @@ ADAPTATIONS: dict[str, str] = {
     "frozen": "a linear head on standardised features, a learned mix of all layers, which stay",
 }
 
+UNSEEING = ("causal", "encoder_decoder", "window")
+"""Readings under which the first token has seen nothing but itself."""
+
 
 class Finetune(Value):
     """Hyperparameters of fine-tuning; a sweep searches among them."""

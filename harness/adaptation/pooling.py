@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from harness.adaptation import UNSEEING
+
 NATIVE = {
     "bidirectional": "cls",  # Devlin et al. 2019, section 3
     "causal": "last",  # Radford et al. 2018, section 3.2
@@ -17,8 +19,6 @@ NATIVE = {
     "window": "mean",
 }
 """Reading to the pooling that suits it."""
-UNSEEING = ("causal", "encoder_decoder", "window")
-"""Readings under which the first token has seen nothing but itself."""
 
 
 def pooling_of(pooling: str, reading: str) -> str:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from harness.adaptation import UNSEEING
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.recipes import Pretrain
@@ -107,6 +108,26 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 ("pretrain", "corpus", "world"),
                 f"pretrain.corpus.world must be 0 for {experiment.evaluate.suite}, whose tasks ask "
                 f"about world 0, but is {corpus.world}",
+            )
+
+
+def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """What a model that reads as an arm's does cannot be fine-tuned with."""
+    for arm in arms:
+        reading, evaluate = arm.pretrain.representation, arm.evaluate
+        if evaluate.protocol.pooling == "cls" and reading in UNSEEING:
+            yield (
+                ("evaluate", "protocol", "pooling"),
+                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
+                f"read {reading}, whose first token has seen nothing else, but is 'cls'",
+            )
+        frozen = evaluate.adaptation == "frozen"
+        if evaluate.finetune.auxiliary_lm_weight and (reading != "causal" or frozen):
+            yield (
+                ("evaluate", "finetune", "auxiliary_lm_weight"),
+                f"evaluate.finetune.auxiliary_lm_weight must be 0 for {arm.name!r}, which is "
+                f"{'frozen' if frozen else f'read {reading}'}: the loss is for causal models that "
+                "are trained",
             )
 
 

@@ -91,6 +91,11 @@ def check_data(declaration: Declaration) -> None:
     """
     experiment, source = declaration.experiment, declaration.source
     for arm in declaration.arms:
+        vectors = arm.pretrain.model.vectors
+        if vectors and not Path(vectors).is_file():
+            path = ("pretrain", "model", "vectors")
+            keys = _origin(source, experiment, arm.labels, path, "")
+            source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
         try:
             reading.fingerprint(arm.pretrain.corpus)
         except ValueError as error:
@@ -135,7 +140,12 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     arms = list(_resolved(source, experiment))
     if source.problems:
         return arms
-    for check in (grid.arms_problems, grid.world_problems, grid.expectation_problems):
+    for check in (
+        grid.arms_problems,
+        grid.world_problems,
+        grid.protocol_problems,
+        grid.expectation_problems,
+    ):
         for keys, message in check(experiment, arms):
             source.report(keys, message)
     return arms
