@@ -9,9 +9,9 @@ import yaml
 from harness.adaptation import ADAPTATIONS
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES
-from harness.objectives import OBJECTIVES
+from harness.objectives import OBJECTIVES, Mixture, Objective
 from harness.probes import PROBES
-from harness.recipes import RECIPES
+from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tokenizers import TOKENIZERS
 from harness.tuning_spaces import SPACES
@@ -62,6 +62,10 @@ def _pick(where: str, members: Mapping[str, Any], name: str) -> Any:
 
 
 def _line(member: Any) -> str:
+    if isinstance(member, Pretrain):
+        return f"{member.model.family}: {member.objective.formula}"
+    if isinstance(member, Objective | Mixture):
+        return member.formula
     plain = _plain(member)
     if isinstance(plain, dict):
         text = ", ".join(f"{k}={v}" for k, v in plain.items() if not isinstance(v, (dict, list)))

@@ -136,7 +136,8 @@ def _head(network: Any) -> Head:
 
 
 T5S: dict[str, Blueprint] = {
-    "t5": Blueprint(_config, T5, _head),
-    "t5_shared": Blueprint(_config, T5, _head),  # section 3.2.2, "enc-dec, shared"
+    "t5": Blueprint(_config, T5, _head, stack=lambda network: network.encoder),
+    # Section 3.2.2, "enc-dec, shared".
+    "t5_shared": Blueprint(_config, T5, _head, stack=lambda network: network.encoder),
     "t5_stack": Blueprint(_config, T5LanguageModel, _head, stack=lambda network: network.encoder),
 }

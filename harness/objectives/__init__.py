@@ -97,6 +97,17 @@ class Objective(Value):
         """(weight, objective) of what is mixed: this one alone."""
         return ((1.0, self),)
 
+    @property
+    def formula(self) -> str:
+        """`token_masking x bidirectional x masked_token, nsp`."""
+        terms = f"{self.transform.kind} x {self.representation} x {self.output.kind}"
+        extras = {
+            self.pair: self.pair != "none",
+            "span boundary": self.span_boundary,
+            "distillation": self.distillation,
+        }
+        return ", ".join((terms, *(name for name, given in extras.items() if given)))
+
     @model_validator(mode="after")
     def _possible(self) -> "Objective":
         _check_combination(self)
@@ -164,6 +175,11 @@ class Mixture(Value):
         """(share of the updates, objective)."""
         total = sum(part.weight for part in self.mixture)
         return tuple((part.weight / total, part.objective) for part in self.mixture)
+
+    @property
+    def formula(self) -> str:
+        """Those of the components, each once."""
+        return "; ".join(dict.fromkeys(objective.formula for _, objective in self.components))
 
     @model_validator(mode="after")
     def _plain(self) -> "Mixture":
