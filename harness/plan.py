@@ -213,7 +213,7 @@ class _Builder:
         cost = _expected_flops(run)
         content = {"pretrain": _content(run), "seed": seed}
         if run.model.vectors:
-            with open(run.model.vectors, "rb") as file:
+            with Path(run.model.vectors).open("rb") as file:
                 content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
         return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
 

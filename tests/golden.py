@@ -1,6 +1,6 @@
 """Losses of the first updates of every recipe at a miniature size, to notice when a run changes.
 
-    python tests/golden.py      writes golden_losses.json anew; say in the commit what changed them
+`python tests/golden.py` writes golden_losses.json anew; say in the commit what moved them.
 """
 
 import csv

@@ -19,8 +19,10 @@ from harness.objectives import OBJECTIVES, Distillation, Mixture, Objective
 from harness.objectives.accounting import Lengths
 from harness.objectives.outputs import ReplacedToken
 from harness.recipes.pretrain import Phase, Pretrain
+from harness.tokenizers import Tokenizer
 
 VOCAB = 30_522
+TOKENIZER = Tokenizer(vocab_size=VOCAB, sentinels=100, extra_tokens=("[NLU]", "[NLG]", "[S2S]"))
 ONE_PHASE = (Phase(fraction=1.0, sequence_length=128),)
 
 
@@ -30,6 +32,7 @@ def pretrain(**fields: Any) -> Pretrain:
         "phases": ONE_PHASE,
         "budget": Budget(steps=10),
         "batch_size": 8,
+        "tokenizer": TOKENIZER,
     }
     return Pretrain(**defaults | fields)
 

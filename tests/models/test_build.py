@@ -58,8 +58,9 @@ def test_what_is_saved_reads_the_same(family: str, reading: str, tmp_path: Path)
     assert (again.family, again.representation) == (family, reading)
     ids = torch.randint(5, 100, (3, 10))
     assert torch.equal(states(backbone, ids), states(again, ids))
+    half = TINY.hidden_size // 2 if reading == "two_way" else None  # one reader tells a token
     with torch.inference_mode():
-        one, two = (network.token_logits(states(network, ids)) for network in (backbone, again))
+        one, two = (n.token_logits(states(n, ids)[..., :half]) for n in (backbone, again))
     assert torch.equal(one, two)
 
 

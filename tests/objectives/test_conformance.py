@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from harness.budget import Budget
 from harness.compute import Compute
 from harness.corpora.packing import Packing
-from harness.corpora.stream import TokenStream
+from harness.corpora.stream import TokenStream, write_streams
 from harness.models import MODELS, Size
 from harness.objectives import OBJECTIVES, AnyObjective, Objective
 from harness.objectives.batches import BatchMaker
@@ -25,6 +25,8 @@ from harness.paradigms.learner import Learner
 from harness.paradigms.making import make_learner
 from harness.pretraining import Pretraining, pretrain
 from harness.recipes import Phase, Pretrain
+from harness.tokenizers import Tokenizer
+from harness.tokenizers.training import train
 
 VOCAB, LENGTH, ROWS = 500, 32, 8
 MODES = {"[NLU]": 5, "[NLG]": 6, "[S2S]": 7}
@@ -39,6 +41,7 @@ FAMILY = {
     "permuted": "xlnet",
     "window": "static",
 }
+TOKENIZER = Tokenizer(vocab_size=VOCAB, sentinels=len(SENTINELS), extra_tokens=tuple(MODES))
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=64)
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -68,6 +71,7 @@ def spec_of(objective: AnyObjective, **changes: Any) -> Pretrain:
         "objective": objective,
         "model": model,
         "size": TINY,
+        "tokenizer": TOKENIZER,
         "packing": Packing(format="doc_sentences" if objective.pair == "none" else "segment_pair"),
         "phases": (Phase(fraction=1, sequence_length=LENGTH),),
         "batch_size": ROWS,
@@ -329,10 +333,6 @@ def test_resume_is_exact(name: str, tmp_path: Path, trained: Path) -> None:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with `tokenizer` and `tokens` of some text."""
-    from harness.corpora.stream import write_streams
-    from harness.tokenizers import Tokenizer
-    from harness.tokenizers.training import train
-
     folder = tmp_path_factory.mktemp("text")
     rng = np.random.default_rng(0)
     words = [f"{a}{b}" for a in "bcdfgh" for b in "aeiou"]
@@ -340,7 +340,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [" ".join(rng.choice(words, rng.integers(4, 9))) for _ in range(rng.integers(2, 6))]
         for _ in range(150)
     ]
-    tokenizer = Tokenizer(vocab_size=100, sentinels=20, extra_tokens=tuple(MODES))
+    tokenizer = TOKENIZER.model_copy(update={"vocab_size": 100})
     train(tokenizer, (s for document in documents for s in document), folder / "tokenizer")
     write_streams(documents, folder / "tokenizer", folder / "tokens", 0.1)
     return folder
