@@ -17,6 +17,7 @@ from harness.declaration import (
     load,
     load_experiment,
 )
+from harness.objectives.transforms import TokenMasking
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted((ROOT / "experiments").glob("*.yaml"))
@@ -80,7 +81,8 @@ def test_a_valid_file(valid: Path) -> None:
         "none/mask_rate=0.3",
     ]
     pretrain = declaration.arms[1].pretrain
-    assert (pretrain.objective.pair, pretrain.objective.transform.mask_rate) == ("nsp", 0.3)
+    transform: Any = pretrain.objectives[0].transform
+    assert (pretrain.objective.pair, transform.mask_rate) == ("nsp", 0.3)
     assert pretrain.objective.masking == "dynamic"  # of `mlm`, whole, not of the recipe
     assert pretrain.budget.tokens == 1_000_000
     assert declaration.experiment.seeds.pretrain == (0, 1)
@@ -173,7 +175,7 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
     arm = declaration.arms[0]
     assert arm.name == "sop/mask_rate=0.15"
     assert arm.pretrain.budget.tokens == 2_000
-    assert arm.pretrain.objective.transform.whole_word
+    assert arm.pretrain.objectives[0].transform == TokenMasking(whole_word=True)
     assert arm.pretrain.objective.masking == "dynamic"  # `mlm` stayed what it was
     assert arm.evaluate.protocol.pooling == "max"
 

@@ -1,8 +1,10 @@
 """What sets arms apart, in short."""
 
+from typing import Any
+
 from harness.differences import apart_from_the_first, condensed
 
-ROWS = {
+ROWS: dict[str, dict[str, Any]] = {
     "pretrain.recipe": {"a": "bert", "b": "distilbert"},
     "pretrain.teacher.recipe": {"a": None, "b": "bert"},
     "pretrain.teacher.size.num_layers": {"a": None, "b": 4},

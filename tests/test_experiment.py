@@ -67,7 +67,10 @@ def test_a_whole_value_goes_before_its_fields_whatever_the_order_of_the_axes() -
     }
     for grid in (axes, dict(reversed(axes.items()))):
         found = {
-            (a.pretrain.objective.pair, a.pretrain.objective.transform.mask_rate)
+            (
+                a.pretrain.objective.pair,
+                a.pretrain.objectives[0].transform.model_dump()["mask_rate"],
+            )
             for a in arms(grid=grid)
         }
         assert found == {("none", 0.2), ("none", 0.4), ("nsp", 0.2), ("nsp", 0.4)}

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from golden import FILE, UPDATES, losses, prepare
 
 from harness.recipes import RECIPES
+from tests.golden import FILE, UPDATES, losses, prepare
 
 GOLDEN = json.loads(FILE.read_text())
 

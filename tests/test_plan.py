@@ -135,10 +135,12 @@ def test_equal_flops_buy_unequal_updates() -> None:
         pretrain=BASE["pretrain"] | {"budget": {"flops": 1e13}},
         grid={"pretrain.size": ["nano", "tiny"]},
     )
-    nano, tiny = plan.costs["nano"], plan.costs["tiny"]
-    assert nano.steps > 2 * tiny.steps
-    for cost in (nano, tiny):
-        assert 1e13 * (1 - 1 / cost.steps) < cost.flops <= 1e13
+    steps, flops = (
+        {arm: getattr(cost, name) for arm, cost in plan.costs.items()}
+        for name in ("steps", "flops")
+    )
+    assert steps["nano"] > 2 * steps["tiny"]
+    assert all(1e13 * (1 - 1 / steps[arm]) < flops[arm] <= 1e13 for arm in steps)
 
 
 def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:

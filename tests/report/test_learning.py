@@ -20,9 +20,10 @@ def data(fabricate: Callable[..., ReportData]) -> ReportData:
 
 
 def test_points_by_hand(data: ReportData) -> None:
-    points = learning_points(data).set_index(["arm", "pretrain_seed", "checkpoint"])
+    points = learning_points(data)
     assert len(points) == 2 * 3 * 3  # arms x seeds x shares, the end among them
-    end, half, tenth = (points.loc[("good", 0, share)] for share in (1.0, 0.5, 0.1))
+    one = points[(points["arm"] == "good") & (points["pretrain_seed"] == 0)]
+    end, half, tenth = (one[one["checkpoint"] == share].iloc[0] for share in (1.0, 0.5, 0.1))
     assert half["average"] == pytest.approx(end["average"] - 10)
     assert tenth["average"] == pytest.approx(end["average"] - 20)
     assert (tenth["tokens"], half["tokens"], end["tokens"]) == (1e5, 5e5, 1e6)
