@@ -29,6 +29,11 @@ TAGS = ("source", "kind")
 """Fields that name the kind of a value: one of another kind replaces it, and is not merged."""
 
 
+def of_kind(value: Any) -> Any:
+    """A name alone stands for the value of that kind with its defaults."""
+    return {"kind": value} if isinstance(value, str) else value
+
+
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `changes` laid over it, mapping by mapping; lists and scalars are replaced."""
     merged = dict(base)

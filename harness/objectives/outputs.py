@@ -1,10 +1,10 @@
 """Outputs: what the model is asked to tell. Values only; `targets` makes the batches."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from harness.values import Value
+from harness.values import Value, of_kind
 
 
 class MaskedToken(Value):
@@ -47,15 +47,11 @@ class ReplacedToken(Value):
     table of its own to the generator's, through which it sends no gradient (He et al. 2023)."""
 
 
-def _named(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 Output = Annotated[
     Annotated[
         MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_named),
+    BeforeValidator(of_kind),
 ]
 """An output by its fields, or by its kind alone."""

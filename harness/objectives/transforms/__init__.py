@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from harness.values import Value
+from harness.values import Value, of_kind
 
 
 class Identity(Value):
@@ -143,10 +143,6 @@ class PermutationOrder(Value):
     """A span of L tokens is drawn from K x L tokens, so that 1/K of the text is predicted."""
 
 
-def _named(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
-
-
 Transform = Annotated[
     Annotated[
         Identity
@@ -160,7 +156,7 @@ Transform = Annotated[
         | PermutationOrder,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_named),
+    BeforeValidator(of_kind),
 ]
 """A transform by its fields, or by its kind alone."""
 
