@@ -14,6 +14,7 @@ from harness.objectives import OBJECTIVES, Component, Mixture, Objective
 from harness.objectives.batches import BatchMaker
 from harness.objectives.feeding import to_step
 from harness.objectives.vocabulary import Vocabulary
+from harness.paradigms.learner import READ
 from harness.paradigms.making import make_learner
 from harness.recipes import Phase, Pretrain
 from harness.tokenizers import Tokenizer
@@ -78,15 +79,6 @@ def test_each_component_is_read_as_it_says(family: str, other: Objective) -> Non
         logits = mixed.backbone.token_logits(states.flatten(0, 1)[part["positions"]])
         assert torch.equal(mixed.answers(part, component)["token"][0], logits)
     assert seen == {0, 1}
-
-
-READ = (
-    "input_ids",
-    "attention_mask",
-    "token_type_ids",
-    "decoder_input_ids",
-    "decoder_attention_mask",
-)
 
 
 def test_a_mode_token_stands_first_and_costs_a_token_of_text() -> None:

@@ -4,7 +4,7 @@ Each is a pure function of (settings, rows, generator, vocabulary) over a whole 
 stand here; the functions are in the files named beside them in `TRANSFORMS`, found by kind.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
