@@ -67,6 +67,9 @@ def obstacle(objective: Objective) -> str:
     """Why nothing can be asked of a model trained on `objective`; empty if something can."""
     if objective.output.kind == "replaced_token":
         return "it was trained to tell replaced tokens from original ones, and names none"
+    learned = objective.distillation
+    if learned and not learned.token_weight and not learned.soft_target_weight:
+        return "it was taught a teacher's states alone, and names no tokens"
     if objective.output.kind == "whole_text" and _hole(objective) == "never":
         return (
             f"it was trained on texts in which nothing is missing ({objective.transform.kind}), so "

@@ -19,6 +19,7 @@ from harness.models.elmo import Elmo
 from harness.models.static import StaticVectors
 from harness.objectives import OBJECTIVES, Objective
 from harness.objectives.vocabulary import Vocabulary
+from harness.recipes import RECIPES
 
 SPECIAL = np.isin(np.arange(40), [0, 1, 2, 3, 38, 39])
 VOCABULARY = Vocabulary(
@@ -292,3 +293,9 @@ def test_a_network_of_unknown_training_is_asked_by_how_it_reads() -> None:
     bart = Vocabulary(40, 0, 1, 2, 3, SPECIAL, ~SPECIAL)
     assert default_objective("encoder_decoder", VOCABULARY).output.kind == "dropped_spans"
     assert default_objective("encoder_decoder", bart).output.kind == "whole_text"
+
+
+def test_a_head_that_no_loss_trained_is_not_asked() -> None:
+    learned = {name: RECIPES[name].objectives[0] for name in ("tinybert", "distilbert")}
+    assert "names no tokens" in obstacle(learned["tinybert"])
+    assert not obstacle(learned["distilbert"])

@@ -8,6 +8,7 @@ import pandas as pd
 
 from harness.leaderboard.rendering import MISSING
 from harness.report.grid import Grid
+from harness.report.verdict import MANY_ARMS
 
 PROBE_NOTE = (
     "Accuracy x 100 of the pretrained models as they are, mean over pretraining seeds, without "
@@ -36,6 +37,7 @@ def probe_tables(probes: pd.DataFrame, arms: Sequence[str]) -> list[ProbeTable]:
 
 
 def _table(name: str, rows: pd.DataFrame, arms: Sequence[str]) -> ProbeTable:
+    """Categories by arms; of many arms, arms by categories."""
     # A null seed makes its cell null: a mean of the others would be of another number of seeds.
     scores = rows.groupby(["category", "arm"], sort=False)["score"].agg(
         lambda seeds: seeds.mean(skipna=False)
@@ -54,7 +56,13 @@ def _table(name: str, rows: pd.DataFrame, arms: Sequence[str]) -> ProbeTable:
     reasons = [
         f"{arm}: {why}." for arm, why in zip(stopped["arm"], stopped["obstacle"], strict=True)
     ]
-    return ProbeTable(name, Grid(["category", *arms, "chance", "items"], lines), reasons)
+    grid = Grid(["category", *arms, "chance", "items"], lines)
+    return ProbeTable(name, _turned(grid) if len(arms) > MANY_ARMS else grid, reasons)
+
+
+def _turned(grid: Grid) -> Grid:
+    head, *rows = zip(grid.head, *grid.rows, strict=True)
+    return Grid(["arm", *head[1:]], [list(row) for row in rows])
 
 
 def _percent(value: float) -> str:
