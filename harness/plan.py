@@ -232,8 +232,9 @@ class _Builder:
             label = f"{arm.name}, {task}, {sweep.trials} trials"
             tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
+        shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
         for pretrain_seed, seed, share in itertools.product(
-            seeds.pretrain, seeds.finetune, (*arm.pretrain.checkpoints, 1.0)
+            seeds.pretrain, seeds.finetune, (*shares, 1.0)
         ):
             parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
             label = f"{arm.name}, {task}, seeds {pretrain_seed}.{seed}"
@@ -277,6 +278,9 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     if corpus.get("source") in ("text", "jsonl"):
         corpus = {name: value for name, value in corpus.items() if name != "path"}
         spec = {**spec, "corpus": corpus}
+    if "vectors" in spec:  # their content, which is in the key already
+        run = spec["pretrain"]
+        spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
     content = [kind, STAGE_VERSIONS[kind], spec, parents]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -320,7 +324,7 @@ def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
     """Dotted path to {arm: value} for each field whose value is not the same in all arms."""
     flat = {
         arm.name: dict(
-            _flatten("pretrain", arm.pretrain), **dict(_flatten("evaluate", arm.evaluate))
+            flat_fields("pretrain", arm.pretrain), **dict(flat_fields("evaluate", arm.evaluate))
         )
         for arm in arms
     }
@@ -329,10 +333,11 @@ def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
     return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
 
 
-def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of each field of a value, and of those within it."""
     if isinstance(value, Value):
         for name in type(value).model_fields:
-            yield from _flatten(f"{prefix}.{name}", getattr(value, name))
+            yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
     elif isinstance(value, tuple) and value and all(isinstance(item, Value) for item in value):
         yield prefix, [item.model_dump() for item in value]
     else:

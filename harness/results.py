@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from harness.plan import Cell, Plan, Probing
+from harness.experiment import ROLES, Arm
+from harness.plan import Cell, Plan, Probing, pretraining_cost
 from harness.probes import PROBES
 from harness.probes.probe import OBSTACLE
 from harness.probes.scoring import OVERALL
+from harness.recipes import Pretrain
 from harness.tasks import TASKS
 from harness.tracking import Record, Store
 
@@ -139,7 +141,7 @@ def curves_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.
 def costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
     """Per arm and stage kind: seconds over all its stages; tokens, parameters and FLOPs of one
     pretraining run."""
-    rows = []
+    rows: list[dict[str, object]] = []
     for arm in plan.arms:
         cost = plan.costs[arm.name]
         for kind, keys in _keys_by_kind(plan, arm.name).items():
@@ -154,7 +156,32 @@ def costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
                     "flops": cost.flops if pretrain else None,
                 }
             )
+        rows += [_other_cost(arm, role, plan, records) for role in ROLES if _run(arm, role)]
     return pd.DataFrame(rows)
+
+
+def _run(arm: Arm, role: str) -> Pretrain | None:
+    run: Pretrain | None = getattr(arm.pretrain, role)
+    return run
+
+
+def _other_cost(
+    arm: Arm, role: str, plan: Plan, records: Mapping[str, Record]
+) -> dict[str, object]:
+    """The same of a run that an arm builds on, under a name of its own."""
+    run = _run(arm, role)
+    assert run is not None
+    cost = pretraining_cost(run)
+    own = [key for (name, _), key in plan.pretrains.items() if name == arm.name]
+    keys = {plan.stages[key].parents[role] for key in own}
+    return {
+        "arm": f"{role} of {arm.name}",
+        "stage": "pretrain",
+        "seconds": sum(records[key].metrics["seconds"] for key in keys if key in records),
+        "tokens": cost.tokens,
+        "parameters": cost.parameters,
+        "flops": cost.flops,
+    }
 
 
 def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:

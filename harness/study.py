@@ -15,7 +15,7 @@ from harness import leaderboard, results
 from harness.budget import FLOPS_CONVENTION
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
-from harness.plan import Plan, load_plan
+from harness.plan import Plan, flat_fields, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
@@ -124,7 +124,20 @@ class Study:
         protocol = {"adaptation": evaluate.adaptation, **evaluate.protocol.model_dump()}
         protocol["finetune"] = evaluate.finetune.model_dump()
         protocol["sweep"] = f"{sweep.trials} {sweep.sampler} trials" if sweep.trials else "none"
-        return protocol
+        return protocol | self._exceptions()
+
+    def _exceptions(self) -> dict[str, object]:
+        """What arms are fine-tuned with that differs from the base, arm by arm."""
+        base = dict(flat_fields("", self.plan.experiment.evaluate))
+        own = {
+            arm.name: [
+                f"{path.removeprefix('.')} {value}"
+                for path, value in flat_fields("", arm.evaluate)
+                if base[path] != value
+            ]
+            for arm in self.plan.arms
+        }
+        return {f"but for {arm}": ", ".join(fields) for arm, fields in own.items() if fields}
 
     def _resolved(self) -> str:
         """The experiment with its overrides applied and its arms resolved, as YAML."""

@@ -341,3 +341,14 @@ def test_constant_predictions_have_null_correlation() -> None:
     task = make_task("regression")
     scores = score(task, np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0]))
     assert scores == {"pearson": None, "spearman": None}
+
+
+def test_a_batch_of_one_is_standardised_by_what_came_before() -> None:
+    from harness.adaptation.classifier import Standardise
+
+    torch.manual_seed(0)
+    layer = Standardise(4, affine=False).train()
+    for _ in range(200):
+        layer(5 + 2 * torch.randn(32, 4))
+    one = layer(torch.full((1, 4), 7.0))
+    torch.testing.assert_close(one, torch.ones(1, 4), atol=0.2, rtol=0)

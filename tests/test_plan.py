@@ -157,12 +157,12 @@ def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:
 
 def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
     pretrain = BASE["pretrain"] | {
-        "objective": {"kind": "single", "pair": "none", "distillation": {}},
+        "objective": {"kind": "single", "pair": "none", "distillation": {"cosine_weight": 0}},
         "packing": {"format": "full_sentences"},
         "teacher": {"recipe": "bert", "size": "tiny", "objective": OBJECTIVES["mlm"].model_dump()},
         "start_from": {"objective": OBJECTIVES["mlm"].model_dump(), "budget": {"steps": 3}},
     }
-    pretrain["objective"] = OBJECTIVES["mlm"].model_dump() | {"distillation": {}}
+    pretrain["objective"] = OBJECTIVES["mlm"].model_dump() | {"distillation": {"cosine_weight": 0}}
     pretrain["start_from"]["objective"]["distillation"] = None
     plan = planned(pretrain=pretrain)
     stages = [stage for stage in plan.stages.values() if stage.kind == "pretrain"]

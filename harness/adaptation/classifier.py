@@ -46,7 +46,7 @@ class Classifier(nn.Module):
             self.mix = ScalarMix(self._freeze())
             # States of all texts share a large constant part, beside which a linear head learns
             # little: batch norm without weights, as He et al. 2022 (MAE), appendix A.1.
-            self.standardise = nn.BatchNorm1d(backbone.hidden_size, affine=False)
+            self.standardise = Standardise(backbone.hidden_size, affine=False)
 
     def _freeze(self) -> int:
         """Trains the backbone no more; returns how many layers of states it has."""
@@ -109,6 +109,16 @@ class Classifier(nn.Module):
             logits.append(self.backbone.token_logits(state[:, :-1][told]))
             right.append(one["input_ids"][:, 1:][told])
         return F.cross_entropy(torch.cat(logits).float(), torch.cat(right))
+
+
+class Standardise(nn.BatchNorm1d):
+    """Batch norm that takes a batch of one example, whose own mean and variance say nothing, by the
+    running ones."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.training and len(input) == 1:
+            return F.batch_norm(input, self.running_mean, self.running_var, eps=self.eps)
+        return super().forward(input)
 
 
 def _initial_range(backbone: Backbone) -> float:

@@ -148,7 +148,9 @@ class Architecture(Value):
     max_position: int = Field(default=512, ge=8)
     """Longest sequence in tokens (RoBERTa's padding offset not counted)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Not in LLaMA, which was published without."""
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Not in T5 and XLNet, whose `dropout` holds there, too, nor in ELMo and static vectors."""
     initializer_range: float = Field(default=0.02, gt=0)
     """Standard deviation of the initial weights. 0.02 belongs to hidden size 768; narrow models
     learn faster from 0.02 x sqrt(768 / hidden_size). T5 scales its weights by their shapes instead

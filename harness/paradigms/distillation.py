@@ -16,7 +16,6 @@ from harness.objectives.feeding import TensorBatch
 from harness.paradigms.attention_scores import return_scores
 from harness.paradigms.distillation_losses import LOSSES, Compared
 from harness.paradigms.learner import READ, Answers, Learner, cross_entropies, freeze_token_head
-from harness.recipes import Pretrain
 
 
 class Distilled(Learner):
@@ -45,6 +44,7 @@ class Distilled(Learner):
         _check(self.backbone, teacher, self.asked)
         if not weights["token"] and not weights["soft_target"]:
             freeze_token_head(self.backbone)
+            self.told = {"token": None}  # what an untrained head says means nothing
         self.project = None
         if "hidden" in self.asked:
             self.project = nn.Linear(self.backbone.hidden_size, teacher.hidden_size)
@@ -100,30 +100,6 @@ class Distilled(Learner):
         temperature = self.settings.temperature
         pair = (logits, targets)
         return Compared(self.seen.pop(), told, pair, temperature, real.bool(), self.project)
-
-
-def check_teacher(spec: Pretrain) -> Distillation:
-    """What is to be distilled.
-
-    Raises:
-        ValueError: the teacher cannot read what the student reads, or has not learned to tell it.
-    """
-    settings, teacher = spec.objectives[-1].distillation, spec.teacher
-    assert settings is not None
-    assert teacher is not None
-    longest = max(phase.sequence_length for phase in spec.phases)
-    if longest > teacher.model.max_position:
-        raise ValueError(
-            f"sequence_length must be at most teacher.model.max_position = "
-            f"{teacher.model.max_position}, but is {longest}"
-        )
-    told = [objective.output.kind for objective in teacher.objectives]
-    if settings.soft_target_weight and "masked_token" not in told:
-        raise ValueError(
-            "distillation.soft_target_weight needs a teacher with output masked_token, but it is "
-            f"{told[-1]}"
-        )
-    return settings
 
 
 def _check(student: Backbone, teacher: Backbone, asked: list[str]) -> None:

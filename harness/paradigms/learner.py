@@ -31,12 +31,14 @@ class Learner(nn.Module):
     Attributes:
         backbone: what pretraining is for, and what is saved.
         weights: loss to its weight in the sum; a loss that is not named has weight 1.
+        told: loss to its name among the held-out figures, null for none; its own if not named.
     """
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.backbone = backbone
         self.weights: dict[str, float] = {}
+        self.told: dict[str, str | None] = {"token": ""}
 
     def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
         """Logits and right answers of every loss of a batch; `component` of a mixture."""

@@ -12,7 +12,7 @@ from harness.models.build import build, load
 from harness.models.static import StaticVectors
 from harness.objectives.vocabulary import Vocabulary
 from harness.paradigms.baseline import Baseline
-from harness.paradigms.distillation import Distilled, check_teacher
+from harness.paradigms.distillation import Distilled
 from harness.paradigms.learner import Learner
 from harness.paradigms.permutation import Permutation
 from harness.paradigms.replaced_token import make_replaced_token
@@ -61,7 +61,8 @@ def _replaced_token(
 def _distillation(
     spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
 ) -> Learner:
-    settings = check_teacher(spec)
+    settings = spec.objectives[-1].distillation
+    assert settings is not None
     student = _token_prediction(spec, tokens, seed, folders)
     teacher = load(folders["teacher"] / "model")
     if settings.start_from_teacher:

@@ -58,6 +58,7 @@ class ReplacedTokenDetection(Learner):
         self.head = DetectionHead(discriminator.hidden_size, initializer_range)
         self.pair_head = PairHead(discriminator.hidden_size, initializer_range) if pair else None
         self.weights = {"replaced": output.discriminator_weight}
+        self.told = {"token": "generator"}
         self.disentangled: list[DisentangledEmbedding] = []
         if output.embedding_sharing == "shared":
             share_embeddings(discriminator, generator)

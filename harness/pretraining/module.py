@@ -92,12 +92,14 @@ class Pretraining(pl.LightningModule):
         """Loader 0 asks what the objective's kind asks for, loader 1 about pairs."""
         component = len(self.spec.objectives) - 1
         for name, (logits, right) in self.learner.answers(part, component).items():
-            if (name == "pair") == (dataloader_idx == 1):
+            told = self.learner.told.get(name, name)
+            if told is not None and (name == "pair") == (dataloader_idx == 1):
+                prefix = f"{told}_" if told else ""
                 loss = F.cross_entropy(logits.float(), right, reduction="none")
-                self._held_out(f"{name}_loss").update(loss)
+                self._held_out(f"{prefix}loss").update(loss)
                 if name == "token" and "num_bytes" in part:
                     self._extend_bits_per_byte(loss, part["num_bytes"].sum())
-                self._held_out(f"{name}_accuracy").update((logits.argmax(-1) == right).float())
+                self._held_out(f"{prefix}accuracy").update((logits.argmax(-1) == right).float())
 
     def _extend_bits_per_byte(self, loss: Tensor, num_bytes: Tensor) -> None:
         """Of models that tell every token after those before it (causal; ELMo's forward reader):
@@ -110,7 +112,7 @@ class Pretraining(pl.LightningModule):
         and those of dropped spans and of what follows a prefix are for a part of it.
         """
         bits = loss.double().sum() / math.log(2)
-        self._held_out("token_bits_per_byte").update(bits / num_bytes, num_bytes)
+        self._held_out("bits_per_byte").update(bits / num_bytes, num_bytes)
 
     def _held_out(self, name: str) -> MeanMetric:
         if name not in self.held_out:
@@ -137,6 +139,5 @@ class Pretraining(pl.LightningModule):
             figures["train_loss"] = self.curve[-1][2]
             figures["tokens_per_second"] = self.tokens / self.seconds
         for name, metric in self.held_out.items():
-            label = name.removeprefix("token_")  # what every paradigm has goes without a name
-            figures[f"validation_{label}"] = float(cast(MeanMetric, metric).compute())
+            figures[f"validation_{name}"] = float(cast(MeanMetric, metric).compute())
         return figures

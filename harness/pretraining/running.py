@@ -68,7 +68,8 @@ def pretrain(
     folders = folders or {}
 
     def trial(num_steps: int) -> list[float]:
-        module = make_module(spec, vocabulary, seed, folders, num_steps)
+        copy = spec.model_copy(update={"checkpoints": ()})
+        module = make_module(copy, vocabulary, seed, folders, num_steps)
         feed = make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
         return timed_steps(module, feed, work, compute)
 

@@ -220,7 +220,7 @@ def _cost(data: ReportData) -> Grid:
     columns = {"parameters": "{:,.0f}", "tokens": "{:,.0f}", "flops": "{:.2e}"}
     rows = [
         [arm, *(_figure(costs, arm, name, form) for name, form in columns.items())]
-        for arm in data.arms
+        for arm in dict.fromkeys([*data.arms, *costs.index])
     ]
     return Grid(["arm", "parameters", "tokens", "FLOPs"], rows)
 

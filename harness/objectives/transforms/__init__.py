@@ -1,7 +1,8 @@
 """Transforms: what becomes of the text before the model reads it.
 
 Each is a pure function of (settings, rows, generator, vocabulary) over a whole batch. The values
-stand here; the functions are in the files named beside them in `TRANSFORMS`, found by kind.
+stand here; the functions in the files beside this one, found by kind in
+`corrupting.CORRUPTIONS`.
 """
 
 from typing import Annotated, Literal
@@ -125,7 +126,7 @@ class Denoising(Value):
     """Token deletion: share of the tokens that vanish."""
     infill_rate: float = Field(default=0.0, ge=0, lt=1)
     """Text infilling: share of the tokens in spans that become one mask token each."""
-    poisson_lambda: float = Field(default=3.0, gt=0)
+    poisson_lambda: float = Field(default=3.0, ge=0.5)
     """Mean length of an infilled span; spans of length 0 insert a mask token."""
     permute_sentences: float = Field(default=0.0, ge=0, le=1)
     """Share of the sentences that are put in a random order."""

@@ -1,6 +1,7 @@
 """The transforms by their kinds: what becomes of a batch of rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,5 +31,15 @@ CORRUPTIONS: dict[str, Callable[..., Corrupted]] = {
 def corrupt(
     transform: Transform, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> Corrupted:
-    """The rows as `transform` leaves them; the same for the same state of `rng`."""
-    return CORRUPTIONS[transform.kind](transform, rows, rng, vocabulary)
+    """The rows as `transform` leaves them; the same for the same state of `rng`.
+
+    An input that masks have made longer than its row was, which positions may not reach, is cut.
+    """
+    made = CORRUPTIONS[transform.kind](transform, rows, rng, vocabulary)
+    width = rows.tokens.shape[1]
+    if made.inputs.shape[1] <= width:
+        return made
+    inputs, lengths = made.inputs[:, :width].copy(), np.minimum(made.lengths, width)
+    cut = np.flatnonzero(made.lengths > width)
+    inputs[cut, width - 1] = vocabulary.sep
+    return replace(made, inputs=inputs, lengths=lengths)

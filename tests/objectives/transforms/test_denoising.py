@@ -134,3 +134,16 @@ def test_separators_inside_the_text_are_left_out() -> None:
     result = denoising(Denoising(), rows, generator(), VOCABULARY)
     plain = [token for token in text_of(rows, 0) if token != SEP]
     assert real(result.inputs, result.lengths, 0) == [2, *plain, SEP]
+
+
+def test_an_input_is_never_longer_than_its_row() -> None:
+    """Short spans put in more masks than they take out; positions end where the row does."""
+    from harness.objectives.transforms.corrupting import corrupt
+
+    rows = make_rows([[60]] * 200)
+    settings = Denoising(infill_rate=0.9, poisson_lambda=0.5)
+    made = corrupt(settings, rows, np.random.default_rng(0), VOCABULARY)
+    width = rows.tokens.shape[1]
+    assert made.inputs.shape[1] <= width and (made.lengths == width).any()
+    last = made.inputs[np.arange(200), made.lengths - 1]
+    assert (last == VOCABULARY.sep).all()
