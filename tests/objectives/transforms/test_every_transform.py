@@ -55,7 +55,7 @@ TRANSFORMS: tuple[Any, ...] = (
     Denoising(mask_rate=0.3),
     Denoising(delete_rate=0.3),
     Denoising(infill_rate=0.3),
-    Denoising(infill_rate=0.5, poisson_lambda=0.2),
+    Denoising(infill_rate=0.5, poisson_lambda=0.5),
     Denoising(permute_sentences=1),
     Denoising(rotate_rate=1),
     Denoising(
