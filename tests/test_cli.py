@@ -46,7 +46,7 @@ def test_every_shipped_experiment_can_be_planned(path: Path) -> None:
 
 def test_overrides_reach_the_plan() -> None:
     path = str(OFFLINE[0])
-    assert call("plan", path, "--set", "seeds.pretrain=2")[1] != call("plan", path)[1]
+    assert call("plan", path, "--set", "seeds.pretrain=7")[1] != call("plan", path)[1]
     code, output = call("plan", path, "--set", "seeds.pretrian=2")
     assert code == 2
     assert "pretrain" in output
