@@ -87,12 +87,17 @@ def pretrain(
     start = decoder_start(module, vocabulary)
     validation = _validation_loaders(spec, tokens / "validation", vocabulary, start)
     trainer.validate(module, validation, verbose=False)
+    _leave(module, work, out)
+    return module.figures()
+
+
+def _leave(module: Pretraining, work: Path, out: Path) -> None:
+    """Writes the model, the weights kept along the way and the curve to `out`."""
     (out / "model").mkdir(exist_ok=True)
     module.learner.save(out / "model")
     if (work / KEPT).exists():
-        shutil.copytree(work / KEPT, out / KEPT)
+        shutil.copytree(work / KEPT, out / KEPT, dirs_exist_ok=True)
     _write_curve(out / "curve.csv", module)
-    return module.figures()
 
 
 TIMED_STEPS = 40
