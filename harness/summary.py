@@ -60,7 +60,7 @@ def _cost(cost: Cost, first: Cost) -> tuple[str, ...]:
         _number(cost.tokens),
         f"{cost.parameters:,}",
         _multiple(cost.parameters, first.parameters),
-        "by the clock" if cost.flops is None else f"{cost.flops:.2e}",
+        "by the clock" if cost.flops is None else f"{cost.flops:.2e}".replace("e+", "e"),
         _multiple(cost.flops, first.flops),
     )
 
@@ -70,7 +70,7 @@ def _number(value: int | None) -> str:
 
 
 def _multiple(value: float | None, first: float | None) -> str:
-    return f"x {value / first:.2f}" if value and first else ""
+    return f"{value / first:.2f}x" if value and first else ""
 
 
 def _differences(plan: Plan) -> Table:
