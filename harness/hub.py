@@ -62,6 +62,22 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
         raise ValueError(f"{where} cannot be read from {folder or 'the Hub'}: {error}") from error
 
 
+def load_file(form: str, path: Path) -> "Dataset":
+    """A csv or jsonl file of the user's own.
+
+    Raises:
+        ValueError: it cannot be read as that.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    builder = {"csv": "csv", "jsonl": "json"}[form]
+    try:
+        return datasets.load_dataset(builder, data_files={"rows": str(path)}, split="rows")
+    except (ValueError, datasets.exceptions.DatasetGenerationError) as error:
+        raise ValueError(f"{path} cannot be read as {form}: {error}") from error
+
+
 def fingerprint(path: str, config: str | None, revision: str | None) -> str:
     """What identifies the content without loading it: the digest of the mirror's files of this
     config, or the pinned commit of the Hub repository."""
@@ -87,10 +103,14 @@ def _file_digest(file: Path, size: int, mtime_ns: int) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-def has_config(path: str, config: str) -> bool:
-    """Whether a mirror lists this config; the Hub itself is taken to have every declared one."""
-    folder = mirror(path)
-    return folder is None or config in _config_names(_card(folder))
+def has_config(path: str, config: str | None) -> bool:
+    """Whether a mirror has this repository and lists this config; the Hub itself is taken to have
+    every declared one."""
+    root = os.environ.get(MIRROR)
+    if not root:
+        return True
+    folder = Path(root).expanduser() / path
+    return folder.is_dir() and (config is None or config in _config_names(_card(folder)))
 
 
 def _config_files(folder: Path, config: str | None) -> list[Path]:

@@ -10,6 +10,14 @@ from harness.microworld.examples import Rows, examples, oracle
 from harness.microworld.tasks import GENERATORS
 
 VERSION = "1"
-"""Changes whenever the same seeds give other documents or examples."""
+"""Changes whenever the same seeds give other documents, or examples of the tasks it began with."""
+VERSIONS: dict[str, str] = {}
+"""Task to its own version, raised whenever it has other examples; VERSION where it has none."""
 
-__all__ = ["GENERATORS", "VERSION", "Rows", "documents", "examples", "oracle"]
+
+def version(generator: str) -> str:
+    """What changes whenever a task of the world has other examples."""
+    return VERSIONS.get(generator, VERSION)
+
+
+__all__ = ["GENERATORS", "VERSION", "VERSIONS", "Rows", "documents", "examples", "oracle", "version"]

@@ -1,12 +1,16 @@
 """Examples of a task: loading them, holding some of train out, and what identifies them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from harness import hub
-from harness.tasks.task import HubData, Split, Task
+from harness.tasks.preparing import PREPARATIONS
+from harness.tasks.task import FileData, HubData, MicroworldData, Split, Task
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -14,31 +18,53 @@ if TYPE_CHECKING:
 HIDDEN = -1
 """Label of every example of a split whose labels are not public."""
 
+Columns = Mapping[str, Sequence[Any]]
+"""Columns of a data set, of equal length."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Right answers of an extraction: none of them, if the question cannot be answered."""
+
+    texts: tuple[str, ...]
+    starts: tuple[int, ...]
+    """First character of each in the context."""
+
 
 @dataclass(frozen=True)
 class Examples:
     """Texts with their labels, in a fixed order."""
 
     texts: list[tuple[str, ...]]
-    """One text, or two for a pair."""
+    """One text, or two for a pair; of tagging, the words."""
     labels: np.ndarray
-    """[num_examples] int64 class numbers, or float64 values for regression."""
+    """[num_examples]: int64 classes or right choices, float64 values, else objects: `Answers` of an
+    extraction, tag numbers (a tuple), right texts (a tuple) of a generation."""
+    choices: list[tuple[str, ...]] | None = None
+    """Of a multiple choice."""
+    groups: np.ndarray | None = None
+    """[num_examples] text: those that are scored together."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def take(self, rows: np.ndarray) -> "Examples":
         """The examples at `rows`, in that order."""
-        return Examples([self.texts[row] for row in rows], self.labels[rows])
+        return Examples(
+            [self.texts[row] for row in rows],
+            self.labels[rows],
+            [self.choices[row] for row in rows] if self.choices else None,
+            None if self.groups is None else self.groups[rows],
+        )
 
     def head(self, num_examples: int | None) -> "Examples":
         """The first `num_examples`; all for None."""
-        return Examples(self.texts[:num_examples], self.labels[:num_examples])
+        return self.take(np.arange(len(self))[:num_examples])
 
     @property
     def hidden(self) -> bool:
         """Whether the labels are not public, so that nothing can be scored."""
-        return bool(np.all(self.labels == HIDDEN))
+        return self.labels.dtype != object and bool(np.all(self.labels == HIDDEN))
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
@@ -47,27 +73,17 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
     Raises:
         ValueError: the data are missing, or not what the task declares.
     """
-    name, config = ("train", None) if split == "train" else (split.name, split.config)
-    if isinstance(task.data, HubData):
-        dataset = hub.load(task.data.path, config or task.data.config, name, task.data.revision)
-        _check_class_names(task, dataset)
-        columns = dataset[:]
-    else:
-        from harness import microworld
-
-        columns = microworld.examples(task.data.generator, name)
-    return _examples(task, name, columns)
+    if split == "train":
+        assert task.train, f"{task.name} has nothing to train on"
+        split = Split(name=task.train)
+    return _examples(task, split, _prepared(task, _columns(task, split)))
 
 
-def available_splits(task: Task) -> tuple[Split, ...]:
-    """The reported splits of `task`, less the optional ones that the mirror in use lacks."""
-    data = task.data
-    return tuple(
-        split
-        for split in task.evaluation
-        if not (split.optional and isinstance(data, HubData) and split.config)
-        or hub.has_config(data.path, split.config)
-    )
+def available_splits(task: Task, submission: bool = False) -> tuple[Split, ...]:
+    """The reported splits of `task` (with those for a submission, if asked for), less the optional
+    ones that the mirror in use lacks."""
+    splits = (*task.evaluation, *(task.test if submission else ()))
+    return tuple(split for split in splits if not split.optional or _is_there(task, split))
 
 
 def split_holdout(
@@ -76,37 +92,53 @@ def split_holdout(
     """Train without the hold-out, in random order, and the hold-out; both fixed by `seed`.
 
     The hold-out has `fraction` of the examples, at most `max_holdout`, and the classes in the same
-    shares as the whole, to within one example.
+    shares as the whole, to within one example; or whole groups, where there are groups.
 
     Raises:
-        ValueError: there are fewer than two examples.
+        ValueError: there are fewer than two examples, or groups.
     """
-    num_examples = len(examples)
-    if num_examples < 2:
-        raise ValueError(f"a hold-out needs at least 2 examples, but there are {num_examples}")
-    size = min(max(1, round(fraction * num_examples)), max_holdout, num_examples - 1)
-    order = np.random.default_rng(seed).permutation(num_examples)
-    if examples.labels.dtype.kind == "i":
+    units = np.arange(len(examples)) if examples.groups is None else _numbered(examples.groups)
+    num_units = int(units.max(initial=-1)) + 1
+    if num_units < 2:
+        what = "examples" if examples.groups is None else "groups of examples"
+        raise ValueError(f"a hold-out needs at least 2 {what}, but there are {num_units}")
+    size = min(max(1, round(fraction * num_units)), max_holdout, num_units - 1)
+    order = np.random.default_rng(seed).permutation(num_units)
+    if examples.groups is None and examples.labels.dtype.kind == "i":
         order = order[np.argsort(_class_quantiles(examples.labels[order]), kind="stable")]
-    holdout, train = order[:size], order[size:]
-    shuffled = np.random.default_rng([seed, 1]).permutation(train)
-    return examples.take(shuffled), examples.take(np.sort(holdout))
+    held = np.isin(units, order[:size])
+    if examples.groups is None:
+        train = order[size:]
+        shuffled = np.random.default_rng([seed, 1]).permutation(train)
+    else:
+        shuffled = np.random.default_rng([seed, 1]).permutation(np.flatnonzero(~held))
+    return examples.take(shuffled), examples.take(np.flatnonzero(held))
 
 
 def fingerprint(task: Task) -> str:
     """Identifies the examples without loading them; torch-free and quick.
 
     Raises:
-        ValueError: `HARNESS_DATA` is set, but has no mirror of the data.
+        ValueError: `HARNESS_DATA` is set, but has no mirror of the data, or a file is missing.
     """
-    if isinstance(task.data, HubData):
-        data = task.data
-        configs = {split.config or data.config for split in available_splits(task)}
-        ordered = sorted({data.config, *configs}, key=str)
-        return "+".join(hub.fingerprint(data.path, config, data.revision) for config in ordered)
-    from harness import microworld
+    data = task.data
+    if isinstance(data, MicroworldData):
+        from harness import microworld
 
-    return f"microworld:{microworld.VERSION}/{task.data.generator}"
+        return f"microworld:{microworld.version(data.generator)}/{data.generator}"
+    if isinstance(data, FileData):
+        return hub.digest([_file(task, name) for name in sorted(data.files)])
+    places = {(data.path, data.config, data.revision)} | {
+        _place(data, split) for split in available_splits(task)
+    }
+    ordered = sorted(places, key=str)
+    return "+".join(hub.fingerprint(*place) for place in ordered)
+
+
+def _numbered(groups: np.ndarray) -> np.ndarray:
+    """[num_examples] number of each one's group, in the order of first appearance."""
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse])
 
 
 def _class_quantiles(labels: np.ndarray) -> np.ndarray:
@@ -119,32 +151,145 @@ def _class_quantiles(labels: np.ndarray) -> np.ndarray:
     return quantiles
 
 
-def _examples(task: Task, split: str, columns: dict[str, Any]) -> Examples:
-    missing = [f for f in (*task.text_fields, task.label_field) if f not in columns]
-    if missing:
+def _is_there(task: Task, split: Split) -> bool:
+    if not isinstance(task.data, HubData):
+        return True
+    path, config, _ = _place(task.data, split)
+    return hub.has_config(path, config)
+
+
+def _place(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
+    """Repository, config and commit that a split is read from."""
+    if split.path:
+        return split.path, split.config, split.revision
+    return data.path, split.config or data.config, data.revision
+
+
+def _columns(task: Task, split: Split) -> Columns:
+    data, name = task.data, split.of or split.name
+    if isinstance(data, HubData):
+        path, config, revision = _place(data, split)
+        dataset = hub.load(path, config, name, revision)
+        if not task.prepare:
+            _check_class_names(task, dataset)
+        return dataset[:]  # type: ignore[no-any-return]
+    if isinstance(data, FileData):
+        return hub.load_file(data.source, _file(task, name))[:]
+    from harness import microworld
+
+    return microworld.examples(data.generator, name)
+
+
+def _file(task: Task, split: str) -> Path:
+    assert isinstance(task.data, FileData)
+    if split not in task.data.files:
         raise ValueError(
-            f"{task.name} needs the columns {', '.join(task.text_fields)} and {task.label_field}, "
-            f"but its split {split} has {', '.join(columns)}"
+            f"{task.name} needs a file for its split {split}, but data.files has "
+            f"{', '.join(task.data.files)}"
         )
-    texts = list(zip(*(list(columns[field]) for field in task.text_fields), strict=True))
-    kind = np.int64 if task.kind == "classification" else np.float64
-    labels = np.asarray(list(columns[task.label_field]), dtype=kind)
-    examples = Examples(texts, labels)
-    if task.kind == "classification" and not examples.hidden:
-        allowed = len(task.labels)
+    path = Path(task.data.files[split]).expanduser()
+    if not path.is_file():
+        raise ValueError(f"{task.name} needs the file {path} for its split {split}; it is not there")
+    return path
+
+
+def _prepared(task: Task, columns: Columns) -> Columns:
+    return PREPARATIONS[task.prepare](columns) if task.prepare else columns
+
+
+def _examples(task: Task, split: Split, columns: Columns) -> Examples:
+    optional = [field for field in (task.choices_field, task.group_field) if field]
+    fields = [name for text in task.text_fields for name in _names(text)]
+    wanted = [*fields, task.label_field, *optional, *split.where]
+    if missing := [field for field in dict.fromkeys(wanted) if field not in columns]:
+        raise ValueError(
+            f"{task.name} needs the columns {', '.join(dict.fromkeys(wanted))}, but its split "
+            f"{split.name} has no {', '.join(missing)}; it has {', '.join(columns)}"
+        )
+    num_examples = len(columns[task.label_field])
+    rows = np.array([_fits(columns, row, split.where) for row in range(num_examples)], dtype=bool)
+    groups, choices = None, None
+    if task.group_field:
+        groups = np.array([str(group) for group in columns[task.group_field]], dtype=object)
+    if task.choices_field:
+        choices = [tuple(options) for options in columns[task.choices_field]]
+    labels = _labels(task, split, columns[task.label_field])
+    return Examples(_texts(task, columns), labels, choices, groups).take(np.flatnonzero(rows))
+
+
+def _names(text: str) -> list[str]:
+    """Fields of a pattern such as `{word}: {sentence}`; a text without braces is a field."""
+    if "{" not in text:
+        return [text]
+    return [name for _, name, _, _ in Formatter().parse(text) if name]
+
+
+def _fits(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
+    return all(str(columns[field][row]) == value for field, value in where.items())
+
+
+def _texts(task: Task, columns: Columns) -> list[tuple[str, ...]]:
+    if task.kind == "tagging":
+        return [tuple(words) for words in columns[task.text_fields[0]]]
+    return list(zip(*(_text_column(text, columns) for text in task.text_fields), strict=True))
+
+
+def _text_column(text: str, columns: Columns) -> list[str]:
+    if "{" not in text:
+        return list(columns[text])
+    names = _names(text)
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return [text.format_map(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
+    """The column of labels as `Examples.labels`."""
+    if task.kind in ("classification", "multiple_choice"):
+        return _checked(task, split, np.array([_number(task, v) for v in column], dtype=np.int64))
+    if task.kind in ("regression", "similarity"):
+        return np.asarray(list(column), dtype=np.float64)
+    labels = np.empty(len(column), dtype=object)
+    for row, value in enumerate(column):
+        labels[row] = _label(task, value)
+    return labels
+
+
+def _label(task: Task, value: Any) -> Any:
+    if task.kind == "tagging":
+        return tuple(_number(task, tag) for tag in value)
+    if task.kind == "extraction":
+        return Answers(tuple(value["text"]), tuple(value["answer_start"]))
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _number(task: Task, value: Any) -> int:
+    """The number of a class or tag that is given by name or number."""
+    if not isinstance(value, str):
+        return HIDDEN if value is None else int(value)
+    if value not in task.labels:
+        raise ValueError(
+            f"the labels of {task.name} must be {', '.join(task.labels)}, but there is {value!r}"
+        )
+    return task.labels.index(value)
+
+
+def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:
+    allowed = len(task.labels)
+    if task.labels and not np.all(labels == HIDDEN):
         if labels.min() < 0 or labels.max() >= allowed:
             raise ValueError(
                 f"the labels of {task.name} must be 0 to {allowed - 1} ({', '.join(task.labels)}), "
-                f"but its split {split} has {sorted(set(labels.tolist()))}"
+                f"but its split {split.name} has {sorted(set(labels.tolist()))}"
             )
-    return examples
+    return labels
 
 
 def _check_class_names(task: Task, dataset: "Dataset") -> None:
     """A data set with its classes in another order would give wrong scores without a word."""
     feature = dataset.features.get(task.label_field)
+    feature = getattr(feature, "feature", feature)  # of a list: tags
     names = getattr(feature, "names", None)
-    if names is not None and tuple(names) != task.labels:
+    if names is not None and task.labels and tuple(names) != task.labels:
         raise ValueError(
             f"the classes of {task.name} must be {', '.join(task.labels)} in this order, but "
             f"{task.data} has {', '.join(names)}"
