@@ -1,4 +1,4 @@
-"""Fine-tuning: a backbone and a new head, under one protocol for every paradigm."""
+"""Fine-tuning: a backbone and what answers a task, under one protocol for every paradigm."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,49 +9,43 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
-from harness.adaptation import Finetune, Protocol
-from harness.adaptation.classifier import Classifier
-from harness.adaptation.inputs import Batch, Encoded, TrainBatches, collate, orders
+from harness.adaptation import Finetune
+from harness.adaptation.forms import Form
+from harness.adaptation.inputs import Batch, Encoded, TrainBatches
+from harness.adaptation.model import TaskModel
 from harness.models.build import load
 from harness.optimizer import Optimizer, Schedule, configure
-from harness.tasks.metrics import METRICS
-from harness.tasks.task import Task
+from harness.tasks.loading import Examples
 from harness.training import make_trainer, seed_torch
 
 EVALUATION_BATCH = 256
 
 
 class Finetuning(pl.LightningModule):
-    """Cross-entropy for classes, mean squared error for regression; beside it the next-token loss
-    on the inputs, if it has a weight (Radford et al. 2018, equation 5)."""
+    """The loss of the task's form; beside it the next-token loss on the inputs, if it has a weight
+    (Radford et al. 2018, equation 5)."""
 
     def __init__(
-        self, model: Classifier, finetune: Finetune, num_steps: int, seed: int, regression: bool
+        self, model: TaskModel, form: Form, finetune: Finetune, num_steps: int, seed: int
     ) -> None:
         super().__init__()
         self.model = model
+        self.form = form
         self.finetune = finetune
         self.num_steps = num_steps
         self.seed = seed
-        self.regression = regression
         self.losses: list[Tensor] = []
 
     def training_step(self, batch: Batch, step: int) -> Tensor:
         seed_torch(self.device, self.seed, step)
-        states = [self.model.states(one) for one in orders(batch)]
-        loss = self._task_loss(self.model.classify(batch, states), batch)
+        states = self.model.states(batch)
+        loss = self.form.loss(self.model.outputs(batch, states), batch)
         self.losses.append(loss.detach())
         if weight := self.finetune.auxiliary_lm_weight:
             loss = loss + weight * self.model.next_token_loss(batch, states)
         return loss
-
-    def _task_loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        if self.regression:
-            return F.mse_loss(logits.squeeze(-1), batch["labels"].to(logits.dtype))
-        return F.cross_entropy(logits, batch["labels"])
 
     def configure_optimizers(self) -> Any:
         settings = Optimizer(
@@ -67,7 +61,7 @@ class Finetuning(pl.LightningModule):
 class Finetuned:
     """What one fine-tuning run gives."""
 
-    module: Finetuning
+    model: TaskModel
     train_loss: float
     """The task's, mean over the last epoch."""
     steps: int
@@ -80,18 +74,16 @@ class Finetuned:
 def finetune(
     model_folder: Path,
     train: Encoded,
-    task: Task,
-    protocol: Protocol,
+    form: Form,
     settings: Finetune,
     *,
-    pad_token_id: int,
     seed: int,
     adaptation: str = "full",
     progress: Callable[[int, int], None] = lambda done, total: None,
-    on_epoch: Callable[[Classifier, int], None] | None = None,
+    on_epoch: Callable[[TaskModel, int], None] | None = None,
 ) -> Finetuned:
-    """Trains a new head on `train`, and with it every parameter of the backbone in `model_folder`
-    or, with the adaptation `frozen`, none.
+    """Trains what `form` puts on the backbone in `model_folder`, and with it every parameter of
+    the backbone or, with the adaptation `frozen`, none.
 
     A function of its arguments: the seed decides the head, the order of the examples and dropout.
     `on_epoch(model, epoch)` is called after each epoch.
@@ -99,20 +91,25 @@ def finetune(
     Raises:
         ValueError: pooling or auxiliary loss does not suit the way the backbone is read.
     """
-    batches = TrainBatches(train, settings, pad_token_id, seed)
+    batches = TrainBatches(train, settings, form.collate, seed)
     hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
     trainer = make_trainer(hooks, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
-    backbone = load(model_folder)
-    _check_auxiliary(settings, backbone.representation, adaptation)
-    seed_torch(torch.device("cpu"), seed)
-    regression = task.kind == "regression"
-    num_outputs = 1 if regression else len(task.labels)
-    model = Classifier(backbone, num_outputs, protocol, adaptation)
-    module = Finetuning(model, settings, batches.num_steps, seed, regression)
+    model = prepared_model(model_folder, form, adaptation, seed, settings)
+    module = Finetuning(model, form, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     trainer.fit(module, DataLoader(batches, batch_size=None))
     last_epoch = module.losses[-(batches.num_steps // settings.epochs) :]
-    return Finetuned(module, float(torch.stack(last_epoch).mean()), batches.num_steps)
+    return Finetuned(model, float(torch.stack(last_epoch).mean()), batches.num_steps)
+
+
+def prepared_model(
+    folder: Path, form: Form, adaptation: str, seed: int, settings: Finetune
+) -> TaskModel:
+    """The backbone in `folder` with what `form` puts on it, as training begins with it."""
+    backbone = load(folder)
+    _check_auxiliary(settings, backbone.representation, adaptation)
+    seed_torch(torch.device("cpu"), seed)
+    return form.make_model(backbone, adaptation)
 
 
 def _check_auxiliary(settings: Finetune, reading: str, adaptation: str) -> None:
@@ -132,7 +129,7 @@ class _Hooks(pl.Callback):
         num_steps: int,
         epochs: int,
         progress: Callable[[int, int], None],
-        on_epoch: Callable[[Classifier, int], None] | None,
+        on_epoch: Callable[[TaskModel, int], None] | None,
     ) -> None:
         self.num_steps, self.progress, self.on_epoch = num_steps, progress, on_epoch
         self.per_epoch = num_steps // epochs
@@ -147,22 +144,15 @@ class _Hooks(pl.Callback):
 
 
 @torch.inference_mode()
-def predict(model: Classifier, data: Encoded, pad_token_id: int) -> np.ndarray:
-    """Class numbers, or values for regression, in the order of `data`; float64 [examples]."""
+def predict(model: TaskModel, form: Form, data: Encoded, examples: Examples) -> np.ndarray:
+    """[num_examples] predictions, as `Form.answers` gives them."""
     model.eval()
     device = next(model.parameters()).device
-    order = np.argsort([len(ids) for ids in data.input_ids], kind="stable")
-    out = np.zeros(len(order))
+    order = np.argsort(data.lengths, kind="stable")
+    read: list[Any] = [None] * data.num_items
     for start in range(0, len(order), EVALUATION_BATCH):
-        rows = order[start : start + EVALUATION_BATCH]
-        batch = {k: v.to(device) for k, v in collate(data, rows, pad_token_id).items()}
-        logits = model(batch).float()
-        values = logits.squeeze(-1) if logits.shape[1] == 1 else logits.argmax(1)
-        out[rows] = values.cpu().numpy()
-    return out
-
-
-def score(task: Task, labels: np.ndarray, predictions: np.ndarray) -> dict[str, float | None]:
-    """Every metric of the task; null where it is undefined, as the correlation of a constant."""
-    values = {name: METRICS[name](labels, predictions) for name in task.metrics}
-    return {name: float(v) if np.isfinite(v) else None for name, v in values.items()}
+        items = order[start : start + EVALUATION_BATCH]
+        batch = {k: v.to(device) for k, v in form.collate(data, items).items()}
+        for item, said in zip(items, form.respond(model, batch), strict=True):
+            read[item] = said
+    return form.answers(read, data, examples)

@@ -4,11 +4,12 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.adaptation.ability import obstacle
 from harness.budget import planned_steps, tokens_per_step, training_flops_per_step
 from harness.corpora import reading as corpus_reading
 from harness.corpora.packing import PAIR_FORMATS
@@ -23,6 +24,7 @@ from harness.probes import items as probe_items
 from harness.recipes import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks import loading as task_loading
+from harness.tasks.task import Task
 from harness.values import Value
 
 STAGE_VERSIONS = {
@@ -30,8 +32,8 @@ STAGE_VERSIONS = {
     "tokens": 2,
     "pretrain": 3,
     "probe": 1,
-    "tune": 2,
-    "finetune": 2,
+    "tune": 3,
+    "finetune": 3,
 }
 """Raised when the code of a stage changes what it computes; part of every key of that kind."""
 
@@ -109,6 +111,8 @@ class Plan:
     declared: frozenset[str]
     """Those of `differences` that an axis sets; the others follow from a varied recipe or name."""
     probes: tuple[Probing, ...] = ()
+    obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(arm, task) to why the arm cannot do the task; there is no cell for it."""
 
 
 def load_plan(path: Path, overrides: Sequence[str] = ()) -> tuple[Declaration, Plan]:
@@ -144,6 +148,7 @@ def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
         differences=differences,
         declared=declared,
         probes=tuple(builder.probes),
+        obstacles=builder.obstacles,
     )
 
 
@@ -177,6 +182,7 @@ class _Builder:
         self.cells: list[Cell] = []
         self.probes: list[Probing] = []
         self.pretrains: dict[tuple[str, int], str] = {}
+        self.obstacles: dict[tuple[str, str], str] = {}
         # Data is read once a plan, and anew by the next: files may change in between.
         self.corpus_fingerprint = cache(corpus_reading.fingerprint)
         self.task_fingerprint = cache(lambda task: task_loading.fingerprint(TASKS[task]))
@@ -189,7 +195,12 @@ class _Builder:
                 arm.pretrain, arm.name, seed, tokenizer, tokens
             )
         for task in arm.evaluate.tasks or SUITES[arm.evaluate.suite].tasks:
-            self._task_stages(arm, task, tokenizer)
+            evaluate = arm.evaluate
+            why = obstacle(TASKS[task], evaluate.protocol, evaluate.adaptation, arm.pretrain)
+            if why:
+                self.obstacles[arm.name, task] = why
+            else:
+                self._task_stages(arm, TASKS[task], tokenizer)
         for probe, seed in itertools.product(arm.evaluate.probes, self.experiment.seeds.pretrain):
             self._probe_stage(arm, probe, seed, tokenizer)
 
@@ -217,32 +228,34 @@ class _Builder:
                 content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
         return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
 
-    def _task_stages(self, arm: Arm, task: str, tokenizer: str) -> None:
-        base = _task_spec(arm.evaluate, task, self.task_fingerprint(task))
+    def _task_stages(self, arm: Arm, task: Task, tokenizer: str) -> None:
+        base = _task_spec(arm.evaluate, task, self.task_fingerprint(task.name))
         cost = _finetuning_flops(arm, task)
         seeds = self.experiment.seeds
         tune: dict[str, str] = {}
         sweep = self.experiment.sweep
-        if sweep.trials:
+        trained = task.train and arm.evaluate.adaptation != "prompt"
+        if sweep.trials and trained:
             parents = {
                 "pretrain": self.pretrains[arm.name, seeds.pretrain[0]],
                 "tokenizer": tokenizer,
             }
             spec = {**base, "sweep": sweep.model_dump()}
-            label = f"{arm.name}, {task}, {sweep.trials} trials"
+            label = f"{arm.name}, {task.name}, {sweep.trials} trials"
             tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
+        drawn = trained or arm.evaluate.protocol.shots  # else every fine-tuning seed gives the same
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
         for pretrain_seed, seed, share in itertools.product(
-            seeds.pretrain, seeds.finetune, (*shares, 1.0)
+            seeds.pretrain, seeds.finetune if drawn else seeds.finetune[:1], (*shares, 1.0)
         ):
             parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
-            label = f"{arm.name}, {task}, seeds {pretrain_seed}.{seed}"
+            label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
             spec = {**base, "seed": seed}
             if share < 1:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
             key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
-            self.cells.append(Cell(arm.name, task, pretrain_seed, seed, key, share))
+            self.cells.append(Cell(arm.name, task.name, pretrain_seed, seed, key, share))
 
     def _probe_stage(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
         spec = {"probe": probe, "fingerprint": self.probe_fingerprint(probe)}
@@ -285,9 +298,10 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _task_spec(evaluate: Evaluate, task: str, fingerprint: str) -> dict[str, Any]:
+def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, Any]:
     return {
-        "task": task,
+        "task": task.name,
+        "content": task.content,
         "fingerprint": fingerprint,
         "adaptation": evaluate.adaptation,
         "protocol": evaluate.protocol.model_dump(),
@@ -295,9 +309,9 @@ def _task_spec(evaluate: Evaluate, task: str, fingerprint: str) -> dict[str, Any
     }
 
 
-def _finetuning_flops(arm: Arm, task: str) -> float:
+def _finetuning_flops(arm: Arm, task: Task) -> float:
     protocol, run = arm.evaluate.protocol, arm.pretrain
-    examples = min(TASKS[task].train_size, protocol.max_train or TASKS[task].train_size)
+    examples = min(task.train_size, protocol.max_train or task.train_size)
     one = forward_flops(
         run.model,
         run.size,

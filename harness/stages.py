@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,12 @@ from transformers import PreTrainedTokenizerFast
 
 from harness import finetuning, pretraining, probing, tuning
 from harness.adaptation import Finetune, Protocol
-from harness.adaptation.baselines import BASELINES
-from harness.adaptation.classifier import Classifier
-from harness.adaptation.inputs import Encoded, encode
+from harness.adaptation.baselines import BASELINES, Predictor
+from harness.adaptation.caching import encoded
+from harness.adaptation.forms import Form, form_of
+from harness.adaptation.inputs import Encoded
+from harness.adaptation.model import TaskModel
+from harness.adaptation.prompting import prompted
 from harness.compute import Compute
 from harness.corpora import Corpus, reading, stream
 from harness.experiment import Sweep
@@ -25,8 +28,8 @@ from harness.models.backbone import read_note
 from harness.pretraining.watch import KEPT, share_name
 from harness.probes.probe import OBSTACLE
 from harness.recipes import Pretrain
-from harness.tasks import TASKS
 from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
+from harness.tasks.scoring import count, predictions_frame, save_counts, score
 from harness.tasks.task import Split, Task
 from harness.tokenizers import Tokenizer, training
 
@@ -144,15 +147,17 @@ def finetune(job: Job) -> Metrics:
         "truncated": bench.truncated,
         "steps": done.steps,
     }
-    frames = []
-    for split in available_splits(bench.task):
-        examples = load_examples(bench.task, split)
+    frames, counts = [], {}
+    for split in available_splits(bench.task, submission=job.spec.get("submission", False)):
+        examples = read_examples(bench.task, split, job.spec["fingerprint"])
         predictions = done.predict(examples)
-        frames.append(_predictions(split, examples, predictions))
+        frames.append(predictions_frame(split.name, examples, predictions))
         if not examples.hidden:
-            scores = finetuning.score(bench.task, examples.labels, predictions)
+            scores = score(bench.task, examples, predictions)
             metrics |= {f"{split.name}/{name}": value for name, value in scores.items()}
+            counts[split.name] = count(bench.task, examples, predictions)
     pd.concat(frames).to_parquet(job.out / "predictions.parquet", index=False)
+    save_counts(job.out / "counts.npz", counts)
     _write_json(job.out / "settings.json", settings.model_dump())
     return metrics
 
@@ -169,7 +174,7 @@ STAGES: dict[str, Callable[[Job], Metrics]] = {
 
 @dataclass(frozen=True)
 class _Run:
-    predict: Callable[[Examples], np.ndarray]
+    predict: Predictor
     holdout_score: float | None
     train_loss: float | None = None
     """None where nothing is trained step by step: a baseline."""
@@ -184,84 +189,109 @@ class _Bench:
     """What tune and finetune share: the task's data, and one fine-tuning run on it."""
 
     def __init__(self, job: Job) -> None:
-        self.task: Task = TASKS[job.spec["task"]]
+        self.job = job
+        self.task = Task.model_validate({"name": job.spec["task"], **job.spec["content"]})
         self.protocol = Protocol.model_validate(job.spec["protocol"])
         self.settings = Finetune.model_validate(job.spec["finetune"])
         self.adaptation = job.spec["adaptation"]
         self.model = _weights(job)
         self.baseline = BASELINES.get(read_note(self.model)["family"])
-        self.tokenizer = _load_tokenizer(job.inputs["tokenizer"])
-        self.pad = int(self.tokenizer.pad_token_id)
-        train, self.holdout_examples = split_holdout(
-            load_examples(self.task, "train"),
+        self.trained = bool(self.task.train) and not self.baseline and self.adaptation != "prompt"
+
+    @cached_property
+    def form(self) -> Form:
+        return form_of(self.task, self.protocol, _load_tokenizer(self.job.inputs["tokenizer"]))
+
+    @cached_property
+    def _split(self) -> tuple[Examples, Examples]:
+        return split_holdout(
+            read_examples(self.task, "train", self.job.spec["fingerprint"]),
             self.protocol.holdout_fraction,
             self.protocol.max_holdout,
             HOLDOUT_SEED,
         )
-        self.train_examples = train.head(self.protocol.max_train)
 
     @cached_property
-    def train(self) -> Encoded:
-        return self.encode(self.train_examples)
-
-    @cached_property
-    def holdout(self) -> Encoded:
-        return self.encode(self.holdout_examples)
+    def train_examples(self) -> Examples | None:
+        return self._split[0].head(self.protocol.max_train) if self.task.train else None
 
     @property
     def truncated(self) -> float:
-        """Share of the train set that is cut; a baseline reads all."""
-        return 0.0 if self.baseline else self.train.truncated
+        """Share of the train set that is cut; null where nothing is trained on."""
+        return self.encode(self.train_examples).truncated if self.trained else 0.0
 
-    def encode(self, examples: Examples) -> Encoded:
-        both = self.protocol.both_orders and self.task.symmetric
-        return encode(self.tokenizer, examples, self.protocol.max_sequence_length, both)
+    def encode(self, examples: Examples | None) -> Encoded:
+        assert examples is not None
+        return encoded(self.form, examples, self.job.inputs["tokenizer"], self.job.shared)
 
     def run(
         self, settings: Finetune, seed: int, progress: Callable[..., None] = lambda *_: None
     ) -> _Run:
-        """Trains on train without the hold-out; a baseline heeds neither settings nor seed."""
-        if self.baseline is None:
+        """Trains on train without the hold-out, if there is anything to train."""
+        if self.trained:
             return self._finetune(settings, seed, progress)
-        predict = self.baseline(self.task, self.train_examples)
-        return _Run(predict, self._holdout_score(predict(self.holdout_examples)))
+        predict = self._untrained(seed)
+        return _Run(predict, self._holdout_score(predict) if self.task.train else None)
+
+    def _untrained(self, seed: int) -> Predictor:
+        """A baseline heeds neither settings nor seed; a prompted model draws its examples by it."""
+        if self.baseline:
+            return self.baseline(self.task, self.train_examples)
+        if self.adaptation == "prompt":
+            tokenizer = self.job.inputs["tokenizer"]
+            return prompted(
+                self.model, tokenizer, self.task, self.protocol, self.train_examples, seed
+            )
+        model = finetuning.prepared_model(
+            self.model, self.form, self.adaptation, seed, self.settings
+        )
+        return self._predictor(model)
 
     def _finetune(self, settings: Finetune, seed: int, progress: Callable[..., None]) -> _Run:
         """Keeps the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
 
-        def on_holdout(model: Classifier) -> float | None:
-            return self._holdout_score(finetuning.predict(model, self.holdout, self.pad))
-
-        def keep(model: Classifier, epoch: int) -> None:
+        def keep(model: TaskModel, epoch: int) -> None:
             weights = {name: value.clone() for name, value in model.state_dict().items()}
-            score = on_holdout(model)
+            score = self._holdout_score(self._predictor(model))
             epochs.append((tuning.WORST if score is None else score, weights))
 
         run = finetuning.finetune(
             self.model,
-            self.train,
-            self.task,
-            self.protocol,
+            self.encode(self.train_examples),
+            self.form,
             settings,
-            pad_token_id=self.pad,
             seed=seed,
             adaptation=self.adaptation,
             progress=progress,
             on_epoch=keep if self.protocol.selection == "best" else None,
         )
-        model = run.module.model
         if epochs:
-            model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
+            run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
+        predict = self._predictor(run.model)
+        holdout = None if run.diverged else self._holdout_score(predict)
+        return _Run(predict, holdout, run.train_loss, run.steps)
 
-        def predict(examples: Examples) -> np.ndarray:
-            return finetuning.predict(model, self.encode(examples), self.pad)
+    def _predictor(self, model: TaskModel) -> Predictor:
+        return lambda examples: finetuning.predict(
+            model, self.form, self.encode(examples), examples
+        )
 
-        return _Run(predict, None if run.diverged else on_holdout(model), run.train_loss, run.steps)
+    def _holdout_score(self, predict: Predictor) -> float | None:
+        holdout = self._split[1]
+        return score(self.task, holdout, predict(holdout))[self.task.metrics[0]]
 
-    def _holdout_score(self, predictions: np.ndarray) -> float | None:
-        scores = finetuning.score(self.task, self.holdout_examples.labels, predictions)
-        return scores[self.task.metrics[0]]
+
+@lru_cache(maxsize=8)
+def _read(content: str, split: str, fingerprint: str) -> Examples:
+    task = Task.model_validate_json(content)
+    return load_examples(task, "train" if split == "train" else Split.model_validate_json(split))
+
+
+def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str) -> Examples:
+    """The examples; those read last are kept, for many stages ask for the same ones."""
+    name = split if isinstance(split, str) else split.model_dump_json()
+    return _read(task.model_dump_json(), name, fingerprint)
 
 
 def _weights(job: Job) -> Path:
@@ -278,17 +308,6 @@ def _load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
 def _corpus(spec: Mapping[str, Any]) -> Corpus:
     corpus: Corpus = TypeAdapter(Corpus).validate_python(spec)
     return corpus
-
-
-def _predictions(split: Split, examples: Examples, predictions: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "split": split.name,
-            "index": np.arange(len(predictions)),
-            "label": examples.labels.astype(float),
-            "prediction": predictions,
-        }
-    )
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -9,6 +9,7 @@ from harness.values import Value
 ADAPTATIONS: dict[str, str] = {
     "full": "every parameter is trained, with a new linear head",
     "frozen": "a linear head on standardised features, a learned mix of all layers, which stay",
+    "prompt": "nothing is trained: the answer whose words are likeliest in the task's prompt",
 }
 
 UNSEEING = ("causal", "encoder_decoder", "window")
@@ -36,12 +37,25 @@ class Protocol(Value):
     """What the head reads: the state of the first token (`cls`) or of the last, the mean or maximum
     over the tokens, or what fits the reading (`native`): the first token where all see all, the
     last where only it has seen all, both ends of a two-way reader, the mean of static vectors."""
+    answer: Literal["head", "text"] = "head"
+    """How an answer is given: by a new head, or in words of the vocabulary, as T5 does and as a
+    decoder that names the label (Raffel et al. 2020, section 2.4); needs a model that writes.
+    Tasks that ask for a text are answered in words in any case."""
     both_orders: bool = False
     """Pairs of symmetric tasks (similarity, paraphrase) are read in both orders, and what the head
     reads of them is added (Radford et al. 2018, section 3.3)."""
     head_dropout: float = Field(default=0.1, ge=0, lt=1)
     max_sequence_length: int = Field(default=128, ge=8)
     """Tokens of an input; longer ones are truncated, the longer text of a pair first."""
+    max_target_length: int = Field(default=64, ge=2)
+    """Tokens of an answer in words, its end included; longer ones are cut."""
+    doc_stride: int = Field(default=64, ge=1)
+    """Tokens that two windows of a long context share where a span is looked for (Devlin et al.
+    2019, google-research/bert, run_squad.py: 128 of 384)."""
+    num_beams: int = Field(default=1, ge=1)
+    """Beams of a search for an answer in words; 1 is greedy."""
+    shots: int = Field(default=0, ge=0)
+    """Solved examples of train before the question, for the adaptation `prompt`."""
     holdout_fraction: float = Field(default=0.1, gt=0, lt=1)
     """Share of the train set that selects hyperparameters; the public dev set only reports."""
     max_holdout: int = Field(default=1000, ge=1)

@@ -1,6 +1,6 @@
-"""A pretrained backbone with a new head.
+"""A pretrained backbone with a new head: what most forms of a task train.
 
-Shapes: B examples, T tokens, H hidden size, V vocabulary, C outputs (classes, or 1 for regression).
+Shapes: B rows, T tokens, H hidden size, V vocabulary, C outputs.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from harness.adaptation import Protocol
 from harness.adaptation.inputs import Batch, orders
+from harness.adaptation.model import TaskModel
 from harness.adaptation.pooling import ScalarMix, pool, pooling_of
 from harness.models.backbone import Backbone
 
@@ -18,8 +19,8 @@ STANDARD_RANGE = 0.02
 """Standard deviation of the head's weights where a network's configuration names none (T5)."""
 
 
-class Classifier(nn.Module):
-    """Backbone, pooling, linear head; C = 1 for regression.
+class Classifier(TaskModel):
+    """Backbone, pooling, linear head; or a head on the state of every token.
 
     Every network is read as it was pretrained, but for a permuted one (XLNet), which reads its
     inputs bidirectionally (Yang et al. 2019, section 2.2), and for `prefix`, where the whole input
@@ -27,13 +28,19 @@ class Classifier(nn.Module):
     """
 
     def __init__(
-        self, backbone: Backbone, num_outputs: int, protocol: Protocol, adaptation: str = "full"
+        self,
+        backbone: Backbone,
+        num_outputs: int,
+        protocol: Protocol,
+        adaptation: str = "full",
+        per_token: bool = False,
     ) -> None:
         super().__init__()
         self.backbone = backbone
         own = backbone.representation
         self.reading = "bidirectional" if own == "permuted" else own
         self.pooling = pooling_of(protocol.pooling, self.reading)
+        self.per_token = per_token
         # A network pretrained without pairs has one segment only.
         self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1
         self.dropout = nn.Dropout(protocol.head_dropout)
@@ -54,21 +61,30 @@ class Classifier(nn.Module):
         one = torch.ones(1, 1, dtype=torch.int64, device=self.head.weight.device)
         return len(self._layers({"input_ids": one, "token_type_ids": 0 * one}))
 
-    def forward(self, batch: Batch) -> Tensor:
-        """Logits [B, C]."""
-        return self.classify(batch, [self.states(one) for one in orders(batch)])
+    def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """[B, C], or [B, T, C] of a head on every token, from the states [B, T, H] of each order of
+        the texts."""
+        if self.per_token:
+            (state,) = states
+            features = self.standardise(state.flatten(0, 1)).view_as(state)
+        else:
+            features = self.standardise(self.features(batch, states))
+        logits: Tensor = self.head(self.dropout(features))
+        return logits
 
-    def classify(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Logits [B, C] from the states [B, T, H] of each order of the texts, which are added."""
+    def features(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """[B, H] one vector a row: those of the orders of its texts are added."""
         pooled = [
             pool(state, one["attention_mask"], self.pooling)
             for state, one in zip(states, orders(batch), strict=True)
         ]
-        features = self.standardise(torch.stack(pooled).sum(0))
-        logits: Tensor = self.head(self.dropout(features))
-        return logits
+        return torch.stack(pooled).sum(0)
 
-    def states(self, batch: Batch) -> Tensor:
+    def states(self, batch: Batch) -> list[Tensor]:
+        """[B, T, H] for each order of the texts."""
+        return [self._states(one) for one in orders(batch)]
+
+    def _states(self, batch: Batch) -> Tensor:
         """[B, T, H] of the last layer, or mixed of all layers where the backbone is frozen."""
         if self.mix is None:
             states: Tensor = self.backbone(**self._inputs(batch)).last_hidden_state

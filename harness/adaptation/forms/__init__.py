@@ -1,0 +1,22 @@
+"""How each kind of task is put to a network: with a new head of its kind, or as text."""
+
+from transformers import PreTrainedTokenizerFast
+
+from harness.adaptation import Protocol
+from harness.adaptation.forms.classes import Classes, Values
+from harness.adaptation.forms.form import Form
+from harness.tasks.task import Task
+
+HEADS: dict[str, type[Form]] = {
+    "classification": Classes,
+    "regression": Values,
+}
+"""Kind of a task to its form with a head of its own."""
+
+
+def form_of(task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> Form:
+    """The form of `task` under `protocol`."""
+    return HEADS[task.kind](task, protocol, tokenizer)
+
+
+__all__ = ["HEADS", "Form", "form_of"]
