@@ -1,4 +1,4 @@
-"""The embedded world: an English-like language with facts, a corpus that tells them, and six tasks.
+"""The embedded world: an English-like language with facts, a corpus that tells them, and tasks.
 
 A world is made from a number. `documents` tells of it, and `examples` asks about it: the train sets
 of the tasks use some of its words, their dev sets the others, so that only a model that has read
@@ -6,8 +6,8 @@ the corpus can know them.
 """
 
 from harness.microworld.documents import documents
-from harness.microworld.examples import Rows, examples, oracle
-from harness.microworld.tasks import GENERATORS
+from harness.microworld.examples import GENERATORS, examples, oracle
+from harness.microworld.labelled import Rows
 
 VERSION = "1"
 """Changes whenever the same seeds give other documents, or examples of the tasks it began with."""
@@ -20,4 +20,13 @@ def version(generator: str) -> str:
     return VERSIONS.get(generator, VERSION)
 
 
-__all__ = ["GENERATORS", "VERSION", "VERSIONS", "Rows", "documents", "examples", "oracle", "version"]
+__all__ = [
+    "GENERATORS",
+    "VERSION",
+    "VERSIONS",
+    "Rows",
+    "documents",
+    "examples",
+    "oracle",
+    "version",
+]

@@ -4,8 +4,6 @@ A maker is given the answer and draws the texts to it in such a way that no word
 position gives the answer away: only what the words mean does.
 """
 
-from collections.abc import Callable
-
 from harness.microworld import lexicon
 from harness.microworld.draws import Draw
 from harness.microworld.grammar import with_article
@@ -171,14 +169,3 @@ def similarity(examiner: Examiner, label: int) -> Texts:
         second.append(other)
     sentence = f"{person} {verb} the {{}} {draw.pick(lexicon.NEIGHBOURHOOD)} the {{}}."
     return (sentence.format(*first), sentence.format(*second))
-
-
-GENERATORS: dict[str, Callable[[Examiner, int], Texts]] = {
-    "acceptability": acceptability,
-    "sentiment": sentiment,
-    "paraphrase": paraphrase,
-    "similarity": similarity,
-    "entailment": entailment,
-    "question": question,
-}
-"""Name -> maker of the texts of an example from its answer."""

@@ -17,6 +17,8 @@ from harness.tasks.micro_glue import MICRO_GLUE_TASKS, MICRO_GLUE_V1
 from harness.tasks.task import MicroworldData, Task
 
 TASKS = pytest.mark.parametrize("task", MICRO_GLUE_TASKS.values(), ids=MICRO_GLUE_TASKS)
+ORIGINAL = ("acceptability", "sentiment", "paraphrase", "similarity", "entailment", "question")
+"""Generators of the six tasks of micro-glue-v1."""
 WORLDS = pytest.mark.parametrize("world", [0, 1])
 
 
@@ -116,7 +118,7 @@ def test_the_version_names_these_examples() -> None:
     """A change of the examples needs a new VERSION, then a new digest here."""
     made = {
         f"{name}/{split}": microworld.examples(name, split)
-        for name in microworld.GENERATORS
+        for name in ORIGINAL
         for split in ("train", "validation")
     }
     assert microworld.VERSION == "1"
