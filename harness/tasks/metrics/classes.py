@@ -1,0 +1,144 @@
+"""Metrics of classes: accuracy, F1 and the Matthews correlation."""
+
+import numpy as np
+
+from harness.tasks.metrics.metric import (
+    Array,
+    Groups,
+    Metric,
+    Names,
+    counted,
+    divide,
+    f_score,
+    mean,
+)
+
+NO_CLASS = -1
+"""Prediction that names no class."""
+
+
+def accuracy(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """Share of right answers."""
+    from sklearn.metrics import accuracy_score
+
+    return float(accuracy_score(whole(labels), whole(predictions)))
+
+
+def accuracy_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, 2]: right, 1."""
+    return counted(whole(labels) == whole(predictions))
+
+
+def f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """F1 of class 1, the positive class of MRPC and QQP (Wang et al. 2019, section 3.2)."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(whole(labels) == 1, whole(predictions) == 1, zero_division=0))
+
+
+def f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, 2]: true positive, predicted or true one (2 if both)."""
+    true, predicted = whole(labels) == 1, whole(predictions) == 1
+    return np.stack([true & predicted, true * 1.0 + predicted], axis=1).astype(np.float64)
+
+
+def macro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """Mean of every class's F1; that of a class neither there nor predicted is 0."""
+    from sklearn.metrics import f1_score
+
+    classes = range(_num_classes(labels, predictions, names))
+    return float(
+        f1_score(
+            whole(labels), whole(predictions), labels=classes, average="macro", zero_division=0
+        )
+    )
+
+
+def macro_f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, 2 x num_classes]: by class, what `f1_counts` has of class 1."""
+    classes = np.arange(_num_classes(labels, predictions, names))
+    true, predicted = _one_hot(labels, classes), _one_hot(predictions, classes)
+    return np.concatenate([true * predicted, true + predicted], axis=1)
+
+
+def macro_f1_from_counts(sums: Array) -> Array:
+    """Mean over the classes of `f_score`."""
+    both, total = np.split(sums, 2, axis=-1)
+    return np.asarray(divide(2 * both, total).mean(axis=-1))
+
+
+def micro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """F1 of the pooled decisions on all classes; with one class an example, that is accuracy."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(whole(labels), whole(predictions), average="micro", zero_division=0))
+
+
+def matthews(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """Matthews correlation of any number of classes (Gorodkin 2004); 0 where a side is constant."""
+    from sklearn.metrics import matthews_corrcoef
+
+    true, predicted = whole(labels), whole(predictions)
+    if constant(true) or constant(predicted):
+        return 0.0
+    return float(matthews_corrcoef(true, predicted))
+
+
+def matthews_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, 2 x (num_classes + 1) + 1]: predicted class, true class, right. The sums are
+    the margins and the trace of the confusion matrix, with a row for no class."""
+    classes = np.arange(NO_CLASS, _num_classes(labels, predictions, names))
+    right = (whole(labels) == whole(predictions))[:, None]
+    return np.concatenate([_one_hot(predictions, classes), _one_hot(labels, classes), right], 1)
+
+
+def matthews_from_counts(sums: Array) -> Array:
+    """Gorodkin 2004, from the margins and the trace."""
+    predicted, true = np.split(sums[..., :-1], 2, axis=-1)
+    total = true.sum(axis=-1)
+    covariance = sums[..., -1] * total - (predicted * true).sum(axis=-1)
+    spread = [total**2 - (side**2).sum(axis=-1) for side in (predicted, true)]
+    return divide(covariance, np.sqrt(spread[0] * spread[1]))
+
+
+def whole(values: Array) -> Array:
+    """int64 class numbers; what is no whole number, as of a model that diverged, is no class."""
+    numbers = np.asarray(values, dtype=np.float64)
+    fits = np.isfinite(numbers) & (numbers == np.rint(numbers))
+    return np.where(fits, numbers, NO_CLASS).astype(np.int64)
+
+
+def constant(values: Array) -> bool:
+    """Whether all are equal."""
+    return bool(np.all(values == values[0]))
+
+
+def _num_classes(labels: Array, predictions: Array, names: Names) -> int:
+    """As many as have a name; without names, as many as the numbers reach."""
+    return len(names) or int(max(whole(labels).max(), whole(predictions).max())) + 1
+
+
+def _one_hot(values: Array, classes: Array) -> Array:
+    """[num_examples, num_classes]."""
+    return (whole(values)[:, None] == classes).astype(np.float64)
+
+
+CLASS_METRICS: tuple[Metric, ...] = (
+    Metric("accuracy", accuracy, accuracy_counts, mean),
+    Metric("f1", f1, f1_counts, f_score, note="F1 of class 1"),
+    Metric(
+        "macro_f1",
+        macro_f1,
+        macro_f1_counts,
+        macro_f1_from_counts,
+        note="mean over all classes of the task, 0 for one neither there nor predicted",
+    ),
+    Metric(
+        "micro_f1",
+        micro_f1,
+        accuracy_counts,
+        mean,
+        note="equals accuracy, as in Gururangan et al. 2020",
+    ),
+    Metric("matthews", matthews, matthews_counts, matthews_from_counts),
+)

@@ -1,0 +1,124 @@
+"""Metrics of tagging: accuracy of the tags, and F1 of the entities that they spell.
+
+Labels and predictions hold the tag numbers of each sentence, one a word. A tag -1 is wrong, and
+stands for no entity.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, f_score, mean
+
+OUTSIDE = "O"
+
+
+def accuracy_tags(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """Share of words with the right tag."""
+    from sklearn.metrics import accuracy_score
+
+    pairs = [pair for row in _rows(labels, predictions) for pair in zip(*row, strict=True)]
+    return float(accuracy_score(*np.array(pairs).T)) if pairs else 0.0
+
+
+def accuracy_tags_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, 2]: words with the right tag, words."""
+    counts = [(sum(t == p for t, p in zip(*row, strict=True)), len(row[0]))
+              for row in _rows(labels, predictions)]  # fmt: skip
+    return np.array(counts, dtype=np.float64)
+
+
+def entity_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """F1 of entities of the right type and extent, over all sentences (Tjong Kim Sang and De
+    Meulder 2003); an entity may begin with I-."""
+    from seqeval.metrics import f1_score
+
+    return float(f1_score(*_named(labels, predictions, names), zero_division=0))
+
+
+def entity_f1_strict(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """The same, where an entity must begin with B-."""
+    from seqeval.metrics import f1_score
+    from seqeval.scheme import IOB2
+
+    sides = _named(labels, predictions, names)
+    return float(f1_score(*sides, mode="strict", scheme=IOB2, zero_division=0))
+
+
+def entity_f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, 2]: entities found, entities predicted or true."""
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    return _entity_counts(get_entities, *_named(labels, predictions, names))
+
+
+def entity_f1_strict_counts(
+    labels: Array, predictions: Array, groups: Groups, names: Names
+) -> Array:
+    """[num_examples, 2]: the same of strict entities."""
+    from seqeval.scheme import IOB2, Tokens
+
+    def entities(tags: list[str]) -> Iterable[Any]:
+        return (entity.to_tuple() for entity in Tokens(tags, IOB2, sent_id=0).entities)
+
+    return _entity_counts(entities, *_named(labels, predictions, names))
+
+
+def _entity_counts(
+    entities: Callable[[list[str]], Iterable[Any]],
+    labels: list[list[str]],
+    predictions: list[list[str]],
+) -> Array:
+    counts = np.zeros((len(labels), 2))
+    for row, sides in enumerate(zip(labels, predictions, strict=True)):
+        true, predicted = (set(entities(tags)) for tags in sides)
+        counts[row] = len(true & predicted), len(true) + len(predicted)
+    return counts
+
+
+def _rows(labels: Array, predictions: Array) -> list[tuple[list[int], list[int]]]:
+    """True and predicted tag numbers of each sentence.
+
+    Raises:
+        ValueError: a sentence has more or fewer predicted tags than words.
+    """
+    rows = [
+        ([int(tag) for tag in true], [int(tag) for tag in predicted])
+        for true, predicted in zip(labels, predictions, strict=True)
+    ]
+    for number, (true, predicted) in enumerate(rows):
+        if len(true) != len(predicted):
+            raise ValueError(
+                f"sentence {number} needs a tag a word, but has {len(predicted)} tags for "
+                f"{len(true)} words"
+            )
+    return rows
+
+
+def _named(labels: Array, predictions: Array, names: Names) -> tuple[list[list[str]], ...]:
+    """True and predicted tags by name."""
+    if not names:
+        raise ValueError("entities can only be found with the names of the tags")
+    known = dict(enumerate(names))
+    sides = zip(*_rows(labels, predictions), strict=True)
+    return tuple([[known.get(tag, OUTSIDE) for tag in row] for row in side] for side in sides)
+
+
+TAG_METRICS: tuple[Metric, ...] = (
+    Metric("accuracy_tags", accuracy_tags, accuracy_tags_counts, mean, note="over all words"),
+    Metric(
+        "entity_f1",
+        entity_f1,
+        entity_f1_counts,
+        f_score,
+        note="seqeval, default mode, as conlleval: an entity may begin with I-",
+    ),
+    Metric(
+        "entity_f1_strict",
+        entity_f1_strict,
+        entity_f1_strict_counts,
+        f_score,
+        note="seqeval, strict mode, scheme IOB2: an entity begins with B-",
+    ),
+)

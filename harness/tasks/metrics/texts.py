@@ -1,0 +1,106 @@
+"""Metrics of written texts: ROUGE (Lin 2004) and BLEU (Papineni et al. 2002; Post 2018).
+
+Labels hold the right texts of each example, at least one.
+"""
+
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, counted, divide, mean
+
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
+    from sacrebleu.metrics import BLEU
+
+ORDERS = 4
+"""Longest n-grams of BLEU."""
+
+
+def rouge(kind: str) -> Metric:
+    """Mean over examples of an F-measure; of several right texts, the best.
+
+    `rougeL` takes a text as one sequence; `rougeLsum` takes its lines as sentences and unites their
+    common subsequences, as summaries are scored.
+    """
+
+    def scores(labels: Array, predictions: Array) -> Array:
+        scorer = _rouge_scorer(kind)
+        pairs = zip(labels, predictions, strict=True)
+        return np.array(
+            [scorer.score_multi(list(gold), str(p))[kind].fmeasure for gold, p in pairs]
+        )
+
+    def function(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+        return float(scores(labels, predictions).mean())
+
+    def counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+        return counted(scores(labels, predictions))
+
+    lines = ", sentences by newline" if kind == "rougeLsum" else ""
+    note = f"F-measure of rouge-score {version('rouge-score')}, no stemmer{lines}"
+    return Metric(kind, function, counts, mean, note=note)
+
+
+def bleu(name: str, tokenize: str) -> Metric:
+    """BLEU of all texts together, in 0..1."""
+
+    def function(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+        most = max(len(gold) for gold in labels)
+        references: list[Any] = [  # null where an example has fewer references than another
+            [gold[place] if place < len(gold) else None for gold in labels] for place in range(most)
+        ]
+        texts = [str(prediction) for prediction in predictions]
+        return float(_bleu_scorer(tokenize).corpus_score(texts, references).score) / 100
+
+    def counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+        scorer = _bleu_scorer(tokenize, sentences=True)
+        pairs = zip(labels, predictions, strict=True)
+        found = [scorer.sentence_score(str(text), list(gold)) for gold, text in pairs]
+        rows = [(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found]
+        return np.array(rows, dtype=np.float64)
+
+    settings = f"case:mixed|eff:no|tok:{tokenize}|smooth:exp|version:{version('sacrebleu')}"
+    return Metric(name, function, counts, bleu_from_counts, note=f"sacreBLEU {settings}")
+
+
+def bleu_from_counts(sums: Array) -> Array:
+    """BLEU from n-grams found and written, by order, and from the lengths of texts and references.
+
+    As sacreBLEU's `compute_bleu`: the k-th order without a match is taken to have 2^-k of one
+    (method 3 of Chen and Cherry 2014, "exp"); without any match the score is 0.
+    """
+    correct, total = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
+    written, reference = sums[..., -2], sums[..., -1]
+    none = (correct == 0) & (total > 0)
+    matches = np.where(none, 0.5 ** np.cumsum(none, axis=-1), correct)
+    precisions = divide(matches, total)
+    scored = np.any(correct > 0, axis=-1) & np.all(precisions > 0, axis=-1)
+    logs = np.log(np.where(scored[..., None], precisions, 1.0)).mean(axis=-1)
+    brevity = np.minimum(0.0, 1 - divide(reference, written))
+    return np.asarray(np.where(scored, np.exp(logs + brevity), 0.0))
+
+
+@lru_cache
+def _rouge_scorer(kind: str) -> "RougeScorer":
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer([kind], use_stemmer=False)
+
+
+@lru_cache
+def _bleu_scorer(tokenize: str, sentences: bool = False) -> "BLEU":
+    from sacrebleu.metrics import BLEU
+
+    # `force` and `effective_order` only silence advice here: the first on texts that look
+    # tokenised, the second on scores of single sentences, of which nothing but counts is taken.
+    return BLEU(tokenize=tokenize, smooth_method="exp", force=True, effective_order=sentences)
+
+
+TEXT_METRICS: tuple[Metric, ...] = (
+    *(rouge(kind) for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")),
+    bleu("bleu", "13a"),
+    bleu("bleu_intl", "intl"),
+)
