@@ -29,7 +29,8 @@ from harness.pretraining.watch import KEPT, share_name
 from harness.probes.probe import OBSTACLE
 from harness.recipes import Pretrain
 from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
-from harness.tasks.scoring import count, predictions_frame, save_counts, score
+from harness.tasks import scoring
+from harness.tasks.scoring import predictions_frame, save_counts, score
 from harness.tasks.task import Split, Task
 from harness.tokenizers import Tokenizer, training
 
@@ -155,7 +156,7 @@ def finetune(job: Job) -> Metrics:
         if not examples.hidden:
             scores = score(bench.task, examples, predictions)
             metrics |= {f"{split.name}/{name}": value for name, value in scores.items()}
-            counts[split.name] = count(bench.task, examples, predictions)
+            counts[split.name] = scoring.counts(bench.task, examples, predictions)
     pd.concat(frames).to_parquet(job.out / "predictions.parquet", index=False)
     save_counts(job.out / "counts.npz", counts)
     _write_json(job.out / "settings.json", settings.model_dump())
