@@ -9,8 +9,9 @@ from collections.abc import Callable
 from harness.microworld.glue import GLUE
 from harness.microworld.labelled import Labelled, Rows, check
 from harness.microworld.others import OTHERS
+from harness.microworld.superglue import SUPERGLUE
 
-LABELLED: dict[str, Labelled] = {maker.name: maker for maker in GLUE}
+LABELLED: dict[str, Labelled] = {maker.name: maker for maker in (*GLUE, *SUPERGLUE)}
 """Tasks of classes, scores and choices."""
 
 GENERATORS: dict[str, Callable[[str, int], Rows]] = {**LABELLED, **OTHERS}

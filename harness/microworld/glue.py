@@ -1,6 +1,6 @@
 """Data sets in the shape of GLUE's."""
 
-from harness.microworld import tasks
+from harness.microworld import inference, pronouns, tasks
 from harness.microworld.labelled import Labelled, Scored
 
 ONE = ("sentence1",)
@@ -12,4 +12,13 @@ GLUE: tuple[Labelled, ...] = (
     Scored("similarity", tasks.similarity, num_answers=5),
     Labelled("entailment", tasks.entailment),
     Labelled("question", tasks.question),
+    Labelled("duplicate", inference.duplicate),
+    Labelled(
+        "inference",
+        inference.inference,
+        num_answers=3,
+        sizes={"train": 1_000, "validation_matched": 1_000, "validation_mismatched": 1_000},
+        other_asks={"validation_mismatched": inference.inference_in_dialogue},
+    ),
+    Labelled("winograd", pronouns.winograd),
 )
