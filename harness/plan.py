@@ -294,8 +294,15 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     if "vectors" in spec:  # their content, which is in the key already
         run = spec["pretrain"]
         spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
-    content = [kind, STAGE_VERSIONS[kind], spec, parents]
+    content = [kind, STAGE_VERSIONS[kind], _without_nulls(spec), parents]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _without_nulls(value: Any) -> Any:
+    """Null says the same as a field that is not there: a new field leaves old keys as they are."""
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, Any]:
