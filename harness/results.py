@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from harness.experiment import ROLES, Arm
@@ -12,6 +13,7 @@ from harness.probes.probe import OBSTACLE
 from harness.probes.scoring import OVERALL
 from harness.recipes import Pretrain
 from harness.tasks import TASKS
+from harness.tasks.scoring import COUNTS, load_counts
 from harness.tracking import Record, Store
 
 RESULT_COLUMNS = [
@@ -79,6 +81,20 @@ def predictions_reader(
         if folder is None:
             raise ValueError(f"the files of stage {key} are damaged: run the experiment again")
         return pd.read_parquet(folder / "predictions.parquet")
+
+    return read
+
+
+def counts_reader(
+    records: Mapping[str, Record], store: Store
+) -> Callable[[str], Mapping[str, np.ndarray]]:
+    """A function from the key of a fine-tuning stage to the counts of its scores."""
+
+    def read(key: str) -> Mapping[str, np.ndarray]:
+        folder = store.fetch(records[key])
+        if folder is None:
+            raise ValueError(f"the files of stage {key} are damaged: run the experiment again")
+        return load_counts(folder / COUNTS)
 
     return read
 

@@ -15,7 +15,7 @@ others are resampled. Whatever is linear in the scores, an average over tasks or
 computed on whole arrays, and `summarise` turns the result into an estimate with its interval.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import comb, sqrt
 
@@ -23,7 +23,7 @@ import numpy as np
 
 Array = np.ndarray
 CHUNK = 2_000_000
-"""Weights (replicates x examples) in memory at a time."""
+"""Draws (replicates x units) in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -49,106 +49,45 @@ class Difference:
     """Two-sided; never below 2 / num_replicates."""
 
 
-def accuracy(labels: Array, predictions: Array, weights: Array) -> Array:
-    """Weighted share of right predictions."""
-    return _shares(predictions == labels, weights)
-
-
-def f1(labels: Array, predictions: Array, weights: Array) -> Array:
-    """F1 of class 1, from weighted counts; 0 where class 1 is neither there nor predicted."""
-    positive = labels == 1
-    true_positives = _shares((predictions == 1) & positive, weights)
-    total = _shares(predictions == 1, weights) + _shares(positive[None], weights)
-    return _divide(2 * true_positives, total)
-
-
-def matthews(labels: Array, predictions: Array, weights: Array) -> Array:
-    """Matthews correlation of any number of classes (Gorodkin 2004), from weighted counts; 0 where
-    a side is constant."""
-    agreement = _shares(predictions == labels, weights)
-    cross = np.zeros_like(agreement)
-    predicted_square, true_square = np.zeros_like(agreement), np.zeros((len(weights), 1))
-    for value in np.union1d(labels, predictions):
-        predicted = _shares(predictions == value, weights)
-        true = _shares((labels == value)[None], weights)
-        cross += predicted * true
-        predicted_square += predicted**2
-        true_square += true**2
-    spread = _variance(1.0, predicted_square) * _variance(1.0, true_square)
-    return _divide(agreement - cross, np.sqrt(spread))
-
-
-def pearson(labels: Array, predictions: Array, weights: Array) -> Array:
-    """Weighted linear correlation; 0 where a side is constant."""
-    # Centred on the sample's own means first: weighted moments of large offsets would cancel badly.
-    x = predictions - predictions.mean(axis=1, keepdims=True)
-    y = (labels - labels.mean())[None]
-    mean_x, mean_y = _shares(x, weights), _shares(y, weights)
-    covariance = _shares(x * y, weights) - mean_x * mean_y
-    variance_x = _variance(_shares(x**2, weights), mean_x**2)
-    variance_y = _variance(_shares(y**2, weights), mean_y**2)
-    return _divide(covariance, np.sqrt(variance_x * variance_y))
-
-
-def spearman(labels: Array, predictions: Array, weights: Array) -> Array:
-    """Weighted linear correlation of the ranks in the full sample, ties at their mean rank.
-
-    Exact on the sample itself. On a resample it is an approximation, since the ranks are not taken
-    anew; both estimate the same rank correlation, and ranking each of the replicates would cost a
-    sort of every run's predictions.
-    """
-    return pearson(_ranks(labels), np.stack([_ranks(row) for row in predictions]), weights)
-
-
-Weighted = Callable[[Array, Array, Array], Array]
-"""(labels [num_examples], predictions [num_runs, num_examples], weights [num_rows, num_examples])
-to scores [num_rows, num_runs]."""
-
-WEIGHTED_METRICS: dict[str, Weighted] = {
-    "accuracy": accuracy,
-    "f1": f1,
-    "matthews": matthews,
-    "pearson": pearson,
-    "spearman": spearman,
-}
-"""The metrics of `harness.tasks.metrics` on weighted examples."""
-
-
 def bootstrap_scores(
-    labels: Array,
-    predictions: Array,
-    metrics: Sequence[str],
+    counts: Mapping[str, Array],
+    from_counts: Mapping[str, Callable[[Array], Array]],
     num_replicates: int,
     generator: np.random.Generator,
 ) -> dict[str, Array]:
-    """Scores of all runs on resampled examples, the same examples for every run and metric.
+    """Scores of all runs on resampled units, the same for every run and every metric that has as
+    many units: examples, or groups of examples that are scored together.
 
     Args:
-        labels: [num_examples].
-        predictions: [num_runs, num_examples], class numbers or real values.
-        metrics: names in WEIGHTED_METRICS.
-        num_replicates: resamples of the examples.
+        counts: metric to [num_runs, num_units, k]: what each unit adds to the sums of a run.
+        from_counts: metric to a function from such sums, weighted by how often each unit was drawn,
+            [..., k], to scores [...].
+        num_replicates: resamples of the units.
         generator: the only source of randomness.
 
     Returns:
         Metric to [1 + num_replicates, num_runs]; row 0 holds the scores on the sample itself.
 
     Raises:
-        ValueError: no examples, shapes that do not fit, or an unknown metric.
+        ValueError: no units, or counts of another shape.
     """
-    unknown = [name for name in metrics if name not in WEIGHTED_METRICS]
-    if unknown:
-        known = ", ".join(WEIGHTED_METRICS)
-        raise ValueError(f"no bootstrap for metric {unknown[0]!r}; there is one for {known}")
-    if not len(labels) or predictions.shape[1:] != labels.shape:
-        raise ValueError(
-            "predictions must be [num_runs, num_examples] for labels [num_examples] with at least "
-            f"one example, but got {list(predictions.shape)} for {list(labels.shape)}"
-        )
-    parts: dict[str, list[Array]] = {name: [] for name in metrics}
-    for weights in _example_weights(len(labels), num_replicates, generator):
-        for name, rows in parts.items():
-            rows.append(WEIGHTED_METRICS[name](labels, predictions, weights))
+    for name, array in counts.items():
+        if array.ndim != 3 or not array.shape[1]:
+            raise ValueError(
+                f"counts must be [num_runs, num_units, k] with at least one unit, but those of "
+                f"{name} are {list(array.shape)}"
+            )
+    parts: dict[str, list[Array]] = {name: [] for name in counts}
+    for num_units in dict.fromkeys(array.shape[1] for array in counts.values()):
+        shared = {
+            name: array.swapaxes(0, 1).reshape(num_units, -1)  # a copy, here and not in each chunk
+            for name, array in counts.items()
+            if array.shape[1] == num_units
+        }
+        for draws in _unit_draws(num_units, num_replicates, generator):
+            for name, array in shared.items():
+                sums = (draws @ array).reshape(len(draws), *counts[name].shape[::2])
+                parts[name].append(from_counts[name](sums))
     return {name: np.concatenate(rows) for name, rows in parts.items()}
 
 
@@ -266,18 +205,19 @@ def seed_note(num_seeds: int) -> str:
     )
 
 
-def _example_weights(
-    num_examples: int, num_replicates: int, generator: np.random.Generator
+def _unit_draws(
+    num_units: int, num_replicates: int, generator: np.random.Generator
 ) -> Iterator[Array]:
-    """Rows of weights that sum to 1: the sample itself, then resamples, some rows at a time."""
-    yield np.full((1, num_examples), 1 / num_examples)
-    rows = max(1, CHUNK // num_examples)
+    """Rows of how often each unit was drawn: once in the sample itself, then in resamples, some
+    rows at a time."""
+    yield np.ones((1, num_units))
+    rows = max(1, CHUNK // num_units)
     for start in range(0, num_replicates, rows):
         size = min(rows, num_replicates - start)
-        drawn = generator.integers(num_examples, size=(size, num_examples))
-        drawn += np.arange(size)[:, None] * num_examples
-        counts = np.bincount(drawn.ravel(), minlength=size * num_examples)
-        yield counts.reshape(size, num_examples) / num_examples
+        drawn = generator.integers(num_units, size=(size, num_units))
+        drawn += np.arange(size)[:, None] * num_units
+        draws = np.bincount(drawn.ravel(), minlength=size * num_units)
+        yield draws.reshape(size, num_units).astype(np.float64)
 
 
 def _resample_seeds(num_seeds: int, num_replicates: int, generator: np.random.Generator) -> Array:
@@ -302,29 +242,3 @@ def _same_seeds(first: Runs, second: Runs) -> bool:
     return np.array_equal(first.pretrain_seeds, second.pretrain_seeds) and np.array_equal(
         first.finetune_seeds, second.finetune_seeds
     )
-
-
-def _shares(values: Array, weights: Array) -> Array:
-    """Weighted means [num_rows, num_runs] of values [num_runs, num_examples]."""
-    return np.asarray(weights @ values.T.astype(np.float64))
-
-
-def _variance(total: Array | float, square: Array) -> Array:
-    """total - square; what is left of a constant is rounding noise and becomes 0."""
-    variance = total - square
-    return np.where(variance > 1e-12 * total, variance, 0.0)
-
-
-def _divide(numerator: Array, denominator: Array) -> Array:
-    """The quotient, 0 where the denominator is 0."""
-    numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    quotient = np.zeros(numerator.shape)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
-
-
-def _ranks(values: Array) -> Array:
-    """Ranks from 1, ties at their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)

@@ -168,6 +168,7 @@ class Study:
             tasks=experiment.evaluate.tasks,
             results=results.results_frame(plan, records),
             predictions=results.predictions_reader(records, self.store),
+            counts=results.counts_reader(records, self.store),
             curves=results.curves_frame(plan, records, self.store),
             checkpoints=results.checkpoints_frame(plan, records),
             costs=results.costs_frame(plan, records),

@@ -7,13 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.statistics import (
-    WEIGHTED_METRICS,
     Runs,
     bootstrap_scores,
     compare,
     seed_limits,
     seed_note,
-    spearman,
     summarise,
 )
 from harness.tasks.metrics import METRICS
@@ -37,54 +35,63 @@ def difference(first, second, seed=0):
     return drawn["task", "score"]
 
 
-@pytest.mark.parametrize("name", [name for name in WEIGHTED_METRICS if name != "spearman"])
+def bootstrap(labels, predictions, metrics, replicates, rng):
+    """Scores of runs [num_runs, num_examples] on resamples, by the counts of the tasks' metrics."""
+    names = ("no", "yes", "other")
+    counts = {
+        metric: np.stack([METRICS[metric].counts(labels, row, None, names) for row in predictions])
+        for metric in metrics
+    }
+    from_counts = {metric: METRICS[metric].from_counts for metric in metrics}
+    return bootstrap_scores(counts, from_counts, replicates, rng)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1", "macro_f1", "matthews", "pearson"])
 @given(data=st.data())
 @settings(max_examples=40)
-def test_weights_mean_repeated_examples(name, data):
-    """A metric on counted examples is the project's own metric on the examples repeated."""
+def test_draws_mean_repeated_examples(name, data):
+    """A score from counts, weighted by draws, is the metric's own on the examples repeated."""
     size = data.draw(st.integers(2, 12))
     values = st.floats(-5, 5) if name == "pearson" else st.integers(0, 2).map(float)
     column = st.lists(values, min_size=size, max_size=size).map(np.array)
     labels, predictions = data.draw(column), data.draw(column)
-    counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
-    if not counts.sum():
+    draws = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
+    if not draws.sum():
         return
-    repeated = np.repeat(labels, counts), np.repeat(predictions, counts)
+    repeated = np.repeat(labels, draws), np.repeat(predictions, draws)
     if name == "pearson" and min(np.std(part) for part in repeated) < 1e-3:
         return  # undefined, or rounding noise, in the metric itself
-    score = WEIGHTED_METRICS[name](labels, predictions[None], counts[None] / counts.sum())
-    assert score.shape == (1, 1)
-    assert score[0, 0] == pytest.approx(METRICS[name](*repeated), abs=1e-9)
-
-
-def test_every_metric_of_the_tasks_can_be_resampled():
-    assert WEIGHTED_METRICS.keys() == METRICS.keys()
+    names = ("no", "yes", "other")
+    counts = METRICS[name].counts(labels, predictions, None, names)
+    score = METRICS[name].from_counts(draws @ counts)
+    assert score == pytest.approx(METRICS[name](*repeated, names=names), abs=1e-9)
 
 
 def test_spearman_is_exact_on_the_sample_and_close_on_resamples():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 10, 300).astype(float)
     predictions = labels + 4 * rng.standard_normal(300)
-    scores = bootstrap_scores(labels, predictions[None], ["spearman"], 200, rng)["spearman"]
+    scores = bootstrap(labels, predictions[None], ["spearman"], 200, rng)["spearman"]
     exact = scipy.stats.spearmanr(labels, predictions).statistic
     assert scores[0, 0] == pytest.approx(exact, abs=1e-12)
-    counts = rng.multinomial(300, [1 / 300] * 300)
-    repeated = np.repeat(labels, counts), np.repeat(predictions, counts)
-    approximate = spearman(labels, predictions[None], counts[None] / 300)[0, 0]
+    draws = rng.multinomial(300, [1 / 300] * 300)
+    repeated = np.repeat(labels, draws), np.repeat(predictions, draws)
+    counts = METRICS["spearman"].counts(labels, predictions, None, ())
+    approximate = METRICS["spearman"].from_counts(draws @ counts)
     assert approximate == pytest.approx(scipy.stats.spearmanr(*repeated).statistic, abs=0.02)
 
 
 def test_constant_predictions_score_zero_and_not_nan():
     labels, constant = np.array([0.0, 1.0, 1.0, 2.0]), np.full((1, 4), 0.1)
     for name in ("matthews", "pearson", "spearman"):
-        scores = bootstrap_scores(labels, constant, [name], 20, np.random.default_rng(0))[name]
+        scores = bootstrap(labels, constant, [name], 20, np.random.default_rng(0))[name]
         assert np.all(scores == 0)
 
 
 def test_bootstrap_scores_by_hand():
     labels = np.array([1, 1, 0, 0])
     predictions = np.array([[1, 1, 0, 1], [0, 0, 0, 0]])
-    scores = bootstrap_scores(labels, predictions, ["accuracy", "f1"], 10, np.random.default_rng(0))
+    scores = bootstrap(labels, predictions, ["accuracy", "f1"], 10, np.random.default_rng(0))
     assert scores["accuracy"].shape == scores["f1"].shape == (11, 2)
     assert scores["accuracy"][0] == pytest.approx([0.75, 0.5])
     assert scores["f1"][0] == pytest.approx([0.8, 0.0])
@@ -92,26 +99,38 @@ def test_bootstrap_scores_by_hand():
     assert np.all(np.isin(scores["accuracy"], np.arange(5) / 4))
 
 
+def test_metrics_with_as_many_units_share_the_resamples():
+    rng = np.random.default_rng(0)
+    counts = {"one": rng.random((2, 30, 1)), "other": rng.random((2, 20, 1))}
+    counts["wide"] = np.concatenate([counts["one"], np.ones((2, 30, 1))], axis=2)
+    first = {name: lambda sums: sums[..., 0] for name in counts}
+    scores = bootstrap_scores(counts, first, 50, np.random.default_rng(4))
+    assert scores["one"] == pytest.approx(scores["wide"], abs=1e-12)
+    assert np.corrcoef(scores["one"][1:, 0], scores["other"][1:, 0])[0, 1] < 0.5
+    # The draws of one number of units do not depend on which metrics are asked for.
+    alone = bootstrap_scores({"one": counts["one"]}, first, 50, np.random.default_rng(4))
+    assert scores["one"] == pytest.approx(alone["one"], abs=1e-12)
+
+
+def test_every_resample_draws_as_many_units_as_there_are():
+    ones = {"number": np.ones((1, 17, 1))}
+    total = {"number": lambda sums: sums[..., 0]}
+    assert np.all(bootstrap_scores(ones, total, 30, np.random.default_rng(0))["number"] == 17)
+
+
 def test_bootstrap_scores_in_chunks_follow_one_stream(monkeypatch):
     labels, predictions = np.arange(50) % 2, (np.arange(50) % 3 == 0).astype(int)[None]
     draw = [labels, predictions, ["accuracy"], 40]
-    whole = bootstrap_scores(*draw, np.random.default_rng(5))["accuracy"]
+    whole = bootstrap(*draw, np.random.default_rng(5))["accuracy"]
     monkeypatch.setattr("harness.statistics.CHUNK", 50 * 7)
-    parts = bootstrap_scores(*draw, np.random.default_rng(5))["accuracy"]
+    parts = bootstrap(*draw, np.random.default_rng(5))["accuracy"]
     assert whole == pytest.approx(parts, abs=1e-12)  # sums in another order
 
 
-@pytest.mark.parametrize(
-    ("labels", "predictions", "metrics", "message"),
-    [
-        ([], np.zeros((1, 0)), ["accuracy"], "at least one example"),
-        ([0, 1], np.zeros((1, 3)), ["accuracy"], "num_examples"),
-        ([0, 1], np.zeros((1, 2)), ["bleu"], "'bleu'"),
-    ],
-)
-def test_bootstrap_scores_refuses(labels, predictions, metrics, message):
-    with pytest.raises(ValueError, match=message):
-        bootstrap_scores(np.array(labels), predictions, metrics, 5, np.random.default_rng(0))
+@pytest.mark.parametrize("shape", [(1, 0, 2), (3, 2)])
+def test_bootstrap_scores_refuses(shape):
+    with pytest.raises(ValueError, match="at least one unit, but those of accuracy are"):
+        bootstrap_scores({"accuracy": np.zeros(shape)}, {}, 5, np.random.default_rng(0))
 
 
 def test_examples_alone_agree_with_scipy():
@@ -119,7 +138,7 @@ def test_examples_alone_agree_with_scipy():
     rng = np.random.default_rng(3)
     labels = np.ones(200)
     predictions = (rng.random((2, 200)) < [[0.8], [0.7]]).astype(float)
-    scores = bootstrap_scores(labels, predictions, ["accuracy"], 4000, rng)["accuracy"]
+    scores = bootstrap(labels, predictions, ["accuracy"], 4000, rng)["accuracy"]
     sides = [Runs(np.array([0]), np.array([0]), {"accuracy": scores[:, i : i + 1]}) for i in (0, 1)]
     ours = summarise(compare({"t": sides[0]}, {"t": sides[1]}, 4000, rng)["t", "accuracy"])
     theirs = scipy.stats.bootstrap(
@@ -156,7 +175,7 @@ def test_seeds_and_examples_agree_with_brute_force():
     labels = np.ones(80)
     skill = np.array([0.8, 0.6])[:, None, None, None] + 0.1 * rng.standard_normal((2, 3, 2, 1))
     arms = (rng.random((2, 3, 2, 80)) < skill).astype(float)
-    scores = bootstrap_scores(labels, arms.reshape(12, 80), ["accuracy"], REPLICATES, rng)
+    scores = bootstrap(labels, arms.reshape(12, 80), ["accuracy"], REPLICATES, rng)
     pretrain, finetune = np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3)
     sides = [
         Runs(pretrain, finetune, {"score": scores["accuracy"][:, 6 * i : 6 * i + 6]})
@@ -257,7 +276,7 @@ def test_interval_covers_the_truth():
         # A run is right where its skill exceeds the difficulty that the example has for all runs.
         skill = means + sd * rng.standard_normal((16, 1))
         predictions = (skill > rng.standard_normal(100)).astype(float)
-        scores = bootstrap_scores(np.ones(100), predictions, ["accuracy"], replicates, rng)
+        scores = bootstrap(np.ones(100), predictions, ["accuracy"], replicates, rng)
         sides = [
             Runs(numbers, np.zeros(8), {"score": scores["accuracy"][:, half]})
             for numbers, half in ((np.arange(8), slice(8)), (np.arange(8, 16), slice(8, 16)))

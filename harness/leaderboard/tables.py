@@ -7,14 +7,31 @@ from typing import Any
 import pandas as pd
 
 from harness.leaderboard.averages import Average
+from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column, Suite
 
 METRIC_LABELS = {
     "accuracy": "acc",
     "f1": "F1",
+    "macro_f1": "macro F1",
+    "micro_f1": "micro F1",
     "matthews": "Mcc",
     "pearson": "Pearson",
     "spearman": "Spearman",
+    "spearman_mean_of_groups": "mean Spearman",
+    "exact_match": "EM",
+    "token_f1": "F1",
+    "accuracy_tags": "acc",
+    "entity_f1": "F1",
+    "entity_f1_strict": "strict F1",
+    "rouge1": "R-1",
+    "rouge2": "R-2",
+    "rougeL": "R-L",
+    "rougeLsum": "R-Lsum",
+    "bleu": "BLEU",
+    "bleu_intl": "BLEU (intl)",
+    "f1_answers": "F1a",
+    "exact_match_groups": "EM",
 }
 """Short forms for the heads of columns."""
 SPREAD_NOTE = (
@@ -121,8 +138,19 @@ class Table:
             SPREAD_NOTE,
             f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
             f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
+            *self._metrics(),
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]
+
+    def _metrics(self) -> list[str]:
+        """The variants of the metrics in the columns, by the short forms in their heads."""
+        used = dict.fromkeys(metric for column in self.columns for metric in column.metrics)
+        notes = [
+            f"{METRIC_LABELS.get(name, name)} ({name}): {METRICS[name].note}"
+            for name in used
+            if name in METRICS and METRICS[name].note
+        ]
+        return [f"Metrics: {'; '.join(notes)}."] if notes else []
 
     def _splits(self) -> str:
         others = [f"{c.name} {c.split}" for c in self.columns if c.split != MEASURED_SPLIT]

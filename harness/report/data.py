@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 
@@ -25,6 +26,8 @@ class ReportData:
     """One row per arm, suite, task, split, metric, pretrain_seed, finetune_seed: `value`, `key`."""
     predictions: Callable[[str], pd.DataFrame]
     """Key of a fine-tuning run to its rows of split, index, label, prediction."""
+    counts: Callable[[str], Mapping[str, np.ndarray]]
+    """Key of a fine-tuning run to what `harness.tasks.scoring.load_counts` gives of it."""
     curves: pd.DataFrame
     """Columns arm, pretrain_seed, step, tokens, loss."""
     costs: pd.DataFrame

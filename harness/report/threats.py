@@ -68,7 +68,7 @@ def _many_comparisons(table: Table, pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _approximations(table: Table) -> Iterator[str]:
-    if any("spearman" in column.metrics for column in table.columns):
+    if any(m.startswith("spearman") for column in table.columns for m in column.metrics):
         yield (
             "Intervals of Spearman correlations resample the ranks of the full dev set instead of "
             "ranking every resample anew."

@@ -19,6 +19,8 @@ from harness.statistics import (
     compare,
     summarise,
 )
+from harness.tasks.metrics import METRICS
+from harness.tasks.scoring import LABELS
 from harness.tasks.task import Column
 
 REPLICATES = 1000
@@ -167,50 +169,54 @@ def _task_scores(
     data: ReportData, columns: Sequence[Column], index: pd.DataFrame, number: int
 ) -> dict[str, np.ndarray]:
     """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
-    frames = {key: data.predictions(key) for key in dict.fromkeys(index["key"])}
+    counts = {key: data.counts(key) for key in dict.fromkeys(index["key"])}
     wanted: dict[str, list[str]] = {}
     for column in columns:
         wanted.setdefault(column.split, []).extend(column.metrics)
     scores = {}
     for place, (split, metrics) in enumerate(wanted.items()):
-        labels, predictions = stack_predictions(frames, list(index["key"]), split)
         generator = np.random.default_rng([EXAMPLES_SEED, number, place])
         found = bootstrap_scores(
-            labels, predictions, list(dict.fromkeys(metrics)), REPLICATES, generator
+            stack_counts(counts, list(index["key"]), split, list(dict.fromkeys(metrics))),
+            {metric: METRICS[metric].from_counts for metric in metrics},
+            REPLICATES,
+            generator,
         )
         scores.update({_cell(split, metric): values for metric, values in found.items()})
     return scores
 
 
-def stack_predictions(
-    frames: Mapping[str, pd.DataFrame], keys: Sequence[str], split: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels [num_examples] and predictions [num_runs, num_examples] of one split.
+def stack_counts(
+    counts: Mapping[str, Mapping[str, np.ndarray]],
+    keys: Sequence[str],
+    split: str,
+    metrics: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """Metric to the counts [num_runs, num_units, k] of one split, of the runs in `keys`.
 
     Raises:
         ValueError: the runs were not scored on the same examples.
     """
-    parts = {}
-    for key, frame in frames.items():
-        part = frame[frame["split"] == split].sort_values("index")
-        parts[key] = (part[["index", "label"]].to_numpy(), part["prediction"].to_numpy())
-    reference = parts[keys[0]][0]
+    cell = _cell(split, LABELS)
     for key in keys:
-        if not np.array_equal(parts[key][0], reference):
+        if not np.array_equal(counts[key][cell], counts[keys[0]][cell]):
             raise ValueError(
                 f"runs must be scored on the same examples, but {keys[0]} and {key} differ on "
                 f"{split}"
             )
-    return reference[:, 1], np.stack([parts[key][1] for key in keys])
+    return {
+        metric: np.stack([counts[key][_cell(split, metric)] for key in keys]) for metric in metrics
+    }
 
 
 def constant_runs(data: ReportData, table: Table) -> Iterator[tuple[str, str, str]]:
-    """(arm, task, seeds) of each run that gives one answer to every example of a split."""
+    """(arm, task, seeds) of each run that gives one answer to every example of a split, or one tag
+    to every word."""
     splits = {(column.task, column.split) for column in table.columns}
     runs = data.results[["arm", "task", "pretrain_seed", "finetune_seed", "key"]].drop_duplicates()
     for run in runs.itertuples(index=False):
-        frame = data.predictions(str(run.key))
-        answers = frame["prediction"].groupby(frame["split"]).agg(["min", "max"])
-        constant = answers.index[answers["min"] == answers["max"]]
+        answers = data.predictions(str(run.key)).groupby("split")["prediction"]
+        # `explode` makes entries of the tags of a sentence, and leaves all other answers alone.
+        constant = [split for split, found in answers if found.explode().nunique() == 1]
         if any((run.task, split) in splits for split in constant):
             yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"

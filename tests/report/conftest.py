@@ -9,7 +9,8 @@ import pytest
 
 from harness.report import ReportData
 from harness.tasks import TASKS
-from harness.tasks.metrics import METRICS
+from harness.tasks.loading import Examples
+from harness.tasks.scoring import counts, predictions_frame, score
 
 PART = ("sst2", "mrpc", "stsb")
 RESULTS = "experiment arm suite task split metric value pretrain_seed finetune_seed key".split()
@@ -29,9 +30,9 @@ def fabricate() -> Callable[..., ReportData]:
         skills: dict[str, float], tasks=PART, seeds=(3, 2), examples=120, **fields
     ) -> ReportData:
         rng = np.random.default_rng(0)
-        rows, predictions = [], {}
+        rows, predictions, counted = [], {}, {}
         labels = {
-            task: rng.integers(2, size=examples).astype(float)
+            task: rng.integers(2, size=examples)
             if TASKS[task].kind == "classification"
             else rng.uniform(0, 5, examples)
             for task in tasks
@@ -42,13 +43,17 @@ def fabricate() -> Callable[..., ReportData]:
                     key = f"{arm}-{task}-{pretrain}-{finetune}"
                     answers = _predict(TASKS[task].kind, labels[task], skill, rng)
                     splits = [split.name for split in TASKS[task].evaluation]
-                    parts = {"index": np.arange(examples), "label": labels[task]}
+                    asked = Examples([("",)] * examples, labels[task])
                     predictions[key] = pd.concat(
-                        pd.DataFrame({"split": split, **parts, "prediction": answers})
-                        for split in splits
+                        predictions_frame(split, asked, answers) for split in splits
                     )
-                    for split, metric in itertools.product(splits, TASKS[task].metrics):
-                        value = METRICS[metric](labels[task], answers)
+                    found = counts(TASKS[task], asked, answers)
+                    counted[key] = {
+                        f"{split}/{name}": array
+                        for split, (name, array) in itertools.product(splits, found.items())
+                    }
+                    scores = score(TASKS[task], asked, answers)
+                    for split, (metric, value) in itertools.product(splits, scores.items()):
                         row = ("made-up", arm, "glue-v1", task, split, metric, value)
                         rows.append((*row, pretrain, finetune, key))
         steps = np.arange(1, 6) * 100
@@ -80,6 +85,7 @@ def fabricate() -> Callable[..., ReportData]:
             "suite": "glue-v1",
             "results": pd.DataFrame(rows, columns=RESULTS),
             "predictions": predictions.__getitem__,
+            "counts": counted.__getitem__,
             "curves": pd.concat(curves),
             "costs": pd.DataFrame(costs),
             "protocol": {"pooling": "cls"},

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from harness.leaderboard import build
@@ -91,30 +92,42 @@ def test_a_lost_run_leaves_the_rest_comparable(fabricate):
 def test_runs_on_different_examples_are_refused(fabricate):
     data = fabricate({"good": 0.9, "bad": 0.7})
 
-    def fewer(key):
-        frame = data.predictions(key)
-        return frame.iloc[1:] if key == "bad-sst2-1-0" else frame
+    def others(key):
+        counts = data.counts(key)
+        other = {"validation/labels": np.zeros(32, dtype=np.uint8)}
+        return counts | other if key == "bad-sst2-1-0" else counts
 
     with pytest.raises(ValueError, match=r"same examples.*bad-sst2-1-0"):
-        pairwise(replace(data, predictions=fewer), table_of(data))
+        pairwise(replace(data, counts=others), table_of(data))
 
 
-def test_the_order_of_results_and_examples_changes_nothing(fabricate):
+def test_the_order_of_results_changes_nothing(fabricate):
     data = fabricate({"good": 0.9, "bad": 0.7})
-    shuffled = replace(
-        data,
-        results=data.results.sample(frac=1, random_state=1),
-        predictions=lambda key: data.predictions(key).sample(frac=1, random_state=2),
-    )
+    shuffled = replace(data, results=data.results.sample(frac=1, random_state=1))
     assert pairwise(data, table_of(data)) == pairwise(shuffled, table_of(shuffled))
 
 
 def test_constant_runs_are_found(fabricate):
     data = fabricate({"good": 0.9, "stuck": 0.7})
 
+    # One class; one text, as of an extraction; one tag to every word of sentences of any length.
+    one = [[1.0] * 120, ["none"] * 120, [np.array([2, 2])] * 60 + [np.array([2])] * 60]
+
     def stuck(key):
         frame = data.predictions(key)
-        return frame.assign(prediction=1.0) if key == "stuck-mrpc-2-1" else frame
+        places = [f"stuck-mrpc-2-{place}" for place in (0, 1)] + ["stuck-mrpc-1-1"]
+        return frame.assign(prediction=one[places.index(key)]) if key in places else frame
 
     found = list(constant_runs(replace(data, predictions=stuck), table_of(data)))
-    assert found == [("stuck", "mrpc", "2.1")]
+    assert [seeds for _, _, seeds in found] == ["1.1", "2.0", "2.1"]
+    assert {(arm, task) for arm, task, _ in found} == {("stuck", "mrpc")}
+
+
+def test_answers_that_differ_are_not_constant(fabricate):
+    data = fabricate({"good": 0.9})
+
+    def tagged(key):
+        frame = data.predictions(key)
+        return frame.assign(prediction=[np.array([2, row % 2]) for row in range(len(frame))])
+
+    assert not list(constant_runs(replace(data, predictions=tagged), table_of(data)))

@@ -1,0 +1,100 @@
+"""Scores of a task's examples, and what of them is kept: predictions, and counts to resample."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.tasks.loading import Answers, Examples
+from harness.tasks.metrics import METRICS
+from harness.tasks.metrics.metric import column
+from harness.tasks.task import Task
+
+Predictions = Sequence[Any] | np.ndarray
+"""One an example: class numbers or right choices (-1: none), values, texts, or tag numbers."""
+COUNTS = "counts.npz"
+"""Name of the file of `save_counts`, beside the predictions."""
+LABELS = "labels"
+"""Name of the labels' digest among the counts."""
+
+
+def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str, float | None]:
+    """Every metric of the task; null where it is undefined, as the correlation of a constant."""
+    values = {
+        name: METRICS[name](examples.labels, predictions, examples.groups, task.labels)
+        for name in task.metrics
+    }
+    return {name: float(v) if np.isfinite(v) else None for name, v in values.items()}
+
+
+def counts(task: Task, examples: Examples, predictions: Predictions) -> dict[str, np.ndarray]:
+    """Every metric of the task to its counts [num_units, k], and LABELS to the digest of the labels
+    and groups (32 bytes): runs with the same digest were scored on the same examples."""
+    found = {
+        name: METRICS[name].counts(
+            examples.labels, column(predictions), examples.groups, task.labels
+        )
+        for name in task.metrics
+    }
+    return {**found, LABELS: _digest(examples)}
+
+
+def predictions_frame(
+    split_name: str, examples: Examples, predictions: Predictions
+) -> pd.DataFrame:
+    """Columns split, index, label, prediction, and group where there are groups.
+
+    Numbers are floats. A label is the list of right texts of an extraction or generation, of tags
+    their numbers, as a prediction of tags is; a predicted text is a text.
+    """
+    frame = pd.DataFrame(
+        {
+            "split": split_name,
+            "index": np.arange(len(examples)),
+            "label": _cells(examples.labels),
+            "prediction": _cells(column(predictions)),
+        }
+    )
+    return frame if examples.groups is None else frame.assign(group=list(examples.groups))
+
+
+def save_counts(path: Path, splits: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    """Writes {split: `counts`} as one compressed file, under the names `split/metric`."""
+    arrays: dict[str, Any] = {
+        f"{split}/{name}": array for split, found in splits.items() for name, array in found.items()
+    }
+    np.savez_compressed(path, **arrays)
+
+
+def load_counts(path: Path) -> dict[str, np.ndarray]:
+    """`split/metric` to [num_units, k], and `split/labels` to the digest of the labels."""
+    with np.load(path) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+def _digest(examples: Examples) -> np.ndarray:
+    groups = None if examples.groups is None else list(examples.groups)
+    content = json.dumps([[_plain(label) for label in examples.labels], groups])
+    return np.frombuffer(sha256(content.encode()).digest(), dtype=np.uint8)
+
+
+def _cells(values: np.ndarray) -> np.ndarray | list[Any]:
+    """A column that a parquet file holds."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    return [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Any:
+    """A number, a text, or a list of them."""
+    if isinstance(value, Answers):
+        return list(value.texts)
+    if isinstance(value, str):
+        return str(value)  # of a NumPy text
+    if isinstance(value, Sequence | np.ndarray):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
