@@ -1,0 +1,180 @@
+"""SuperGLUE: eight tasks, two diagnostic sets, and the suite superglue-v1 (Wang et al. 2019).
+
+RTE is GLUE's, in SuperGLUE's own release, because its model is what AX-b and AX-g probe: here they
+are two splits of it. Gender parity of AX-g, the second metric of the leaderboard, is not scored.
+"""
+
+from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+
+SUPERGLUE_CITATION = "Wang et al. 2019, SuperGLUE, NeurIPS"
+TEST = Split(name="test", optional=True)
+
+
+def _data(config: str) -> HubData:
+    return HubData(
+        path="aps/super_glue", config=config, revision="3de24cf8022e94f4ee4b9d55a6f539891524d646"
+    )
+
+
+# Ceilings are people's scores on the test set (Wang et al. 2019, table 3): no bound, systems passed
+# some. Chance is on the dev set where its counts are known, else said. Prompts are patterns of PET
+# (Schick and Schuetze 2021, It's Not Just Size That Matters, section 3); those of WiC, MultiRC and
+# WSC take parts of an example that a model does not read as a text of its own, and are left out.
+SUPERGLUE_TASKS: tuple[Task, ...] = (
+    Task(
+        name="boolq",
+        kind="classification",
+        data=_data("boolq"),
+        text_fields=("question", "passage"),
+        labels=("False", "True"),
+        prompt=Prompt(
+            pattern="{passage} Question: {question}? Answer: {answer}.", answers=("No", "Yes")
+        ),
+        test=(TEST,),
+        metrics=("accuracy",),
+        chance=2033 / 3270,  # "True"
+        ceiling=0.89,
+        train_size=9427,
+        licence="CC BY-SA 3.0",
+        citation="Clark et al. 2019, BoolQ, NAACL",
+    ),
+    Task(
+        name="cb",
+        kind="classification",
+        data=_data("cb"),
+        text_fields=("premise", "hypothesis"),
+        labels=("entailment", "contradiction", "neutral"),
+        prompt=Prompt(
+            pattern="{hypothesis}? | {answer}, {premise}", answers=("Yes", "No", "Maybe")
+        ),
+        test=(TEST,),
+        metrics=("accuracy", "macro_f1"),
+        chance=28 / 56,  # "contradiction"
+        ceiling=0.989,
+        train_size=250,
+        licence="unknown",
+        citation="De Marneffe et al. 2019, CommitmentBank, Sinn und Bedeutung",
+    ),
+    Task(
+        name="copa",
+        kind="multiple_choice",
+        data=_data("copa"),
+        prepare="copa",
+        text_fields=("premise", "question"),
+        choices_field="choices",
+        prompt=Prompt(pattern="{premise} {question} {answer}"),
+        test=(TEST,),
+        metrics=("accuracy",),
+        chance=0.5,  # a random choice
+        ceiling=1.0,
+        train_size=400,
+        licence="BSD 2-clause",
+        citation="Roemmele et al. 2011, AAAI Spring Symposium",
+    ),
+    Task(
+        name="multirc",
+        kind="classification",
+        data=_data("multirc"),
+        prepare="multirc",
+        text_fields=("{question} {answer}", "paragraph"),
+        labels=("False", "True"),
+        group_field="group",
+        test=(TEST,),
+        metrics=("f1_answers", "exact_match_groups"),
+        chance=0.611,  # every answer right; on the test set (Wang et al. 2019, table 3)
+        ceiling=0.818,
+        train_size=27_243,
+        licence="unknown",
+        citation="Khashabi et al. 2018, NAACL",
+    ),
+    # The answer is an entity of the passage under any of its names; F1 and exact match are the best
+    # over these. As an extraction both are exact, but a model is not told the candidates: it may
+    # give a span that is no entity, which the systems of the leaderboard mostly cannot.
+    Task(
+        name="record",
+        kind="extraction",
+        data=_data("record"),
+        prepare="record",
+        text_fields=("query", "passage"),
+        label_field="answers",
+        test=(TEST,),
+        metrics=("token_f1", "exact_match"),
+        ceiling=0.917,
+        train_size=100_730,
+        licence="Apache 2.0",
+        citation="Zhang et al. 2018, ReCoRD, arXiv:1810.12885",
+    ),
+    Task(
+        name="superglue_rte",
+        kind="classification",
+        data=_data("rte"),
+        prepare="rte_and_diagnostics",
+        text_fields=("premise", "hypothesis"),
+        labels=("entailment", "not_entailment"),
+        prompt=Prompt(pattern="{hypothesis}? | {answer}, {premise}", answers=("Yes", "No")),
+        evaluation=(
+            Split(name="validation"),
+            Split(name="axb", of="test", config="axb", optional=True),
+            Split(name="axg", of="test", config="axg", optional=True),
+        ),
+        test=(TEST,),
+        metrics=("accuracy", "matthews"),
+        chance=146 / 277,  # "entailment"
+        ceiling=0.936,
+        train_size=2490,
+        licence="unknown",
+        citation=(
+            "Dagan et al. 2006; Bar Haim et al. 2006; Giampiccolo et al. 2007; "
+            "Bentivogli et al. 2009; AX-g: Rudinger et al. 2018, NAACL"
+        ),
+    ),
+    Task(
+        name="wic",
+        kind="classification",
+        data=_data("wic"),
+        text_fields=("{word}: {sentence1}", "sentence2"),
+        labels=("False", "True"),
+        test=(TEST,),
+        metrics=("accuracy",),
+        chance=0.5,  # balanced by its authors
+        ceiling=0.8,
+        train_size=5428,
+        licence="CC BY-NC 4.0",
+        citation="Pilehvar and Camacho-Collados 2019, NAACL",
+    ),
+    Task(
+        name="wsc",
+        kind="classification",
+        data=_data("wsc"),
+        prepare="wsc",
+        text_fields=("marked", "span1_text"),
+        labels=("False", "True"),
+        test=(TEST,),
+        metrics=("accuracy",),
+        chance=66 / 104,  # "False"
+        ceiling=1.0,
+        train_size=554,
+        licence="CC BY 4.0",
+        citation="Levesque et al. 2012, KR",
+    ),
+)
+
+# In the order of the leaderboard, whose two diagnostic sets come last and count for nothing.
+SUPERGLUE_V1 = Suite(
+    name="superglue-v1",
+    tasks=("boolq", "cb", "copa", "multirc", "record", "superglue_rte", "wic", "wsc"),
+    columns=(
+        Column(name="boolq", task="boolq", metrics=("accuracy",)),
+        Column(name="cb", task="cb", metrics=("macro_f1", "accuracy")),
+        Column(name="copa", task="copa", metrics=("accuracy",)),
+        Column(name="multirc", task="multirc", metrics=("f1_answers", "exact_match_groups")),
+        Column(name="record", task="record", metrics=("token_f1", "exact_match")),
+        Column(name="rte", task="superglue_rte", metrics=("accuracy",)),
+        Column(name="wic", task="wic", metrics=("accuracy",)),
+        Column(name="wsc", task="wsc", metrics=("accuracy",)),
+        Column(name="axb", task="superglue_rte", split="axb", metrics=("matthews",)),
+        Column(name="axg", task="superglue_rte", split="axg", metrics=("accuracy",)),
+    ),
+    average="superglue8",
+    citation=SUPERGLUE_CITATION,
+)

@@ -1,0 +1,54 @@
+"""SWAG and OpenBookQA: which of four continuations or answers is right."""
+
+from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+
+SWAG_TASKS: tuple[Task, ...] = (
+    Task(
+        name="swag",
+        kind="multiple_choice",
+        data=HubData(
+            path="allenai/swag",
+            config="regular",
+            revision="dc48148372b3853a9c7bae7bb06c161b46d8364a",
+        ),
+        prepare="swag",
+        text_fields=("startphrase",),
+        choices_field="choices",
+        prompt=Prompt(pattern="{startphrase} {answer}"),  # the task is to continue the text
+        test=(Split(name="test", optional=True),),
+        metrics=("accuracy",),
+        chance=0.25,  # a random choice
+        ceiling=0.88,  # five annotators on 100 examples of the test set (Zellers et al. 2018)
+        train_size=73_546,
+        licence="unknown",
+        citation="Zellers et al. 2018, SWAG, EMNLP",
+    ),
+    Task(
+        name="openbookqa",
+        kind="multiple_choice",
+        data=HubData(
+            path="allenai/openbookqa",
+            config="main",
+            revision="388097ea7776314e93a529163e0fea805b8a6454",
+        ),
+        prepare="openbookqa",
+        text_fields=("question_stem",),
+        choices_field="choices",
+        prompt=Prompt(pattern="{question_stem} {answer}"),  # Brown et al. 2020, GPT-3, appendix G
+        evaluation=(Split(name="validation"), Split(name="test")),
+        metrics=("accuracy",),
+        chance=138 / 500,  # one and the same place, on either set: a random choice has 0.25
+        ceiling=0.917,  # people (Mihaylov et al. 2018, table 4)
+        train_size=4957,
+        licence="Apache 2.0",
+        citation="Mihaylov et al. 2018, OpenBookQA, EMNLP",
+    ),
+)
+
+SWAG_V1 = Suite(
+    name="swag-v1",
+    tasks=("swag",),
+    columns=(Column(name="swag", task="swag", metrics=("accuracy",)),),
+    average="mean_of_columns",
+    citation="Zellers et al. 2018, SWAG, EMNLP",
+)
