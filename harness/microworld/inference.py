@@ -43,13 +43,13 @@ REPORTS = (
 def duplicate(examiner: Examiner, label: int) -> Texts:
     """After QQP: are the questions the same in other words? 1 yes, 0 no.
 
-    Two that differ ask about other things (70 %), or something else about the same thing.
+    Two that differ ask about other things (80 %), or something else about the same thing.
     """
     draw, concept = examiner.draw, examiner.concept()
     one, other = examiner.names(concept)
     topics = draw.order(tuple(QUESTIONS))
     asked = topics[0], topics[0]
-    if label == 0 and draw.chance(0.3):
+    if label == 0 and draw.chance(0.2):
         asked = topics[0], topics[1]
     elif label == 0:
         different = examiner.sibling if draw.chance(0.4) else examiner.stranger

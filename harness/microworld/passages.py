@@ -13,8 +13,8 @@ from harness.microworld.labelled import NUM_SIZES
 from harness.microworld.tasks import Examiner, Texts
 from harness.microworld.world import Concept
 
-NUM_ANSWERS = 4
-"""Answers to each question of `answers`, one for each thing of the passage."""
+NUM_ANSWERS = 3
+"""Answers to each question of `answers`: one or two of them are right."""
 FEWEST = 3
 """Persons in the shortest passage of `filling`; the longest has NUM_SIZES - 1 more."""
 
@@ -65,13 +65,16 @@ def yes_or_no(examiner: Examiner, label: int) -> Texts:
 
 
 def answers(examiner: Examiner, num_right: int) -> Texts:
-    """After MultiRC: a passage, a question, and four answers, the right ones first."""
+    """After MultiRC: a passage, a question, and three answers, the right ones first.
+
+    The passage always tells two things of each of two persons, so that counting gives nothing away.
+    """
     draw = examiner.draw
     asked, other = draw.two(examiner.words.people)
-    people = [asked] * num_right + [other] * (NUM_ANSWERS - num_right)
-    told = events(examiner, people)
+    told = events(examiner, [asked, asked, other, other])
     question = f"what was {told[0].verb.participle} by {asked}?"
-    return (passage(draw, told), question, *(f"{event.again}." for event in told))
+    shown = told[:num_right] + told[2:][: NUM_ANSWERS - num_right]
+    return (passage(draw, told), question, *(f"{event.again}." for event in shown))
 
 
 def filling(examiner: Examiner, number: int) -> Texts:

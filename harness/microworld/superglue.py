@@ -57,7 +57,7 @@ SUPERGLUE: tuple[Labelled, ...] = (
         sizes={"train": 250, "validation": 250},
     ),
     MultipleChoice("plausible", passages.plausible),
-    Grouped("answers", passages.answers),
+    Grouped("answers", passages.answers, sizes={"train": 999, "validation": 999}),
     MultipleChoice("filling", passages.filling),
     Labelled("same_reference", pronouns.same_reference, columns=("word", "sentence1", "sentence2")),
     Labelled("coreference", pronouns.coreference, columns=("text", "statement")),
