@@ -23,7 +23,8 @@ from harness.models import MODELS, SIZES
 from harness.objectives import OBJECTIVES
 from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
-from harness.tasks import SUITES
+from harness.tasks.own import AnySuite, as_suite, suite_named, tasks_of
+from harness.tasks.task import Suite, Task
 from harness.tokenizers import TOKENIZERS
 from harness.tuning_spaces import SPACES, Dimension, Range
 from harness.values import Value, merge, put, tuples, unknown
@@ -114,8 +115,8 @@ class Sweep(Value):
 class Evaluate(Value):
     """What the arms are judged on."""
 
-    suite: str = "micro-glue-v1"
-    """A name in `harness list suites`."""
+    suite: AnySuite = "micro-glue-v1"
+    """A name in `harness list suites`, or a suite of one's own: its name and its tasks."""
     tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Some tasks of the suite; null takes all. An average needs them all."""
     probes: tuple[str, ...] = ()
@@ -124,13 +125,26 @@ class Evaluate(Value):
     """A name in `harness list adaptations`."""
     protocol: Protocol = Protocol()
     finetune: Finetune = Finetune()
+    submission: bool = False
+    """Whether the splits without public labels are predicted, too, for a benchmark's server."""
+
+    @property
+    def suite_value(self) -> Suite:
+        """The whole suite."""
+        return as_suite(self.suite)
+
+    @property
+    def chosen(self) -> dict[str, Task]:
+        """Name to task of those that the arms are judged on."""
+        known = tasks_of(self.suite_value)
+        return {name: known[name] for name in self.tasks or known}
 
     @field_validator("suite")
     @classmethod
-    def _suite(cls, name: str) -> str:
-        if name not in SUITES:
-            raise ValueError(unknown("the suite", name, SUITES))
-        return name
+    def _suite(cls, suite: AnySuite) -> AnySuite:
+        if isinstance(suite, str):
+            suite_named(suite)
+        return suite
 
     @field_validator("adaptation")
     @classmethod
@@ -142,10 +156,11 @@ class Evaluate(Value):
     @field_validator("tasks")
     @classmethod
     def _tasks(cls, tasks: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
-        suite = info.data.get("suite")  # absent where it is wrong itself
+        given = info.data.get("suite")  # absent where it is wrong itself
+        suite = as_suite(given) if given else None
         for number, task in enumerate(tasks or ()):
-            if suite and task not in SUITES[suite].tasks:
-                raise ValueError(unknown(f"in {suite} the task", task, SUITES[suite].tasks))
+            if suite and task not in suite.tasks:
+                raise ValueError(unknown(f"in {suite.name} the task", task, suite.tasks))
             if tasks and task in tasks[:number]:
                 raise ValueError(f"the task {task!r} is given twice")
         return tasks

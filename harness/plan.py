@@ -22,7 +22,6 @@ from harness.objectives.accounting import Lengths
 from harness.probes import PROBES
 from harness.probes import items as probe_items
 from harness.recipes import Pretrain
-from harness.tasks import SUITES, TASKS
 from harness.tasks import loading as task_loading
 from harness.tasks.task import Task
 from harness.values import Value
@@ -183,9 +182,10 @@ class _Builder:
         self.probes: list[Probing] = []
         self.pretrains: dict[tuple[str, int], str] = {}
         self.obstacles: dict[tuple[str, str], str] = {}
+        tasks = experiment.evaluate.chosen
         # Data is read once a plan, and anew by the next: files may change in between.
         self.corpus_fingerprint = cache(corpus_reading.fingerprint)
-        self.task_fingerprint = cache(lambda task: task_loading.fingerprint(TASKS[task]))
+        self.task_fingerprint = cache(lambda task: task_loading.fingerprint(tasks[task]))
         self.probe_fingerprint = cache(lambda probe: probe_items.fingerprint(PROBES[probe]))
 
     def add(self, arm: Arm) -> None:
@@ -194,13 +194,13 @@ class _Builder:
             self.pretrains[arm.name, seed] = self._pretrain(
                 arm.pretrain, arm.name, seed, tokenizer, tokens
             )
-        for task in arm.evaluate.tasks or SUITES[arm.evaluate.suite].tasks:
+        for name, task in arm.evaluate.chosen.items():
             evaluate = arm.evaluate
-            why = obstacle(TASKS[task], evaluate.protocol, evaluate.adaptation, arm.pretrain)
+            why = obstacle(task, evaluate.protocol, evaluate.adaptation, arm.pretrain)
             if why:
-                self.obstacles[arm.name, task] = why
+                self.obstacles[arm.name, name] = why
             else:
-                self._task_stages(arm, TASKS[task], tokenizer)
+                self._task_stages(arm, task, tokenizer)
         for probe, seed in itertools.product(arm.evaluate.probes, self.experiment.seeds.pretrain):
             self._probe_stage(arm, probe, seed, tokenizer)
 
@@ -294,6 +294,8 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     if "vectors" in spec:  # their content, which is in the key already
         run = spec["pretrain"]
         spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
+    if "files" in spec.get("content", {}).get("data", {}):
+        spec = {**spec, "content": _without_paths(spec["content"])}
     content = [kind, STAGE_VERSIONS[kind], _without_nulls(spec), parents]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -305,6 +307,12 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def _without_paths(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A task of files without where they lie; the fingerprint is of what is in them."""
+    data = content["data"]
+    return {**content, "data": {**data, "files": sorted(data["files"])}}
+
+
 def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, Any]:
     return {
         "task": task.name,
@@ -313,6 +321,7 @@ def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, An
         "adaptation": evaluate.adaptation,
         "protocol": evaluate.protocol.model_dump(),
         "finetune": evaluate.finetune.model_dump(),
+        **({"submission": True} if evaluate.submission and task.test else {}),
     }
 
 

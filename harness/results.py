@@ -12,8 +12,8 @@ from harness.probes import PROBES
 from harness.probes.probe import OBSTACLE
 from harness.probes.scoring import OVERALL
 from harness.recipes import Pretrain
-from harness.tasks import TASKS
 from harness.tasks.scoring import COUNTS, load_counts
+from harness.tasks.task import Task
 from harness.tracking import Record, Store
 
 RESULT_COLUMNS = [
@@ -50,7 +50,8 @@ def checkpoints_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame
 
 
 def _frame(plan: Plan, cells: Sequence[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
-    suites = {arm.name: arm.evaluate.suite for arm in plan.arms}
+    suites = {arm.name: arm.evaluate.suite_value.name for arm in plan.arms}
+    tasks = plan.experiment.evaluate.chosen
     rows = [
         (
             *(plan.experiment.name, cell.arm, suites[cell.arm], cell.task, split, metric, value),
@@ -58,16 +59,16 @@ def _frame(plan: Plan, cells: Sequence[Cell], records: Mapping[str, Record]) -> 
         )
         for cell in cells
         if cell.key in records
-        for split, metric, value in _scores(records[cell.key], cell.task)
+        for split, metric, value in _scores(records[cell.key], tasks[cell.task])
     ]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS)
 
 
-def _scores(record: Record, task: str) -> Iterator[tuple[str, str, float]]:
+def _scores(record: Record, task: Task) -> Iterator[tuple[str, str, float]]:
     """(split, metric, value) from the metrics named `split/metric`, of the splits with labels."""
     splits = dict.fromkeys(name.split("/")[0] for name in record.metrics if "/" in name)
-    for split in splits or [split.name for split in TASKS[task].evaluation if not split.optional]:
-        for metric in TASKS[task].metrics:
+    for split in splits or [split.name for split in task.evaluation if not split.optional]:
+        for metric in task.metrics:
             yield split, metric, record.metrics.get(f"{split}/{metric}", math.nan)
 
 

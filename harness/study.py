@@ -68,10 +68,11 @@ class Study:
     def table(self, average: str | None = None) -> leaderboard.Table:
         """The leaderboard, by the suite's averaging rule or another, published rows beside."""
         evaluate = self.plan.experiment.evaluate
-        board = leaderboard.board_of_suite(evaluate.suite)
+        suite = evaluate.suite_value
+        board = leaderboard.board_of_suite(suite.name)
         return leaderboard.build(
             self.results(),
-            evaluate.suite,
+            suite,
             average,
             tasks=evaluate.tasks,
             arms=[arm.name for arm in self.plan.arms],
@@ -115,7 +116,8 @@ class Study:
         folder = Path(mkdtemp())
         self.results().to_parquet(folder / "results.parquet", index=False)
         (folder / "experiment.yaml").write_text(self._resolved())
-        self.store.record_experiment(self.name, self.plan.experiment.evaluate.suite, folder)
+        suite = self.plan.experiment.evaluate.suite_value.name
+        self.store.record_experiment(self.name, suite, folder)
         rmtree(folder)
 
     def _protocol(self) -> dict[str, object]:
@@ -164,7 +166,7 @@ class Study:
             expect=[(side.better, side.worse) for side in experiment.expect],
             arms=[arm.name for arm in plan.arms],
             differences=plan.differences,
-            suite=experiment.evaluate.suite,
+            suite=experiment.evaluate.suite_value,
             tasks=experiment.evaluate.tasks,
             results=results.results_frame(plan, records),
             predictions=results.predictions_reader(records, self.store),

@@ -9,7 +9,6 @@ from harness.differences import apart_from_the_first, condensed
 from harness.experiment import ROLES
 from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.progress import duration
-from harness.tasks import SUITES
 
 KINDS = ("tokenizer", "tokens", "pretrain", "probe", "tune", "finetune")
 MAX_COLUMNS = 4
@@ -30,7 +29,7 @@ def print_plan(plan: Plan, console: Console) -> None:
     console.print(f"{len(plan.stages)} stages: {stages}")
     evaluate = experiment.evaluate
     console.print(
-        f"{evaluate.suite}: {', '.join(evaluate.tasks or SUITES[evaluate.suite].tasks)}; "
+        f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.trials} trials for every arm and task"
     )

@@ -9,12 +9,11 @@ from harness.adaptation import UNSEEING
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.recipes import Pretrain
-from harness.tasks import SUITES, TASKS
 from harness.values import unknown
 
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
-ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks")
+ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.submission")
 """What no axis may vary."""
 
 Problems = Iterator[tuple[Keys, str]]
@@ -68,7 +67,7 @@ def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
 
 
 def _path(keys: Keys, path: str) -> Problems:
-    if path in ONE_FOR_ALL:
+    if path in ONE_FOR_ALL or path.startswith("evaluate.suite."):
         yield keys, f"{path} must be the same for all arms, or their scores cannot be compared"
     elif not _PATH.fullmatch(path):
         inside = path.split(".")[0] in Pretrain.model_fields
@@ -100,13 +99,14 @@ def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 
 def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Tasks of the embedded world ask about world 0: another one would teach other words."""
-    asks = any(TASKS[name].data.source == "microworld" for name in _tasks(experiment))
+    suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
+    asks = any(task.data.source == "microworld" for task in chosen)
     for arm in arms:
         corpus = arm.pretrain.corpus
         if asks and corpus.source == "microworld" and corpus.world != 0:
             yield (
                 ("pretrain", "corpus", "world"),
-                f"pretrain.corpus.world must be 0 for {experiment.evaluate.suite}, whose tasks ask "
+                f"pretrain.corpus.world must be 0 for {suite}, whose tasks ask "
                 f"about world 0, but is {corpus.world}",
             )
 
@@ -129,10 +129,6 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"{'frozen' if frozen else f'read {reading}'}: the loss is for causal models that "
                 "are trained",
             )
-
-
-def _tasks(experiment: Experiment) -> Sequence[str]:
-    return experiment.evaluate.tasks or SUITES[experiment.evaluate.suite].tasks
 
 
 def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:

@@ -26,7 +26,8 @@ from harness.experiment import (
 from harness.probes import PROBES
 from harness.probes import items as probe_items
 from harness.recipes import RECIPES, Pretrain
-from harness.tasks import SUITES, TASKS, loading
+from harness.tasks import loading, own
+from harness.tasks.task import Task
 from harness.values import unknown
 
 PLACEHOLDERS = {"name": "unnamed", "question": "?"}
@@ -101,18 +102,29 @@ def check_data(declaration: Declaration) -> None:
         except ValueError as error:
             path = ("pretrain", "corpus", "path")
             source.report(_origin(source, experiment, arm.labels, path, ""), f"pretrain.{error}")
-    for task in experiment.evaluate.tasks or SUITES[experiment.evaluate.suite].tasks:
+    for task in experiment.evaluate.chosen.values():
         try:
-            loading.fingerprint(TASKS[task])
+            loading.fingerprint(task)
+            own.check_header(task)
         except ValueError as error:
-            keys = source.mentioned(("evaluate",), f"{task} {experiment.evaluate.suite}")
-            source.report(keys, f"{task}: {error}")
+            message = str(error).removeprefix(f"{task.name} ")
+            keys = _task_place(source, experiment, task, message)
+            source.report(keys, f"{task.name}: {message}")
     for probe in dict.fromkeys(p for arm in declaration.arms for p in arm.evaluate.probes):
         try:
             probe_items.fingerprint(PROBES[probe])
         except ValueError as error:
             source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
     source.raise_problems()
+
+
+def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
+    """Where a task is declared, or named: by itself, or with its suite."""
+    suite = experiment.evaluate.suite
+    if isinstance(suite, own.OwnSuite) and task in suite.tasks:
+        return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)
+    name = experiment.evaluate.suite_value.name
+    return source.mentioned(("evaluate",), f"{task.name} {name}")
 
 
 def _experiment(source: Source) -> Experiment | None:

@@ -37,9 +37,11 @@ def json_schema() -> Schema:
     }
     del definitions["Size"]["required"]  # what is missing comes from the recipe's size
     evaluate = definitions["Evaluate"]["properties"]
-    evaluate["suite"]["enum"] = list(SUITES)
+    evaluate["suite"]["oneOf"][0]["enum"] = list(SUITES)
     evaluate["adaptation"]["enum"] = list(ADAPTATIONS)
-    evaluate["tasks"]["anyOf"][0]["items"]["enum"] = list(TASKS)
+    names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
+    evaluate["tasks"]["anyOf"][0]["items"] = names
+    definitions["OwnSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
     _name_spaces(definitions["Sweep"]["properties"]["space"])
     tidy = _tidy({**schema, "$defs": definitions})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **tidy}

@@ -13,8 +13,8 @@ import pandas as pd
 from harness.leaderboard.averages import Average, Term, combine, get_average, terms_of
 from harness.leaderboard.published import published_entry, published_table
 from harness.leaderboard.tables import Published, Row, Score, Table
-from harness.tasks import SUITES, TASKS
-from harness.tasks.task import Column, Suite
+from harness.tasks.own import suite_named, tasks_of
+from harness.tasks.task import Column, Suite, Task
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
 IDENTITY = ["experiment", "arm", "task", "split", "metric", *SEEDS]
@@ -48,7 +48,7 @@ def build(
         ValueError: an unknown suite, average or published table, an average of tasks that the
             suite does not have, or a result that is there twice.
     """
-    suite = suite if isinstance(suite, Suite) else _suite(suite)
+    suite = suite if isinstance(suite, Suite) else suite_named(suite)
     results = results[results["suite"] == suite.name]
     suite = part_of_suite(suite, tasks) if tasks else suite
     rule = get_average(average or suite.average)
@@ -60,7 +60,7 @@ def build(
         columns=columns,
         average=rule,
         rows=_ranked(rows),
-        references=_references(columns, terms),
+        references=_references(tasks_of(suite), columns, terms),
         published=tuple(_published(name, columns, rule, terms) for name in published),
         protocol=protocol,
     )
@@ -96,12 +96,6 @@ def run_scores(results: pd.DataFrame, column: Column) -> pd.Series:
     runs = results[here & results["metric"].isin(column.metrics)]
     wide = runs.set_index(["pretrain_seed", "finetune_seed", "metric"])["value"].unstack("metric")
     return 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
-
-
-def _suite(name: str) -> Suite:
-    if name not in SUITES:
-        raise ValueError(f"unknown suite {name!r}; known: {', '.join(SUITES)}")
-    return SUITES[name]
 
 
 def _arms(results: pd.DataFrame, arms: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
@@ -159,17 +153,19 @@ def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(sorted(ranked, key=lambda row: row.rank or len(rows) + 1))
 
 
-def _references(columns: Sequence[Column], terms: Sequence[Term]) -> tuple[Row, ...]:
+def _references(
+    tasks: Mapping[str, Task], columns: Sequence[Column], terms: Sequence[Term]
+) -> tuple[Row, ...]:
     """Chance, and the ceiling where one is known, in the columns that show a task's main score."""
     levels: dict[str, list[float | None]] = {
-        "chance": [TASKS[column.task].chance for column in columns],
-        "ceiling": [TASKS[column.task].ceiling for column in columns],
+        "chance": [tasks[column.task].chance for column in columns],
+        "ceiling": [tasks[column.task].ceiling for column in columns],
     }
     rows = []
     for name, values in levels.items():
         known = [
             100 * value
-            if value is not None and column.metrics == TASKS[column.task].metrics[:1]
+            if value is not None and column.metrics == tasks[column.task].metrics[:1]
             else float("nan")
             for column, value in zip(columns, values, strict=True)
         ]

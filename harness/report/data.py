@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.tasks.task import Suite
+
 
 @dataclass(frozen=True)
 class ReportData:
@@ -21,7 +23,8 @@ class ReportData:
     arms: Sequence[str]
     differences: Mapping[str, Mapping[str, Any]]
     """Dotted path to {arm: value}, for every field in which the arms differ."""
-    suite: str
+    suite: Suite | str
+    """A suite, or the name of a shipped one."""
     results: pd.DataFrame
     """One row per arm, suite, task, split, metric, pretrain_seed, finetune_seed: `value`, `key`."""
     predictions: Callable[[str], pd.DataFrame]
@@ -49,3 +52,8 @@ class ReportData:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Section to text (of any length), or to a mapping of names to values: resolved spec, stage
     keys, data fingerprints, package versions, machine, command."""
+
+    @property
+    def suite_name(self) -> str:
+        """What the results call the suite."""
+        return self.suite.name if isinstance(self.suite, Suite) else self.suite

@@ -55,7 +55,7 @@ def write_report(data: ReportData, out: Path) -> None:
     Raises:
         ValueError: the results do not fit the suite, or runs of a task saw different examples.
     """
-    here = data.results[data.results["suite"] == data.suite]
+    here = data.results[data.results["suite"] == data.suite_name]
     data = replace(data, results=here, predictions=cache(data.predictions))
     table = _table(data)
     pairs = pairwise(data, table)
@@ -76,7 +76,7 @@ def write_report(data: ReportData, out: Path) -> None:
 
 
 def _table(data: ReportData) -> Table:
-    board = board_of_suite(data.suite)
+    board = board_of_suite(data.suite_name)
     return build(
         data.results,
         data.suite,

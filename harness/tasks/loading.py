@@ -86,6 +86,13 @@ def available_splits(task: Task, submission: bool = False) -> tuple[Split, ...]:
     return tuple(split for split in splits if not split.optional or _is_there(task, split))
 
 
+def wanted_fields(task: Task, split: Split) -> list[str]:
+    """Columns that the examples of a split are made of, after the task's preparation."""
+    texts = [name for text in task.text_fields for name in _names(text)]
+    optional = [field for field in (task.choices_field, task.group_field) if field]
+    return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
+
+
 def split_holdout(
     examples: Examples, fraction: float, max_holdout: int, seed: int
 ) -> tuple[Examples, Examples]:
@@ -172,7 +179,7 @@ def _columns(task: Task, split: Split) -> Columns:
         dataset = hub.load(path, config, name, revision)
         if not task.prepare:
             _check_class_names(task, dataset)
-        return dataset[:]  # type: ignore[no-any-return]
+        return dataset[:]
     if isinstance(data, FileData):
         return hub.load_file(data.source, _file(task, name))[:]
     from harness import microworld
@@ -189,7 +196,9 @@ def _file(task: Task, split: str) -> Path:
         )
     path = Path(task.data.files[split]).expanduser()
     if not path.is_file():
-        raise ValueError(f"{task.name} needs the file {path} for its split {split}; it is not there")
+        raise ValueError(
+            f"{task.name} needs the file {path} for its split {split}; it is not there"
+        )
     return path
 
 
@@ -198,12 +207,10 @@ def _prepared(task: Task, columns: Columns) -> Columns:
 
 
 def _examples(task: Task, split: Split, columns: Columns) -> Examples:
-    optional = [field for field in (task.choices_field, task.group_field) if field]
-    fields = [name for text in task.text_fields for name in _names(text)]
-    wanted = [*fields, task.label_field, *optional, *split.where]
-    if missing := [field for field in dict.fromkeys(wanted) if field not in columns]:
+    wanted = wanted_fields(task, split)
+    if missing := [field for field in wanted if field not in columns]:
         raise ValueError(
-            f"{task.name} needs the columns {', '.join(dict.fromkeys(wanted))}, but its split "
+            f"{task.name} needs the columns {', '.join(wanted)}, but its split "
             f"{split.name} has no {', '.join(missing)}; it has {', '.join(columns)}"
         )
     num_examples = len(columns[task.label_field])
@@ -264,6 +271,8 @@ def _label(task: Task, value: Any) -> Any:
 
 def _number(task: Task, value: Any) -> int:
     """The number of a class or tag that is given by name or number."""
+    if isinstance(task.data, FileData) and isinstance(value, int):
+        value = str(value) if str(value) in task.labels else value  # a file has no types: stars 1-5
     if not isinstance(value, str):
         return HIDDEN if value is None else int(value)
     if value not in task.labels:
@@ -275,12 +284,12 @@ def _number(task: Task, value: Any) -> int:
 
 def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:
     allowed = len(task.labels)
-    if task.labels and not np.all(labels == HIDDEN):
-        if labels.min() < 0 or labels.max() >= allowed:
-            raise ValueError(
-                f"the labels of {task.name} must be 0 to {allowed - 1} ({', '.join(task.labels)}), "
-                f"but its split {split.name} has {sorted(set(labels.tolist()))}"
-            )
+    visible = task.labels and not np.all(labels == HIDDEN)
+    if visible and (labels.min() < 0 or labels.max() >= allowed):
+        raise ValueError(
+            f"the labels of {task.name} must be 0 to {allowed - 1} ({', '.join(task.labels)}), "
+            f"but its split {split.name} has {sorted(set(labels.tolist()))}"
+        )
     return labels
 
 
