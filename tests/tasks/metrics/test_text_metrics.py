@@ -1,0 +1,123 @@
+"""ROUGE and BLEU against torchmetrics and by hand."""
+
+import math
+
+import pytest
+import torchmetrics.functional.text.rouge as rouge_oracle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
+from torchmetrics.functional.text import sacre_bleu_score
+
+from harness.tasks.metrics import METRICS
+
+ROUGE = ("rouge1", "rouge2", "rougeL")
+words = st.sampled_from(["the", "cat", "Dog", "sat.", "on", "mat", "dogs"])
+texts = st.lists(words, max_size=8).map(" ".join)
+lines = st.lists(words, min_size=1, max_size=4, unique=True).map(" ".join)
+
+
+@given(st.lists(st.tuples(st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=4))
+@settings(deadline=None)
+def test_rouge_equals_torchmetrics(rows):
+    labels, predictions = zip(*rows, strict=True)
+    for kind in ROUGE:
+        best = [
+            max(float(rouge_oracle.rouge_score(text, one, rouge_keys=kind)[f"{kind}_fmeasure"])
+                for one in gold)
+            for gold, text in rows
+        ]  # fmt: skip
+        found = METRICS[kind](labels, predictions)
+        assert found == pytest.approx(sum(best) / len(best), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rouge_of_summaries_equals_torchmetrics(monkeypatch, seed):
+    monkeypatch.setattr(rouge_oracle, "_split_sentence", lambda text: text.split("\n"))
+    order = [(seed + place * 3) % 5 for place in range(5)]
+    sentences = ["one cat sat", "two dogs ran far", "it rained", "all went home", "night fell"]
+    gold = "\n".join(sentences[:4])
+    text = "\n".join(sentences[place] for place in order[:3])
+    theirs = rouge_oracle.rouge_score(text, gold, rouge_keys="rougeLsum")["rougeLsum_fmeasure"]
+    assert METRICS["rougeLsum"]([(gold,)], [text]) == pytest.approx(float(theirs), abs=1e-6)
+
+
+def test_sentences_in_another_order_are_a_summary_but_not_a_sequence():
+    """Two of the lines are there, exchanged: rougeL follows one of them, rougeLsum finds both."""
+    gold, text = "a b c\nd e\nf g h", "d e\na b c\nx y z"
+    assert METRICS["rougeL"]([(gold,)], [text]) == pytest.approx(3 / 8)
+    assert METRICS["rougeLsum"]([(gold,)], [text]) == pytest.approx(5 / 8)
+    flat = gold.replace("\n", " ")
+    assert METRICS["rougeLsum"]([(flat,)], [text.replace("\n", " ")]) == pytest.approx(3 / 8)
+
+
+def test_rouge_has_no_stemmer():
+    assert METRICS["rouge1"]([("cats",)], ["cat"]) == 0.0
+
+
+@pytest.mark.parametrize("kind", [*ROUGE, "rougeLsum", "bleu", "bleu_intl"])
+def test_empty_texts_score_zero(kind):
+    assert METRICS[kind]([("some text",)], [""]) == 0.0
+
+
+@given(
+    st.lists(st.tuples(texts.map(lambda text: [text]), texts), min_size=1, max_size=5),
+    st.sampled_from(["13a", "intl"]),
+)
+@settings(deadline=None)
+def test_bleu_equals_torchmetrics_where_nothing_is_smoothed(rows, tokenize):
+    # One reference: of two that are as near in length, sacreBLEU takes the shorter one and
+    # torchmetrics the first.
+    shared = (["the cat sat on"], "the cat sat on")  # a match of each order
+    labels, predictions = zip(*rows, shared, strict=True)
+    theirs = sacre_bleu_score(predictions, labels, tokenize=tokenize)
+    found = METRICS["bleu" if tokenize == "13a" else "bleu_intl"](labels, predictions)
+    assert found == pytest.approx(float(theirs), abs=1e-5)
+
+
+def test_bleu_is_smoothed_by_halves():
+    """`a b c x` for `a b c d`: 3/4, 2/3, 1/2, and half of one match in 1."""
+    found = METRICS["bleu"]([("a b c d",)], ["a b c x"])
+    assert found == pytest.approx((3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** 0.25)
+    # Two orders without a match: a half, then a quarter.
+    found = METRICS["bleu"]([("a b c d",)], ["a b x c"])
+    assert found == pytest.approx((3 / 4 * 1 / 3 * (1 / 2) / 2 * (1 / 4) / 1) ** 0.25)
+
+
+def test_bleu_is_cut_for_brevity():
+    found = METRICS["bleu"]([("a b c d e f",)], ["a b c d"])
+    assert found == pytest.approx(math.exp(1 - 6 / 4))
+
+
+def test_bleu_takes_the_length_of_the_nearest_reference_and_any_number_of_them():
+    labels = [("a b c d e f", "a b c d"), ("x y z w",)]
+    assert METRICS["bleu"](labels, ["a b c d", "x y z w"]) == pytest.approx(1.0)
+    # As near as each other: the shorter one, so nothing is cut.
+    assert METRICS["bleu"]([("a b c d e f", "a b")], ["a b c d"]) == pytest.approx(1.0)
+
+
+def test_bleu_matches_words_of_any_reference():
+    """Three of four words, one of three pairs; then a half and a quarter of a match."""
+    found = METRICS["bleu"]([("a b x x", "y y c y")], ["a b c d"])
+    assert found == pytest.approx((3 / 4 * 1 / 3 * (1 / 2) / 2 * (1 / 4) / 1) ** 0.25)
+
+
+def test_bleu_is_of_the_corpus_and_not_a_mean_of_sentences():
+    labels, predictions = [("a b c d",), ("e f g h",)], ["a b c d", "x"]
+    # Orders have 4 of 5, 3 of 3, 2 of 2, 1 of 1 matches; 5 words stand for 8.
+    assert METRICS["bleu"](labels, predictions) == pytest.approx(0.8**0.25 * math.exp(1 - 8 / 5))
+
+
+def test_tokenisers_differ():
+    """13a leaves the dash in a word; intl parts symbols and every punctuation from letters."""
+    gold, text = "he said « yes » here", "he said «yes» here"
+    assert METRICS["bleu_intl"]([(gold,)], [text]) == pytest.approx(1.0)
+    assert METRICS["bleu"]([(gold,)], [text]) < 1.0
+
+
+@pytest.mark.parametrize(("name", "tokenize"), [("bleu", "13a"), ("bleu_intl", "intl")])
+def test_the_note_is_the_signature(name, tokenize):
+    scorer = BLEU(tokenize=tokenize)
+    scorer.corpus_score(["a"], [["a"]])
+    signature = str(scorer.get_signature()).removeprefix("nrefs:1|")
+    assert METRICS[name].note == f"sacreBLEU {signature}"
