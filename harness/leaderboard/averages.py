@@ -58,6 +58,24 @@ BOTH_METRICS: tuple[Term, ...] = (
     *_accuracies("rte"),
 )
 """The server's metrics, those of one task averaged first."""
+SUPERGLUE: tuple[Term, ...] = (
+    *_accuracies("boolq"),
+    (_column("cb", "macro_f1", "accuracy"),),
+    *_accuracies("copa"),
+    (_column("multirc", "f1_answers", "exact_match_groups"),),
+    (_column("record", "token_f1", "exact_match"),),
+    (_column("superglue_rte", "accuracy", name="rte"),),
+    *_accuracies("wic", "wsc"),
+)
+"""The eight tasks of SuperGLUE, the metrics of one task averaged first."""
+
+
+def _rouge(task: str) -> Term:
+    return tuple(
+        _column(task, metric, name=f"{task}_{metric}", split="test")
+        for metric in ("rouge1", "rouge2", "rougeLsum")
+    )
+
 
 AVERAGES: dict[str, Average] = {
     rule.name: rule
@@ -110,6 +128,22 @@ AVERAGES: dict[str, Average] = {
             formula="as electra_dev8, with WNLI as the ninth task",
             source="README of the code of Sanh et al. 2019 (DistilBERT); gives its averages",
             terms=(*SINGLE_METRIC, *_accuracies("wnli")),
+        ),
+        Average(
+            name="superglue8",
+            formula="mean of 8 tasks: the metrics of a task averaged first (macro-F1 and accuracy "
+            "for CB, F1a and exact match for MultiRC, F1 and exact match for ReCoRD), accuracy for "
+            "the rest; AX-b and AX-g left out",
+            source="Wang et al. 2019, SuperGLUE, section 3.3: gives 19 of 20 averages of the "
+            "leaderboard of 2021",
+            terms=SUPERGLUE,
+        ),
+        Average(
+            name="rouge_mean",
+            formula="mean of 2 sets, CNN/DailyMail and XSum, of each the mean of ROUGE-1, ROUGE-2 "
+            "and ROUGE-L sentence by sentence",
+            source="ours: papers print the scores apart",
+            terms=(_rouge("cnndm"), _rouge("xsum")),
         ),
     )
 }

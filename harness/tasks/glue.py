@@ -1,8 +1,10 @@
 """GLUE: nine tasks, the diagnostic set AX, and the suite glue-v1 (Wang et al. 2019, ICLR)."""
 
-from harness.tasks.task import Column, HubData, Split, Suite, Task
+from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
 
 GLUE_CITATION = "Wang et al. 2019, GLUE, ICLR"
+TEST = Split(name="test", optional=True)
+"""Labels not public: for the server."""
 
 
 def _data(config: str) -> HubData:
@@ -13,6 +15,8 @@ def _data(config: str) -> HubData:
 
 # Chance is the main score of the best constant or random prediction on the public dev set: the
 # share of its largest class, F1 of "always positive", 0 for correlations.
+# Prompts are those of LM-BFF (Gao et al. 2021, table 1), which has one for STS-B too, but gets its
+# value by weighing two words against each other; for WNLI it has none.
 GLUE_TASKS: tuple[Task, ...] = (
     Task(
         name="cola",
@@ -20,6 +24,8 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("cola"),
         text_fields=("sentence",),
         labels=("unacceptable", "acceptable"),
+        prompt=Prompt(pattern="{sentence} This is {answer}.", answers=("incorrect", "correct")),
+        test=(TEST,),
         metrics=("matthews", "accuracy"),
         chance=0.0,
         train_size=8551,
@@ -32,6 +38,8 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("sst2"),
         text_fields=("sentence",),
         labels=("negative", "positive"),
+        prompt=Prompt(pattern="{sentence} It was {answer}.", answers=("terrible", "great")),
+        test=(TEST,),
         metrics=("accuracy",),
         chance=444 / 872,
         train_size=67_349,
@@ -45,6 +53,8 @@ GLUE_TASKS: tuple[Task, ...] = (
         text_fields=("sentence1", "sentence2"),
         symmetric=True,
         labels=("not_equivalent", "equivalent"),
+        prompt=Prompt(pattern="{sentence1} {answer}, {sentence2}", answers=("No", "Yes")),
+        test=(TEST,),
         metrics=("f1", "accuracy"),
         chance=2 * 279 / (279 + 408),
         train_size=3668,
@@ -58,6 +68,8 @@ GLUE_TASKS: tuple[Task, ...] = (
         text_fields=("question1", "question2"),
         symmetric=True,
         labels=("not_duplicate", "duplicate"),
+        prompt=Prompt(pattern="{question1} {answer}, {question2}", answers=("No", "Yes")),
+        test=(TEST,),
         metrics=("f1", "accuracy"),
         chance=2 * 14_885 / (14_885 + 40_430),
         train_size=363_849,  # the paper's; the Hub's current release holds 363,846
@@ -70,6 +82,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("stsb"),
         text_fields=("sentence1", "sentence2"),
         symmetric=True,
+        test=(TEST,),
         metrics=("spearman", "pearson"),
         chance=0.0,
         train_size=5749,
@@ -82,10 +95,15 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("mnli"),
         text_fields=("premise", "hypothesis"),
         labels=("entailment", "neutral", "contradiction"),
+        prompt=Prompt(pattern="{premise}? {answer}, {hypothesis}", answers=("Yes", "Maybe", "No")),
         evaluation=(
             Split(name="validation_matched"),
             Split(name="validation_mismatched"),
             Split(name="test", config="ax", optional=True),  # labels not public: never scored
+        ),
+        test=(
+            Split(name="test_matched", optional=True),
+            Split(name="test_mismatched", optional=True),
         ),
         metrics=("accuracy", "matthews"),
         chance=3479 / 9815,
@@ -99,6 +117,8 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("qnli"),
         text_fields=("question", "sentence"),
         labels=("entailment", "not_entailment"),
+        prompt=Prompt(pattern="{question}? {answer}, {sentence}", answers=("Yes", "No")),
+        test=(TEST,),
         metrics=("accuracy",),
         chance=2761 / 5463,
         train_size=104_743,
@@ -111,6 +131,8 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("rte"),
         text_fields=("sentence1", "sentence2"),
         labels=("entailment", "not_entailment"),
+        prompt=Prompt(pattern="{sentence1}? {answer}, {sentence2}", answers=("Yes", "No")),
+        test=(TEST,),
         metrics=("accuracy",),
         chance=146 / 277,
         train_size=2490,
@@ -126,6 +148,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("wnli"),
         text_fields=("sentence1", "sentence2"),
         labels=("not_entailment", "entailment"),
+        test=(TEST,),
         metrics=("accuracy",),
         chance=40 / 71,
         train_size=635,

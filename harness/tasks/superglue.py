@@ -101,7 +101,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         metrics=("token_f1", "exact_match"),
         ceiling=0.917,
         train_size=100_730,
-        licence="Apache 2.0",
+        licence="unknown",
         citation="Zhang et al. 2018, ReCoRD, arXiv:1810.12885",
     ),
     Task(

@@ -40,7 +40,7 @@ SWAG_TASKS: tuple[Task, ...] = (
         chance=138 / 500,  # one and the same place, on either set: a random choice has 0.25
         ceiling=0.917,  # people (Mihaylov et al. 2018, table 4)
         train_size=4957,
-        licence="Apache 2.0",
+        licence="unknown",
         citation="Mihaylov et al. 2018, OpenBookQA, EMNLP",
     ),
 )

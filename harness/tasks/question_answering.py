@@ -1,0 +1,60 @@
+"""NarrativeQA and MCTest, and the four forms of a question that UnifiedQA makes one.
+
+A span (SQuAD), a text of one's own (NarrativeQA), a choice (MCTest, OpenBookQA), yes or no (BoolQ):
+Khashabi et al. 2020, UnifiedQA, table 1.
+"""
+
+from harness.tasks.task import Column, HubData, Split, Suite, Task
+
+BOTH = (Split(name="validation"), Split(name="test"))
+
+QUESTION_ANSWERING_TASKS: tuple[Task, ...] = (
+    Task(
+        name="narrativeqa",
+        kind="generation",
+        data=HubData(
+            path="deepmind/narrativeqa", revision="2e643e7363944af1c33a652d1c87320d0871c4e4"
+        ),
+        prepare="narrativeqa",
+        text_fields=("question", "summary"),
+        label_field="answers",
+        evaluation=BOTH,
+        metrics=("rougeL",),
+        ceiling=0.5702,  # one annotator against the other, on summaries (Kočiský et al. 2018)
+        train_size=32_747,
+        licence="Apache 2.0",
+        citation="Kočiský et al. 2018, NarrativeQA, TACL",
+    ),
+    Task(
+        name="mctest",
+        kind="multiple_choice",
+        # The Hub serves it by a script, which `datasets` no longer runs: a mirror needs a copy in
+        # parquet. Its commit could not be established.
+        data=HubData(path="sagnikrayc/mctest", config="mc500"),
+        prepare="mctest",
+        text_fields=("story", "question"),
+        choices_field="choices",
+        evaluation=BOTH,
+        metrics=("accuracy",),
+        chance=0.25,  # a random choice
+        train_size=1200,
+        licence="Microsoft Research licence agreement",
+        citation="Richardson et al. 2013, MCTest, EMNLP",
+    ),
+)
+
+# The metrics of Khashabi et al. 2020, section 4.
+UNIFIEDQA_V1 = Suite(
+    name="unifiedqa-v1",
+    tasks=("squad1", "squad2", "narrativeqa", "mctest", "openbookqa", "boolq"),
+    columns=(
+        Column(name="squad1", task="squad1", metrics=("token_f1",)),
+        Column(name="squad2", task="squad2", metrics=("token_f1",)),
+        Column(name="narrativeqa", task="narrativeqa", split="test", metrics=("rougeL",)),
+        Column(name="mctest", task="mctest", split="test", metrics=("accuracy",)),
+        Column(name="openbookqa", task="openbookqa", split="test", metrics=("accuracy",)),
+        Column(name="boolq", task="boolq", metrics=("accuracy",)),
+    ),
+    average="mean_of_columns",
+    citation="Khashabi et al. 2020, UnifiedQA, Findings of EMNLP",
+)

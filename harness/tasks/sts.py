@@ -1,0 +1,103 @@
+"""Semantic textual similarity, nothing trained on it: STS12 to STS16, STS-B, SICK-R.
+
+A year of STS is some subsets. Two ways to score it are in use, and papers seldom say which: `all`,
+one Spearman over the pairs of all subsets (SimCSE and its reprints), and `mean`, the mean of every
+subset's Spearman (Gao et al. 2021, appendix B). They are two suites here.
+
+STS-B is drawn from the years 2012 to 2017: a model trained on one must not be tested on the other.
+"""
+
+from harness.tasks.task import Column, HubData, Split, Suite, Task
+
+TEST = (Split(name="test"),)
+STS_CITATION = "Agirre et al. 2012 to 2016, SemEval; Cer et al. 2017, SemEval"
+
+
+def _year(name: str, revision: str, citation: str) -> Task:
+    return Task(
+        name=name,
+        kind="similarity",
+        data=HubData(path=f"mteb/{name}-sts", revision=revision),
+        prepare="sts_subsets",
+        train=None,
+        text_fields=("sentence1", "sentence2"),
+        symmetric=True,
+        label_field="score",
+        group_field="subset",
+        evaluation=TEST,
+        metrics=("spearman", "spearman_mean_of_groups"),
+        chance=0.0,
+        licence="mixed, by source",
+        citation=citation,
+    )
+
+
+def _whole(name: str, path: str, revision: str, licence: str, citation: str) -> Task:
+    return Task(
+        name=name,
+        kind="similarity",
+        data=HubData(path=path, revision=revision),
+        train=None,
+        text_fields=("sentence1", "sentence2"),
+        symmetric=True,
+        label_field="score",
+        evaluation=TEST,
+        metrics=("spearman", "pearson"),
+        chance=0.0,
+        licence=licence,
+        citation=citation,
+    )
+
+
+# Commits are those that MTEB pins (Muennighoff et al. 2023).
+STS_TASKS: tuple[Task, ...] = (
+    _year("sts12", "a0d554a64d88156834ff5ae9920b964011b16384", "Agirre et al. 2012, SemEval"),
+    # without its subset SMT, whose licence forbids it (so has every published table)
+    _year("sts13", "7e90230a92c190f1bf69ae9002b8cea547a64cca", "Agirre et al. 2013, *SEM"),
+    _year("sts14", "6031580fec1f6af667f0bd2da0a551cf4f0b2375", "Agirre et al. 2014, SemEval"),
+    _year("sts15", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3", "Agirre et al. 2015, SemEval"),
+    _year("sts16", "4d8694f8f0e0100860b497b999b3dbed754a0513", "Agirre et al. 2016, SemEval"),
+    _whole(
+        "stsb_similarity",
+        "mteb/stsbenchmark-sts",
+        "b0fddb56ed78048fa8b90373c8a3cfc37b684831",
+        "mixed, by source",
+        "Cer et al. 2017, SemEval",
+    ),
+    _whole(
+        "sickr",
+        "mteb/sickr-sts",
+        "20a6d6f312dd54037fe07a32d58e5e168867909d",
+        "CC BY-NC-SA 3.0",
+        "Marelli et al. 2014, LREC",
+    ),
+)
+
+NAMES = tuple(task.name for task in STS_TASKS)
+
+STS_V1 = Suite(
+    name="sts-v1",
+    tasks=NAMES,
+    columns=tuple(
+        Column(name=name, task=name, split="test", metrics=("spearman",)) for name in NAMES
+    ),
+    average="mean_of_columns",
+    citation=STS_CITATION,
+)
+
+# STS-B and SICK-R have no subsets: their column is the same in both suites.
+STS_MEAN_V1 = Suite(
+    name="sts-mean-v1",
+    tasks=NAMES,
+    columns=tuple(
+        Column(
+            name=task.name,
+            task=task.name,
+            split="test",
+            metrics=("spearman_mean_of_groups" if task.group_field else "spearman",),
+        )
+        for task in STS_TASKS
+    ),
+    average="mean_of_columns",
+    citation=STS_CITATION,
+)

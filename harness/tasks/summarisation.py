@@ -1,0 +1,52 @@
+"""Summaries of news: CNN/DailyMail (several sentences) and XSum (one)."""
+
+from harness.tasks.task import Column, HubData, Split, Suite, Task
+
+BOTH = (Split(name="validation"), Split(name="test"))
+# ROUGE-L that takes a summary as one sequence, and that takes it sentence by sentence, differ by
+# ten points and more where there are several sentences; papers on CNN/DailyMail mean the second.
+ROUGE = ("rouge2", "rouge1", "rougeL", "rougeLsum")
+COLUMNS = ("rouge1", "rouge2", "rougeLsum")
+
+SUMMARISATION_TASKS: tuple[Task, ...] = (
+    Task(
+        name="cnndm",
+        kind="generation",
+        data=HubData(
+            path="abisee/cnn_dailymail",
+            config="3.0.0",
+            revision="96df5e686bee6baa90b8bee7c28b81fa3fa6223d",
+        ),
+        text_fields=("article",),
+        label_field="highlights",  # a newline separates its sentences
+        evaluation=BOTH,
+        metrics=ROUGE,
+        train_size=287_113,
+        licence="Apache 2.0",
+        citation="Hermann et al. 2015, NeurIPS; See et al. 2017, ACL",
+    ),
+    Task(
+        name="xsum",
+        kind="generation",
+        data=HubData(path="EdinburghNLP/xsum", revision="7d4d486c2f8ef850b1a11aead99b894ff3dd7da9"),
+        text_fields=("document",),
+        label_field="summary",
+        evaluation=BOTH,
+        metrics=ROUGE,
+        train_size=204_045,
+        licence="unknown",
+        citation="Narayan et al. 2018, XSum, EMNLP",
+    ),
+)
+
+SUMMARISATION_V1 = Suite(
+    name="summarisation-v1",
+    tasks=("cnndm", "xsum"),
+    columns=tuple(
+        Column(name=f"{task}_{metric}", task=task, split="test", metrics=(metric,))
+        for task in ("cnndm", "xsum")
+        for metric in COLUMNS
+    ),
+    average="rouge_mean",
+    citation="See et al. 2017, ACL; Narayan et al. 2018, EMNLP",
+)

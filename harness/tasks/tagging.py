@@ -1,0 +1,68 @@
+"""A tag a word: named entities, parts of speech, chunks."""
+
+from harness.tasks.task import Column, HubData, Split, Suite, Task
+
+BOTH = (Split(name="validation"), Split(name="test"))
+ENTITY_METRICS = ("entity_f1", "entity_f1_strict")
+
+# The numbers of a tag are those of the Hub's schema, in IOB2 (the original of 2003 is in IOB1).
+NER_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
+CHUNK_TYPES = ("ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP")
+CHUNK_TAGS = ("O", *(f"{place}-{name}" for name in CHUNK_TYPES for place in "BI"))
+POS_TAGS = (
+    *('"', "''", "#", "$", "(", ")", ",", ".", ":", "``", "CC", "CD", "DT", "EX", "FW", "IN"),
+    *("JJ", "JJR", "JJS", "LS", "MD", "NN", "NNP", "NNPS", "NNS", "NN|SYM", "PDT", "POS", "PRP"),
+    *("PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP"),
+    *("VBZ", "WDT", "WP", "WP$", "WRB"),
+)
+
+
+def _conll(name: str, field: str, tags: tuple[str, ...], metrics: tuple[str, ...]) -> Task:
+    return Task(
+        name=name,
+        kind="tagging",
+        data=HubData(path="lhoestq/conll2003"),  # its commit could not be established
+        text_fields=("tokens",),
+        label_field=field,
+        labels=tags,
+        evaluation=BOTH,
+        metrics=metrics,
+        # "O" everywhere finds no entity; the share of the most frequent part of speech is not known
+        chance=0.0 if metrics == ENTITY_METRICS else None,
+        train_size=14_041,
+        licence="Reuters corpus: research only",
+        citation="Tjong Kim Sang and De Meulder 2003, CoNLL",
+    )
+
+
+TAGGING_TASKS: tuple[Task, ...] = (
+    _conll("conll2003_ner", "ner_tags", NER_TAGS, ENTITY_METRICS),
+    _conll("conll2003_pos", "pos_tags", POS_TAGS, ("accuracy_tags",)),
+    _conll("conll2003_chunk", "chunk_tags", CHUNK_TAGS, ENTITY_METRICS),
+    Task(
+        name="ncbi_disease",
+        kind="tagging",
+        # its commit could not be established
+        data=HubData(path="ncbi/ncbi_disease", config="ncbi_disease"),
+        text_fields=("tokens",),
+        label_field="ner_tags",
+        labels=("O", "B-Disease", "I-Disease"),
+        evaluation=BOTH,
+        metrics=ENTITY_METRICS,
+        chance=0.0,
+        train_size=5433,  # the Hub's; some copies leave out sentences without words
+        licence="unknown",
+        citation="Doğan et al. 2014, NCBI disease corpus, Journal of Biomedical Informatics",
+    ),
+)
+
+TAGGING_V1 = Suite(
+    name="tagging-v1",
+    tasks=tuple(task.name for task in TAGGING_TASKS),
+    columns=tuple(
+        Column(name=task.name, task=task.name, split="test", metrics=task.metrics[:1])
+        for task in TAGGING_TASKS
+    ),
+    average="mean_of_columns",
+    citation="Tjong Kim Sang and De Meulder 2003, CoNLL; Doğan et al. 2014",
+)
