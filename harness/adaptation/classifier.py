@@ -65,12 +65,19 @@ class Classifier(TaskModel):
         """[B, C], or [B, T, C] of a head on every token, from the states [B, T, H] of each order of
         the texts."""
         if self.per_token:
-            (state,) = states
-            features = self.standardise(state.flatten(0, 1)).view_as(state)
+            features = self.token_features(batch, states)
         else:
             features = self.standardise(self.features(batch, states))
         logits: Tensor = self.head(self.dropout(features))
         return logits
+
+    def token_features(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """[B, T, H] one vector a token; padding, of which nothing may be learned, has zeros."""
+        (state,) = states
+        real = batch["attention_mask"].bool()
+        features = torch.zeros_like(state)
+        features[real] = self.standardise(state[real]).to(state.dtype)
+        return features
 
     def features(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """[B, H] one vector a row: those of the orders of its texts are added."""
@@ -86,11 +93,14 @@ class Classifier(TaskModel):
 
     def _states(self, batch: Batch) -> Tensor:
         """[B, T, H] of the last layer, or mixed of all layers where the backbone is frozen."""
+        states: Tensor
         if self.mix is None:
-            states: Tensor = self.backbone(**self._inputs(batch)).last_hidden_state
-            return states
-        mixed: Tensor = self.mix(self._layers(batch))
-        return mixed
+            states = self.backbone(**self._inputs(batch)).last_hidden_state
+        else:
+            states = self.mix(self._layers(batch))
+        if self.per_token and self.reading == "encoder_decoder":
+            return _moved_back(states, batch["attention_mask"])
+        return states
 
     @torch.no_grad()
     def _layers(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -125,6 +135,17 @@ class Classifier(TaskModel):
             logits.append(self.backbone.token_logits(state[:, :-1][told]))
             right.append(one["input_ids"][:, 1:][told])
         return F.cross_entropy(torch.cat(logits).float(), torch.cat(right))
+
+
+def _moved_back(states: Tensor, mask: Tensor) -> Tensor:
+    """[B, T, H] states where the decoder has just read token i, in place i.
+
+    Its input is moved one place to the right, so that is its state at i + 1. The last real token
+    of a row, an end mark, is never read; it keeps the last state, that of all before it.
+    """
+    places = torch.arange(states.shape[1], device=states.device) + 1
+    places = torch.minimum(places, mask.sum(1, keepdim=True) - 1)
+    return states.gather(1, places.unsqueeze(-1).expand_as(states))
 
 
 class Standardise(nn.BatchNorm1d):

@@ -3,13 +3,21 @@
 from transformers import PreTrainedTokenizerFast
 
 from harness.adaptation import Protocol
+from harness.adaptation.forms.choices import Choices
 from harness.adaptation.forms.classes import Classes, Values
 from harness.adaptation.forms.form import Form
+from harness.adaptation.forms.likeness import Likeness
+from harness.adaptation.forms.spans import Spans
+from harness.adaptation.forms.tags import Tags
 from harness.tasks.task import Task
 
 HEADS: dict[str, type[Form]] = {
     "classification": Classes,
     "regression": Values,
+    "multiple_choice": Choices,
+    "extraction": Spans,
+    "tagging": Tags,
+    "similarity": Likeness,
 }
 """Kind of a task to its form with a head of its own."""
 
