@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,10 @@ from harness.leaderboard.published import (
     published_index,
     published_table,
 )
-from harness.leaderboard.tables import protocol_line
+from harness.leaderboard.tables import METRIC_LABELS, protocol_line
 from harness.tasks import SUITES, TASKS
+from harness.tasks.metrics import METRICS
+from harness.tasks.task import Column
 
 GLUE = SUITES["glue-v1"]
 PART = ("sst2", "rte")
@@ -397,3 +400,17 @@ def test_protocol_line():
     protocol = {"pooling": "cls", "max_train": None, "finetune": {"epochs": 3, "beta2": 0.98}}
     line = "pooling cls, max_train none, finetune.epochs 3, finetune.beta2 0.98"
     assert protocol_line(protocol) == line
+
+
+def test_every_metric_has_a_short_form():
+    assert METRIC_LABELS.keys() == METRICS.keys()
+
+
+def test_notes_say_which_variants_the_columns_show():
+    (note,) = [note for note in build(whole_suite({"a": 0.5}), GLUE).notes() if "Metrics" in note]
+    assert note.startswith("Metrics: F1 (f1): F1 of class 1; Spearman (spearman): one correlation")
+    plain = build(whole_suite({"a": 0.5}), GLUE, tasks=("sst2", "rte"))
+    assert not any("Metrics" in note for note in plain.notes())
+    column = Column(name="sums", task="sst2", metrics=("bleu_intl", "entity_f1_strict"))
+    (note,) = [note for note in replace(plain, columns=(column,)).notes() if "Metrics" in note]
+    assert "tok:intl" in note and "version:" in note and "scheme IOB2" in note

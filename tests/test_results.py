@@ -1,10 +1,16 @@
-"""What the report says of cost and protocol."""
+"""What the report says of cost and protocol, and what it reads of the stages."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
 
 from harness import load
-from harness.results import costs_frame
+from harness.results import costs_frame, counts_reader
+from harness.tasks.scoring import save_counts
+from harness.tracking import Store
 
 STUDY = """
 name: taught
@@ -45,3 +51,15 @@ def test_the_protocol_names_arms_that_are_fine_tuned_otherwise(tmp_path: Path) -
     assert protocol["adaptation"] == "full"
     assert protocol["but for taught"] == "adaptation frozen, finetune.learning_rate 0.005"
     assert "but for alone" not in protocol
+
+
+def test_counts_are_read_from_the_files_of_a_stage(tmp_path: Path) -> None:
+    counts: dict[str, Any] = {"accuracy": np.ones((3, 2)), "labels": np.zeros(32, dtype=np.uint8)}
+    save_counts(tmp_path / "counts.npz", {"validation": counts})
+    store = SimpleNamespace(fetch=lambda record: record)
+    records: Any = {"whole": tmp_path, "damaged": None}
+    read = counts_reader(records, cast(Store, store))
+    assert read("whole").keys() == {"validation/accuracy", "validation/labels"}
+    assert np.array_equal(read("whole")["validation/accuracy"], counts["accuracy"])
+    with pytest.raises(ValueError, match="stage damaged are damaged"):
+        read("damaged")

@@ -7,6 +7,7 @@ from torchmetrics.functional.text import squad
 
 from harness.tasks.loading import Answers
 from harness.tasks.metrics import METRICS
+from harness.tasks.metrics.spans import golds
 
 words = st.sampled_from(["the", "A", "an", "cat", "Cat's", "co-op", "theatre", "1,000", "!", "an-"])
 texts = st.lists(words, max_size=5).map(" ".join)
@@ -18,8 +19,6 @@ def scores(label, prediction):
 
 @given(st.lists(st.tuples(st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=6))
 def test_scores_equal_torchmetrics(rows):
-    from harness.tasks.metrics.spans import golds
-
     labels = [tuple(gold) for gold, _ in rows]
     predictions = [text for _, text in rows]
     given = [{"id": str(i), "prediction_text": text} for i, text in enumerate(predictions)]

@@ -1,6 +1,9 @@
 """ROUGE and BLEU against torchmetrics and by hand."""
 
 import math
+from collections import Counter
+from functools import reduce
+from operator import or_
 
 import pytest
 import torchmetrics.functional.text.rouge as rouge_oracle
@@ -73,6 +76,43 @@ def test_bleu_equals_torchmetrics_where_nothing_is_smoothed(rows, tokenize):
     theirs = sacre_bleu_score(predictions, labels, tokenize=tokenize)
     found = METRICS["bleu" if tokenize == "13a" else "bleu_intl"](labels, predictions)
     assert found == pytest.approx(float(theirs), abs=1e-5)
+
+
+def ngrams(text, order):
+    words = text.split()
+    return Counter(tuple(words[at : at + order]) for at in range(len(words) - order + 1))
+
+
+def brute_force_bleu(labels, predictions):
+    """BLEU of texts without punctuation, as Papineni et al. 2002 and Chen and Cherry 2014 say."""
+    logs, halvings = [], 0
+    for order in (1, 2, 3, 4):
+        found = total = 0
+        for gold, text in zip(labels, predictions, strict=True):
+            ours = ngrams(text, order)
+            most = reduce(or_, (ngrams(one, order) for one in gold))
+            found, total = found + (ours & most).total(), total + ours.total()
+        if not total or (order == 1 and not found):
+            return 0.0
+        halvings += not found
+        logs.append(math.log((found or 0.5**halvings) / total))
+    written, reference = 0, 0
+    for gold, text in zip(labels, predictions, strict=True):
+        size = len(text.split())
+        written += size
+        reference += min((abs(len(one.split()) - size), len(one.split())) for one in gold)[1]
+    return min(1.0, math.exp(1 - reference / written)) * math.exp(sum(logs) / 4)
+
+
+plain = st.lists(st.sampled_from(["a", "b", "c"]), max_size=8).map(" ".join)
+
+
+@given(st.lists(st.tuples(st.lists(plain, min_size=1, max_size=3), plain), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_bleu_equals_loops_over_the_ngrams(rows):
+    labels, predictions = zip(*rows, strict=True)
+    expected = brute_force_bleu(labels, predictions)
+    assert METRICS["bleu"](labels, predictions) == pytest.approx(expected, abs=1e-9)
 
 
 def test_bleu_is_smoothed_by_halves():
