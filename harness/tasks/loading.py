@@ -221,6 +221,7 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
     if task.choices_field:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = _labels(task, split, columns[task.label_field])
+    _check_texts(task, split, columns)
     return Examples(_texts(task, columns), labels, choices, groups).take(np.flatnonzero(rows))
 
 
@@ -233,6 +234,17 @@ def _names(text: str) -> list[str]:
 
 def _fits(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
     return all(str(columns[field][row]) == value for field, value in where.items())
+
+
+def _check_texts(task: Task, split: Split, columns: Columns) -> None:
+    """A file's empty cell is null, and a column of digits is numbers: neither can be read."""
+    for field in task.text_fields if task.kind != "tagging" else ():
+        for row, text in enumerate(columns[field] if "{" not in field else (), start=1):
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"{task.name} needs text in {field!r}, but row {row} of its split "
+                    f"{split.name} has {text!r}"
+                )
 
 
 def _texts(task: Task, columns: Columns) -> list[tuple[str, ...]]:
