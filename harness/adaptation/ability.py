@@ -10,14 +10,25 @@ WRITING = ("causal", "prefix", "encoder_decoder")
 """Readings from left to right, one token after the other."""
 
 
+def in_words(task: Task, protocol: Protocol) -> bool:
+    """Whether `task` is answered with a text; where nothing is trained (similarity), never."""
+    asked = protocol.answer == "text" and task.kind != "similarity"
+    return task.kind == "generation" or asked
+
+
+def can_search(family: str, reading: str) -> bool:
+    """Whether texts are written by transformers' search, which keeps to a network's own reading."""
+    return reading in WRITING and reading == FAMILIES[family].representations[0]
+
+
 def obstacle(task: Task, protocol: Protocol, adaptation: str, run: Pretrain) -> str:
     """Why a model pretrained by `run` cannot do `task`; empty if it can."""
     if FAMILIES[run.model.family].kind == "baseline":
         return ""
     if adaptation == "prompt":
         return _asked(task, run)
-    if task.kind == "generation" or protocol.answer == "text":
-        return _writes(run)
+    if in_words(task, protocol):
+        return _writes(protocol, adaptation, run)
     return ""
 
 
@@ -27,7 +38,19 @@ def _asked(task: Task, run: Pretrain) -> str:
     return asking_obstacle(run.objective.components[-1][1])
 
 
-def _writes(run: Pretrain) -> str:
-    if run.representation not in WRITING:
-        return f"it writes no text, for it is read {run.representation}"
+def _writes(protocol: Protocol, adaptation: str, run: Pretrain) -> str:
+    reading, family = run.representation, run.model.family
+    if reading not in WRITING:
+        return f"it writes no text, for it is read {reading}"
+    if adaptation == "frozen":
+        return "its weights are frozen, and a task that is answered in words has no head to train"
+    if protocol.num_beams > 1 and not can_search(family, reading):
+        return f"a {family} read {reading} writes without a search, but num_beams is not 1"
+    longest = protocol.max_sequence_length
+    longest += 0 if reading == "encoder_decoder" else protocol.max_target_length
+    if longest > run.model.max_position:
+        return (
+            f"its {run.model.max_position} positions are fewer than the {longest} tokens of a "
+            "source and a target"
+        )
     return ""
