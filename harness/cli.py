@@ -16,6 +16,7 @@ from harness import listing
 if TYPE_CHECKING:
     from harness.declaration import Declaration
     from harness.plan import Plan
+    from harness.study import Study
 
 app = typer.Typer(
     help="Which way of pretraining a language model is better, by how much, and how sure are we?",
@@ -86,18 +87,22 @@ def run(
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
-    from harness.leaderboard import render
     from harness.study import Study
 
-    declaration, planned = _plan(experiment, set_)
-    study = Study(declaration, planned, store)
+    _compute(Study(*_plan(experiment, set_), store), jobs)
+
+
+def _compute(study: "Study", jobs: int | None) -> None:
+    """Runs a study and shows what came out; ends with the code that says how it went."""
+    from harness.leaderboard import render
+
     try:
         done = study.run(jobs, out).last_run
     except KeyboardInterrupt:
         err.print("interrupted; the same command goes on from here", style="red")
         os._exit(INTERRUPTED)  # at once: the workers end when they see that this process is gone
     if not done.computed and not done.failed:
-        out.print(f"{planned.experiment.name}: all {len(planned.stages)} stages were done already")
+        out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
     with clear_errors():
         out.print(render(study.table(), "md"), markup=False)
         folder = study.write_report()
@@ -105,6 +110,29 @@ def run(
     if done.failed:
         err.print(f"{len(done.failed)} stages failed; 'harness status' says why", style="red")
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(help="folder of a model, or its id on the Hub")],
+    suite: Annotated[str, typer.Option(help="a name in 'harness list suites'")] = "micro-glue-v1",
+    seeds: Annotated[int, typer.Option(min=1, help="fine-tunings of each task")] = 3,
+    task: Annotated[list[str] | None, typer.Option(help="some tasks of the suite")] = None,
+    adaptation: Annotated[str, typer.Option(help="a name in 'harness list adaptations'")] = "full",
+    revision: Annotated[str | None, typer.Option(help="commit, branch or tag on the Hub")] = None,
+    name: Annotated[str | None, typer.Option(help="what its row is called")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="stages at a time")] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Someone else's checkpoint on a suite, fine-tuned as our own are: a row on the leaderboard."""
+    from harness.checkpoints import Wanted, load_evaluation
+    from harness.study import Study
+
+    wanted = Wanted(model, suite, seeds, tuple(task or ()), adaptation, revision, name)
+    with clear_errors():
+        study = Study(*load_evaluation(wanted, set_ or ()), store)
+    _compute(study, jobs)
 
 
 @app.command()

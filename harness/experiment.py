@@ -19,7 +19,7 @@ from pydantic import (
 from harness.adaptation import ADAPTATIONS, Finetune, Protocol
 from harness.compute import Compute
 from harness.corpora import CORPORA
-from harness.models import MODELS, SIZES
+from harness.models import MODELS, SIZES, checkpoint_files
 from harness.objectives import OBJECTIVES
 from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
@@ -332,7 +332,23 @@ def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
     for role in ROLES:
         if isinstance(resolved.get(role), Mapping):
             resolved[role] = _other_run(role, resolved, fields)
-    return resolved
+    return resolved | _of_the_checkpoint(resolved["model"])
+
+
+def _of_the_checkpoint(model: Any) -> dict[str, Any]:
+    """What stands in place of a run's fields where there is a checkpoint: nothing to spend, and, if
+    its files lie at hand, what it was trained on."""
+    name = model.get("checkpoint") if isinstance(model, Mapping) else None
+    if not isinstance(name, str):
+        return {}
+    fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoints": ()}
+    folder = checkpoint_files.found(name, model.get("revision"))
+    if folder and not checkpoint_files.problem(folder):  # else said where data are checked
+        learned = checkpoint_files.learned(folder)
+        fields["objective"] = learned
+        if isinstance(learned, str):
+            fields["objective"] = OBJECTIVES[learned].model_dump()
+    return fields
 
 
 ROLES = ("start_from", "teacher")

@@ -15,6 +15,7 @@ from harness.corpora import reading as corpus_reading
 from harness.corpora.packing import PAIR_FORMATS
 from harness.declaration import Declaration, check_data, load
 from harness.experiment import ROLES, Arm, Evaluate, Experiment
+from harness.models import checkpoint_files
 from harness.models.counts import count_parameters
 from harness.models.flops import forward_flops
 from harness.models.training_flops import TRAINING
@@ -62,11 +63,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Cost:
-    """What pretraining one seed of an arm takes; null where a budget in seconds leaves it open."""
+    """What pretraining one seed of an arm takes; null where a budget in seconds leaves it open, and
+    all of a checkpoint."""
 
     steps: int | None
     tokens: int | None
-    parameters: int
+    parameters: int | None
     flops: float | None
 
 
@@ -153,6 +155,8 @@ def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
 
 def pretraining_cost(spec: Pretrain) -> Cost:
     """Updates, tokens, parameters of the network and FLOPs of one pretraining run of `spec`."""
+    if spec.model.checkpoint:
+        return Cost(None, None, None, None)
     parameters = count_parameters(
         spec.model,
         spec.size,
@@ -189,11 +193,7 @@ class _Builder:
         self.probe_fingerprint = cache(lambda probe: probe_items.fingerprint(PROBES[probe]))
 
     def add(self, arm: Arm) -> None:
-        tokenizer, tokens = self._data_stages(arm.pretrain)
-        for seed in self.experiment.seeds.pretrain:
-            self.pretrains[arm.name, seed] = self._pretrain(
-                arm.pretrain, arm.name, seed, tokenizer, tokens
-            )
+        tokenizer = self._pretrain_stages(arm)
         for name, task in arm.evaluate.chosen.items():
             evaluate = arm.evaluate
             why = obstacle(task, evaluate.protocol, evaluate.adaptation, arm.pretrain)
@@ -201,8 +201,38 @@ class _Builder:
                 self.obstacles[arm.name, name] = why
             else:
                 self._task_stages(arm, task, tokenizer)
-        for probe, seed in itertools.product(arm.evaluate.probes, self.experiment.seeds.pretrain):
+        for probe, seed in itertools.product(arm.evaluate.probes, self._seeds(arm)):
             self._probe_stage(arm, probe, seed, tokenizer)
+
+    def _seeds(self, arm: Arm) -> tuple[int, ...]:
+        """Pretraining seeds; a checkpoint was pretrained once."""
+        seeds = self.experiment.seeds.pretrain
+        return seeds[:1] if arm.pretrain.model.checkpoint else seeds
+
+    def _pretrain_stages(self, arm: Arm) -> str:
+        """All that makes an arm's pretrained models; returns the key of their tokenizer."""
+        if arm.pretrain.model.checkpoint:
+            return self._import(arm)
+        tokenizer, tokens = self._data_stages(arm.pretrain)
+        for seed in self.experiment.seeds.pretrain:
+            self.pretrains[arm.name, seed] = self._pretrain(
+                arm.pretrain, arm.name, seed, tokenizer, tokens
+            )
+        return tokenizer
+
+    def _import(self, arm: Arm) -> str:
+        """A checkpoint's tokenizer and network, copied in the form of our own."""
+        name, revision = str(arm.pretrain.model.checkpoint), arm.pretrain.model.revision
+        folder = checkpoint_files.is_folder(name)
+        spec = {
+            "checkpoint": {"name": name, "revision": revision},
+            "fingerprint": checkpoint_files.fingerprint(name, revision),
+        }
+        label = name if folder or revision else f"{name}, of which no commit is pinned"
+        tokenizer = self._stage("tokenizer", f"of {label}", spec, {})
+        key = self._stage("pretrain", f"{label}, imported", spec, {"tokenizer": tokenizer})
+        self.pretrains[arm.name, self._seeds(arm)[0]] = key
+        return tokenizer
 
     def _data_stages(self, spec: Pretrain) -> tuple[str, str]:
         fingerprint = self.corpus_fingerprint(spec.corpus)
@@ -247,7 +277,7 @@ class _Builder:
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
         for pretrain_seed, seed, share in itertools.product(
-            seeds.pretrain, seeds.finetune if drawn else seeds.finetune[:1], (*shares, 1.0)
+            self._seeds(arm), seeds.finetune if drawn else seeds.finetune[:1], (*shares, 1.0)
         ):
             parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
             label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
@@ -291,6 +321,8 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     if corpus.get("source") in ("text", "jsonl"):
         corpus = {name: value for name, value in corpus.items() if name != "path"}
         spec = {**spec, "corpus": corpus}
+    if "checkpoint" in spec and kind in ("tokenizer", "pretrain"):  # its content is its fingerprint
+        spec = {name: value for name, value in spec.items() if name != "checkpoint"}
     if "vectors" in spec:  # their content, which is in the key already
         run = spec["pretrain"]
         spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
@@ -326,41 +358,53 @@ def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, An
 
 
 def _finetuning_flops(arm: Arm, task: Task) -> float:
-    protocol, run = arm.evaluate.protocol, arm.pretrain
+    protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train or task.train_size)
-    one = forward_flops(
-        run.model,
-        run.size,
-        run.tokenizer.vocab_size,
-        Lengths(MEAN_TASK_TOKENS, target=MEAN_TASK_TOKENS),
-        representation=run.representation,
-    )
+    one = _reading_flops(arm.pretrain, MEAN_TASK_TOKENS)
     return TRAINING * one * examples * arm.evaluate.finetune.epochs
 
 
 def _probe_flops(arm: Arm, probe: str) -> float:
-    run = arm.pretrain
-    one = forward_flops(
+    one = _reading_flops(arm.pretrain, PROBE_TOKENS)
+    return one * PROBE_INPUTS * len(PROBES[probe].categories)
+
+
+def _reading_flops(run: Pretrain, tokens: int) -> float:
+    """FLOPs of one input; of a checkpoint, 2 for each of its weights and each token."""
+    if run.model.checkpoint:
+        folder = checkpoint_files.found(run.model.checkpoint, run.model.revision)
+        return 2.0 * checkpoint_files.num_weights(folder) * tokens
+    return forward_flops(
         run.model,
         run.size,
         run.tokenizer.vocab_size,
-        Lengths(PROBE_TOKENS, target=PROBE_TOKENS),
+        Lengths(tokens, target=tokens),
         representation=run.representation,
     )
-    return one * PROBE_INPUTS * len(PROBES[probe].categories)
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
     """Dotted path to {arm: value} for each field whose value is not the same in all arms."""
     flat = {
-        arm.name: dict(
-            flat_fields("pretrain", arm.pretrain), **dict(flat_fields("evaluate", arm.evaluate))
-        )
-        for arm in arms
+        arm.name: _own_fields(arm) | dict(flat_fields("evaluate", arm.evaluate)) for arm in arms
     }
     paths = dict.fromkeys(path for fields in flat.values() for path in fields)
     table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
     return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
+
+
+def _own_fields(arm: Arm) -> dict[str, Any]:
+    """Path to value of the fields of a run that hold for it; of a checkpoint, what it is."""
+    fields = dict(flat_fields("pretrain", arm.pretrain))
+    if not arm.pretrain.model.checkpoint:
+        return fields
+    return {path: value for path, value in fields.items() if path.startswith(_OF_A_CHECKPOINT)}
+
+
+_OF_A_CHECKPOINT = (
+    *("pretrain.recipe", "pretrain.objective"),
+    *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
+)
 
 
 def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -24,15 +24,16 @@ from harness.adaptation.prompting import prompted
 from harness.compute import Compute
 from harness.corpora import Corpus, reading, stream
 from harness.experiment import Sweep
+from harness.models import checkpoint_files, importing
 from harness.models.backbone import read_note
 from harness.pretraining.watch import KEPT, share_name
 from harness.probes.probe import OBSTACLE
 from harness.recipes import Pretrain
-from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
 from harness.tasks import scoring
+from harness.tasks.loading import Examples, available_splits, load_examples, split_holdout
 from harness.tasks.scoring import predictions_frame, save_counts, score
 from harness.tasks.task import Split, Task
-from harness.tokenizers import Tokenizer, training
+from harness.tokenizers import Tokenizer, adopting, training
 
 Metrics = dict[str, float | None]
 
@@ -61,7 +62,10 @@ class Job:
 
 
 def tokenizer(job: Job) -> Metrics:
-    """Learns the vocabulary from the corpus."""
+    """Learns the vocabulary from the corpus, or takes that of a checkpoint."""
+    if "checkpoint" in job.spec:
+        adopting.adopt(_checkpoint(job), job.out)
+        return {}
     corpus = _corpus(job.spec["corpus"])
     settings = Tokenizer.model_validate(job.spec["tokenizer"])
     texts = (s for document in reading.read_documents(corpus) for s in document)
@@ -83,7 +87,12 @@ def tokens(job: Job) -> Metrics:
 
 
 def pretrain(job: Job) -> Metrics:
-    """Trains a model from its initial weights to the end of the budget."""
+    """Trains a model from its initial weights to the end of the budget, or imports a checkpoint."""
+    if "checkpoint" in job.spec:
+        backbone = importing.adopt(_checkpoint(job))
+        importing.check_tokens(backbone, job.inputs["tokenizer"])
+        backbone.save(job.out / "model")
+        return {}
     return dict(
         pretraining.pretrain(
             Pretrain.model_validate(job.spec["pretrain"]),
@@ -293,6 +302,12 @@ def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str)
     """The examples; those read last are kept, for many stages ask for the same ones."""
     name = split if isinstance(split, str) else split.model_dump_json()
     return _read(task.model_dump_json(), name, fingerprint)
+
+
+def _checkpoint(job: Job) -> Path:
+    """Folder of someone else's checkpoint, downloaded where it must be."""
+    spec = job.spec["checkpoint"]
+    return checkpoint_files.fetch(spec["name"], spec["revision"])
 
 
 def _weights(job: Job) -> Path:

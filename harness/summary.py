@@ -54,6 +54,8 @@ def _arms(plan: Plan) -> Table:
 
 
 def _cost(cost: Cost, first: Cost) -> tuple[str, ...]:
+    if cost.parameters is None:
+        return ("-", "-", "-", "", "-", "")
     return (
         _number(cost.steps),
         _number(cost.tokens),

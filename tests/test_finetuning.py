@@ -28,7 +28,7 @@ NETWORKS = [
     *(
         (name, facts.representations[0])
         for name, facts in FAMILIES.items()
-        if facts.kind != "baseline"
+        if facts.kind not in ("baseline", "checkpoint")
     ),
     ("bert", "causal"),
     ("gpt2", "prefix"),

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.corpora import reading
-from harness.declaration import grid
+from harness.declaration import checkpoint, grid
 from harness.declaration.source import Source, mentions, read_text
 from harness.declaration.wording import sentences
 from harness.declaration.yaml_text import Keys
@@ -73,7 +73,15 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Declaration:
     Raises:
         DeclarationError: every problem of the file, each with its line.
     """
-    text = read_text(path)
+    return read(read_text(path), path, overrides)
+
+
+def read(text: str, path: Path, overrides: Sequence[str] = ()) -> Declaration:
+    """The same of a text, which need not stand in a file; `path` is what its lines are cited by.
+
+    Raises:
+        DeclarationError: every problem of the text, each with its line.
+    """
     source = Source.parse(path, text)
     for override in overrides:
         source.set(override)
@@ -97,6 +105,10 @@ def check_data(declaration: Declaration) -> None:
             path = ("pretrain", "model", "vectors")
             keys = _origin(source, experiment, arm.labels, path, "")
             source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
+        if arm.pretrain.model.facts.kind == "checkpoint":
+            for keys, message in checkpoint.data_problems(arm):
+                source.report(_origin(source, experiment, arm.labels, keys, ""), message)
+            continue
         try:
             reading.fingerprint(arm.pretrain.corpus)
         except ValueError as error:
@@ -152,6 +164,9 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     arms = list(_resolved(source, experiment))
     if source.problems:
         return arms
+    for arm in arms:
+        for keys, message in checkpoint.problems(arm):
+            source.report(_origin(source, experiment, arm.labels, keys, ""), message)
     for check in (
         grid.arms_problems,
         grid.world_problems,

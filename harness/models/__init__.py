@@ -68,7 +68,9 @@ SIZES: dict[str, Size] = {
     "t5_3b": _size(24, 1024, 32, intermediate_size=16_384, head_size=128),
 }
 
-Kind = Literal["encoder", "decoder", "encoder_decoder", "recurrent", "static", "baseline"]
+Kind = Literal[
+    "encoder", "decoder", "encoder_decoder", "recurrent", "static", "baseline", "checkpoint"
+]
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,11 @@ FAMILIES: dict[str, Family] = {
     "elmo": Family("recurrent", ("two_way",)),  # Peters et al. 2018
     "static": Family("static", ("window",)),  # Mikolov et al. 2013; Pennington et al. 2014
     "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
-    "majority": Family("baseline", _MASKED),  # the most frequent class
+    "majority": Family("baseline", _MASKED),  # the most frequent answer
+    "lead": Family("baseline", _MASKED),  # the first three sentences
+    "copy": Family("baseline", _MASKED),  # the source
+    # someone else's network: how it is read, its own files say
+    "checkpoint": Family("checkpoint", ("bidirectional", "causal", "encoder_decoder", "permuted")),
 }
 
 FamilyName = Literal[
@@ -126,6 +132,7 @@ FamilyName = Literal[
     "static",
     "bag_of_words",
     "majority",
+    "checkpoint",
 ]
 
 OF_SOME: Mapping[str, tuple[str, ...]] = {
@@ -137,6 +144,8 @@ OF_SOME: Mapping[str, tuple[str, ...]] = {
     "num_kv_heads": ("llama",),
     "window": ("static",),
     "vectors": ("static",),
+    "checkpoint": ("checkpoint",),
+    "revision": ("checkpoint",),
 }
 """Field to the families that have it; in others it must stay at its default."""
 
@@ -171,6 +180,11 @@ class Architecture(Value):
     """Neighbours on each side that a static vector is predicted from."""
     vectors: str | None = None
     """File of word vectors to start from, in GloVe's text format."""
+    checkpoint: str | None = None
+    """Someone else's pretrained model in Hugging Face format: a folder, or an id of the Hub. Its
+    files give network, tokenizer and objective; of a run's own fields none holds for it."""
+    revision: str | None = None
+    """Commit, branch or tag of a Hub id; only a commit pins what is read."""
 
     @property
     def facts(self) -> Family:

@@ -1,13 +1,17 @@
 """Networks from declared values."""
 
+import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from transformers import PreTrainedModel
 
 from harness.models import Architecture, Size
 from harness.models.backbone import Backbone, read_note
 from harness.models.baselines import BASELINES
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
+from harness.models.checkpoints import CHECKPOINTS
 from harness.models.decoders import DECODERS
 from harness.models.elmo import ELMO
 from harness.models.encoder_decoders import ENCODER_DECODERS
@@ -21,6 +25,7 @@ BLUEPRINTS: dict[str, Blueprint] = {
     **ENCODER_DECODERS,
     **XLNET,
     **BASELINES,
+    **CHECKPOINTS,
     "elmo": ELMO,
     "static": STATIC,
 }
@@ -49,7 +54,17 @@ def load(folder: Path) -> Backbone:
     note = read_note(folder)
     blueprint = BLUEPRINTS[note["blueprint"]]
     network = blueprint.network.from_pretrained(folder, local_files_only=True, use_safetensors=True)
-    family, representation = note["family"], note["representation"]
-    backbone = Backbone(network, blueprint, note["blueprint"], family, representation)
+    backbone = wrap(network, note["blueprint"], note["family"], note["representation"])
     backbone.objective = note.get("objective", {})
+    return backbone
+
+
+def wrap(network: PreTrainedModel, name: str, family: str, representation: str) -> Backbone:
+    """A network with the blueprint `name`; that of a checkpoint says itself what it takes."""
+    backbone = Backbone(network, BLUEPRINTS[name], name, family, representation)
+    if backbone.facts.kind == "checkpoint":
+        taken = inspect.signature(network.base_model.forward).parameters
+        segments = "token_type_ids" in taken and getattr(network.config, "type_vocab_size", 2) > 0
+        facts = replace(backbone.facts, representations=(representation,), segments=segments)
+        backbone.facts = facts
     return backbone

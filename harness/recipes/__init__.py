@@ -5,6 +5,8 @@ from harness.recipes.bag_of_words import bag_of_words
 from harness.recipes.bart import bart
 from harness.recipes.bert import bert
 from harness.recipes.cbow import cbow
+from harness.recipes.copy_source import copy_source
+from harness.recipes.checkpoint import checkpoint
 from harness.recipes.deberta import deberta
 from harness.recipes.deberta_v3 import deberta_v3
 from harness.recipes.distilbert import distilbert
@@ -12,6 +14,7 @@ from harness.recipes.electra import electra, electra_mlm
 from harness.recipes.elmo import elmo
 from harness.recipes.gpt import gpt
 from harness.recipes.gpt2 import gpt2
+from harness.recipes.lead import lead
 from harness.recipes.llama import llama
 from harness.recipes.majority import majority
 from harness.recipes.modernbert import modernbert
@@ -48,6 +51,9 @@ RECIPES: dict[str, Pretrain] = {
     "cbow": cbow,
     "bag_of_words": bag_of_words,
     "majority": majority,
+    "lead": lead,
+    "copy_source": copy_source,
+    "checkpoint": checkpoint,
 }
 
 __all__ = ["RECIPES", "Phase", "Pretrain"]

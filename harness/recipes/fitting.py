@@ -20,6 +20,9 @@ OWN_HEAD_SIZE = ("t5", "llama")
 
 def misfits(run: "Pretrain") -> Iterator[str]:
     """Sentences on what does not fit, the plainest first; later ones may follow from earlier."""
+    if run.model.facts.kind == "checkpoint":
+        yield from _checkpoint(run)
+        return
     total = sum(phase.fraction for phase in run.phases)
     if abs(total - 1) > 1e-6:
         yield f"the fractions of phases must sum to 1, but they sum to {total:g}"
@@ -42,6 +45,12 @@ def misfits(run: "Pretrain") -> Iterator[str]:
     yield from _teacher(run, longest)
     yield from _start(run)
     yield from _budget(run)
+
+
+def _checkpoint(run: "Pretrain") -> Iterator[str]:
+    """Of a run's fields only the model holds for a checkpoint, which is what it is."""
+    if run.start_from or run.teacher:
+        yield "a checkpoint is taken as it is: leave start_from and teacher out"
 
 
 def _network(run: "Pretrain") -> Iterator[str]:

@@ -1,0 +1,42 @@
+"""What must hold of an arm that is someone else's checkpoint."""
+
+from harness.declaration.grid import Problems
+from harness.experiment import Arm
+from harness.models import checkpoint_files
+
+KEYS = ("pretrain", "model", "checkpoint")
+
+
+def problems(arm: Arm) -> Problems:
+    """What is wrong whatever the checkpoint's files say."""
+    model = arm.pretrain.model
+    if model.facts.kind == "checkpoint" and not model.checkpoint:
+        yield (
+            KEYS,
+            "pretrain.model.checkpoint is required of the family checkpoint, but is not given; "
+            "name a folder or an id of the Hub",
+        )
+    elif model.checkpoint and model.revision and checkpoint_files.is_folder(model.checkpoint):
+        keys = ("pretrain", "model", "revision")
+        yield keys, "pretrain.model.revision is for ids of the Hub, but checkpoint is a folder"
+
+
+def data_problems(arm: Arm) -> Problems:
+    """What is wrong with the files, where they lie at hand."""
+    model = arm.pretrain.model
+    folder = checkpoint_files.found(str(model.checkpoint), model.revision)
+    if folder is None:
+        return
+    if checkpoint_files.is_folder(str(model.checkpoint)) and (
+        why := checkpoint_files.problem(folder)
+    ):
+        yield KEYS, f"pretrain.model.checkpoint: {why}"
+        return
+    most = checkpoint_files.positions(checkpoint_files.read_config(folder))
+    longest = arm.evaluate.protocol.max_sequence_length
+    if longest > most:
+        yield (
+            ("evaluate", "protocol", "max_sequence_length"),
+            f"evaluate.protocol.max_sequence_length must be at most {most:g}, the positions of "
+            f"{model.checkpoint}, but is {longest}",
+        )

@@ -1,0 +1,326 @@
+"""Checkpoints of others: read, proved and asked as transformers itself would."""
+
+import json
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from harness.asking import Text
+from harness.likelihood import log_likelihoods
+from harness.models import MODELS, SIZES, checkpoint_files
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.models.importing import adopt, agrees, check_tokens, check_type
+from harness.objectives.vocabulary import Vocabulary
+from harness.tokenizers import Tokenizer, adopting
+from harness.tokenizers.training import train
+
+VOCAB = 90
+SMALL = {"vocab_size": VOCAB, "initializer_range": 0.1}
+BERT = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 66,
+}
+GPT = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 64}
+T5 = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2}
+BART = {
+    "d_model": 32,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+    "max_position_embeddings": 64,
+}
+OPT = {**BERT, "ffn_dim": 64, "word_embed_proj_dim": 32}
+ENDS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
+
+NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
+    # name: (configuration, network, fields, family, objective's reading)
+    "bert": ("BertConfig", "BertForMaskedLM", BERT, "bert", "bidirectional"),
+    "roberta": ("RobertaConfig", "RobertaForMaskedLM", BERT, "roberta", "bidirectional"),
+    "xlm-roberta": (
+        "XLMRobertaConfig",
+        "XLMRobertaForMaskedLM",
+        BERT,
+        "checkpoint",
+        "bidirectional",
+    ),
+    "electra": ("ElectraConfig", "ElectraForPreTraining", BERT, "electra", "bidirectional"),
+    "mpnet": ("MPNetConfig", "MPNetForMaskedLM", BERT, "checkpoint", "bidirectional"),
+    "gpt2": ("GPT2Config", "GPT2LMHeadModel", GPT, "gpt2", "causal"),
+    "llama": ("LlamaConfig", "LlamaForCausalLM", BERT, "llama", "causal"),
+    "opt": ("OPTConfig", "OPTForCausalLM", OPT, "checkpoint", "causal"),
+    "t5": ("T5Config", "T5ForConditionalGeneration", T5, "t5", "encoder_decoder"),
+    "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5, "checkpoint", "encoder_decoder"),
+    "bart": ("BartConfig", "BartForConditionalGeneration", BART, "bart", "encoder_decoder"),
+}
+
+
+def make(name: str) -> Any:
+    """A tiny network of transformers with random weights."""
+    config_name, network_name, fields, _, reading = NETWORKS[name]
+    ends = ENDS | ({"decoder_start_token_id": 0} if reading == "encoder_decoder" else {})
+    config = getattr(transformers, config_name)(**SMALL, **fields, **ends)
+    torch.manual_seed(1)
+    return getattr(transformers, network_name)(config).eval()
+
+
+def states_of(network: Any, ids: Tensor, mask: Tensor, reading: str) -> Tensor:
+    """[B, T, H] what transformers' own forward gives; of a decoder its states."""
+    more = {"decoder_input_ids": ids, "decoder_attention_mask": mask}
+    more = more if reading == "encoder_decoder" else {}
+    with torch.no_grad():
+        states: Tensor = network.base_model(
+            input_ids=ids, attention_mask=mask, **more, output_hidden_states=True
+        )
+    if reading == "encoder_decoder" and not hasattr(states, "last_hidden_state"):
+        return states.decoder_hidden_states[-1]  # T5 is its own base model
+    return states.last_hidden_state
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_states_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+    *_, family, reading = NETWORKS[name]
+    network = make(name)
+    network.save_pretrained(tmp_path / "theirs")
+    adopt(tmp_path / "theirs").save(tmp_path / "ours")
+    ours = load(tmp_path / "ours").eval()
+    assert (ours.family, ours.representation) == (family, reading)
+    assert ours.hidden_size == 32
+    ids = torch.randint(5, VOCAB, (3, 9))
+    mask = (torch.arange(9) < torch.tensor([9, 5, 1])[:, None]).long()
+    more = {"decoder_input_ids": ids, "decoder_attention_mask": mask}
+    with torch.no_grad():
+        states = ours(
+            ids, mask, torch.zeros_like(ids), **(more if reading == "encoder_decoder" else {})
+        ).last_hidden_state
+    expected = states_of(network, ids, mask, reading)
+    real = mask.bool()
+    torch.testing.assert_close(states[real], expected[real], atol=1e-5, rtol=1e-5)
+    if name != "electra":
+        assert agrees(ours), "the head gives the network's own logits"
+
+
+def test_half_precision_becomes_whole(tmp_path: Path) -> None:
+    make("llama").to(torch.bfloat16).save_pretrained(tmp_path)
+    assert {p.dtype for p in adopt(tmp_path).network.parameters()} == {torch.float32}
+
+
+def test_a_body_without_a_head_is_read_but_not_asked(tmp_path: Path) -> None:
+    make("bert").base_model.save_pretrained(tmp_path / "theirs")
+    adopt(tmp_path / "theirs").save(tmp_path / "ours")
+    body = load(tmp_path / "ours")
+    ids = torch.arange(5, 11)[None]
+    assert body(ids).last_hidden_state.shape == (1, 6, 32)
+    with pytest.raises(ValueError, match="names no tokens"):
+        body.token_logits(torch.zeros(1, 32))
+
+
+def test_our_own_network_is_read_as_it_is(tmp_path: Path) -> None:
+    tokens = Tokens(VOCAB, 0, 2, 3)
+    for name, reading in (("elmo", "two_way"), ("t5", "bidirectional"), ("static", "window")):
+        mine = build(MODELS[name], SIZES["nano"], tokens, reading, 0).eval()
+        mine.save(tmp_path / name)
+        again = adopt(tmp_path / name).eval()
+        assert (again.family, again.representation) == (name, reading)
+        ids = torch.randint(5, VOCAB, (2, 7))
+        assert torch.equal(mine(ids).last_hidden_state, again(ids).last_hidden_state)
+
+
+def test_log_likelihoods_are_those_of_transformers(tmp_path: Path) -> None:
+    network = make("gpt2")
+    network.save_pretrained(tmp_path / "theirs")
+    tokenizer = learned(tmp_path / "learned", "byte_bpe", 300)
+    ids = [tokenizer.bos_token_id, 6, 7, 8, tokenizer.eos_token_id]
+    row = torch.tensor([ids])
+    loss = network(input_ids=row, labels=row).loss
+    vocabulary = Vocabulary.load(tmp_path / "learned")
+    (score,) = log_likelihoods(adopt(tmp_path / "theirs"), vocabulary, [Text((6, 7, 8))])
+    np.testing.assert_allclose(score, -4 * loss.item(), rtol=1e-5)
+
+
+TEXTS = ["the cat sat on the mat", "a dog ran after the cat", "mats are flat , dogs are not"]
+
+
+def learned(folder: Path, algorithm: Any, size: int = 120) -> PreTrainedTokenizerFast:
+    train(Tokenizer(algorithm=algorithm, vocab_size=size), iter(TEXTS * 5), folder)
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def _bare(folder: Path, **roles: str) -> None:
+    """A byte-level tokenizer as GPT-2's: roles as given, no template."""
+    from tokenizers import processors
+
+    backend = learned(folder, "byte_bpe", 300).backend_tokenizer
+    backend.post_processor = processors.ByteLevel(trim_offsets=False)
+    shutil.rmtree(folder)
+    PreTrainedTokenizerFast(tokenizer_object=backend, **roles).save_pretrained(folder)
+
+
+def _started(folder: Path, **roles: str) -> None:
+    """As LLaMA's: a start before every text, pairs run together."""
+    from tokenizers import processors
+
+    backend = learned(folder, "byte_bpe", 300).backend_tokenizer
+    backend.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 0)]
+    )
+    shutil.rmtree(folder)
+    PreTrainedTokenizerFast(tokenizer_object=backend, **roles).save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("write", "roles", "start", "cls"),
+    [
+        (_bare, {"bos_token": "</s>", "eos_token": "</s>", "unk_token": "</s>"}, 0, "</s>"),
+        (_started, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, 1, "<s>"),
+    ],
+)
+def test_a_tokenizer_gets_what_it_lacks(
+    write: Callable[..., None], roles: dict[str, str], start: int, cls: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "theirs", **roles)
+    adopting.adopt(tmp_path / "theirs", tmp_path / "ours")
+    ours = PreTrainedTokenizerFast.from_pretrained(tmp_path / "ours")
+    plain = PreTrainedTokenizerFast.from_pretrained(tmp_path / "theirs")
+    a, b = (plain(text, add_special_tokens=False)["input_ids"] for text in ("the cat", "a dog"))
+    end, first = plain.convert_tokens_to_ids("</s>"), plain.convert_tokens_to_ids("<s>")
+    before = [first] * start
+    assert ours("the cat")["input_ids"] == [*before, *a, end]
+    assert ours("the cat", "a dog")["input_ids"] == [*before, *a, end, *b, end]
+    assert ours.pad_token == "</s>"
+    vocabulary = Vocabulary.load(tmp_path / "ours")
+    assert (vocabulary.sep, vocabulary.pad) == (end, end)
+    assert vocabulary.cls == plain.convert_tokens_to_ids(cls)
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
+def test_a_whole_tokenizer_stays_as_it_is(algorithm: str, tmp_path: Path) -> None:
+    theirs = learned(tmp_path / "theirs", algorithm, 300)
+    adopting.adopt(tmp_path / "theirs", tmp_path / "ours")
+    ours = PreTrainedTokenizerFast.from_pretrained(tmp_path / "ours")
+    for texts in (("the cat sat",), ("the cat sat", "a dog, too")):
+        assert ours(*texts)["input_ids"] == theirs(*texts)["input_ids"]
+    before, after = (Vocabulary.load(tmp_path / name) for name in ("theirs", "ours"))
+    assert before.words == after.words
+    assert (before.cls, before.sep, before.mask) == (after.cls, after.sep, after.mask)
+
+
+def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path) -> None:
+    make("bert").save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ValueError, match="cannot be read"):
+        adopting.adopt(tmp_path, tmp_path / "out")
+
+
+def test_tokens_that_the_network_does_not_embed_are_refused(tmp_path: Path) -> None:
+    make("bert").save_pretrained(tmp_path / "model")
+    learned(tmp_path / "tokenizer", "byte_bpe", 300).save_pretrained(tmp_path / "tokenizer")
+    path = tmp_path / "tokenizer" / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["added_tokens"][-1]["id"] = VOCAB
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="do not belong together"):
+        check_tokens(adopt(tmp_path / "model"), tmp_path / "tokenizer")
+
+
+class Code:
+    """What unpickles to a call."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.marker,)
+
+
+def test_a_pickle_with_code_is_refused_and_never_run(tmp_path: Path) -> None:
+    folder, marker = tmp_path / "model", tmp_path / "run"
+    make("bert").save_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    state = {"bert.embeddings.word_embeddings.weight": Code(marker)}
+    torch.save(state, folder / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        adopt(folder)
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Code(marker), protocol=2))
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        adopt(folder)
+    assert not marker.exists()
+
+
+def test_a_pickle_of_tensors_is_read(tmp_path: Path) -> None:
+    network = make("bert")
+    network.save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(network.state_dict(), tmp_path / "pytorch_model.bin")
+    mine = adopt(tmp_path).network.state_dict()
+    assert all(torch.equal(mine[name], value) for name, value in network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"model_type": "vit"}, "a vit is no model of text"),
+        ({"model_type": "mymodel"}, "'mymodel' is unknown"),
+        ({"model_type": "mine", "auto_map": {"AutoConfig": "x.Y"}}, "code of its own"),
+        ({}, "is unknown"),
+    ],
+)
+def test_what_is_no_model_of_text_is_refused(
+    config: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        check_type(tmp_path)
+
+
+def test_problems_of_files_are_seen_without_loading(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    assert "there is no folder" in checkpoint_files.problem(folder)
+    folder.mkdir()
+    assert "has no config.json" in checkpoint_files.problem(folder)
+    make("bert").save_pretrained(folder)
+    assert "has no tokenizer.json" in checkpoint_files.problem(folder)
+    learned(folder, "wordpiece")
+    assert checkpoint_files.problem(folder) == ""
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    for cut in (4, 100, len(whole) - 10):
+        weights.write_bytes(whole[:cut])
+        assert "damaged or cut off" in checkpoint_files.problem(folder), cut
+    weights.unlink()
+    assert "neither" in checkpoint_files.problem(folder)
+    (folder / "config.json").write_text("[")
+    assert "is not JSON" in checkpoint_files.problem(folder)
+
+
+def test_the_fingerprint_is_of_the_content_alone(tmp_path: Path) -> None:
+    make("bert").save_pretrained(tmp_path / "one")
+    learned(tmp_path / "one", "wordpiece")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    (tmp_path / "two" / "README.md").write_text("a card changes nothing")
+    one, two = (checkpoint_files.fingerprint(str(tmp_path / name), None) for name in ("one", "two"))
+    assert one == two
+    (tmp_path / "two" / "tokenizer_config.json").write_text("{}")
+    assert checkpoint_files.fingerprint(str(tmp_path / "two"), None) != one
+
+
+def test_an_id_of_the_hub_is_told_from_a_folder(tmp_path: Path) -> None:
+    for path in ("./my-bert", "/a/b", "~/b", "a/b/c", str(tmp_path)):
+        assert checkpoint_files.is_folder(path), path
+    for name in ("gpt2", "google-bert/bert-base-uncased"):
+        assert not checkpoint_files.is_folder(name), name
