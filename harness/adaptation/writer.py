@@ -63,6 +63,11 @@ class Writer(TaskModel):
         """[M, V] logits of the target tokens."""
         return self.backbone.token_logits(states[0])
 
+    def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        raise ValueError(
+            "finetune.auxiliary_lm_weight does not go with answers in words; set it to 0"
+        )
+
     def write(self, batch: Batch) -> Tensor:
         """[B, at most U] tokens: the likeliest one after the other or, with beams, the likeliest
         text that transformers' search finds, with its length penalty of 1."""
@@ -129,7 +134,7 @@ class Writer(TaskModel):
             eos_token_id=self.end,
             decoder_start_token_id=self._start,
         )
-        written: Tensor = self.backbone.network.generate(
+        written: Tensor = self.backbone.network.generate(  # type: ignore[operator]
             input_ids=source, attention_mask=mask, generation_config=config
         )
         return written[:, given:]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.adaptation import UNSEEING
+from harness.adaptation.ability import in_words
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.recipes import Pretrain
@@ -129,6 +130,26 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"{'frozen' if frozen else f'read {reading}'}: the loss is for causal models that "
                 "are trained",
             )
+        yield from _answer_problems(arm)
+
+
+def _answer_problems(arm: Arm) -> Problems:
+    """What answers in words do not go with."""
+    evaluate = arm.evaluate
+    if evaluate.protocol.answer == "text" and evaluate.adaptation == "frozen":
+        yield (
+            ("evaluate", "protocol", "answer"),
+            f"evaluate.protocol.answer must be 'head' for {arm.name!r}, which is frozen: in words "
+            "answers the model itself, and that has to be trained",
+        )
+    tasks = evaluate.chosen.items()
+    written = [name for name, task in tasks if in_words(task, evaluate.protocol)]
+    if written and evaluate.finetune.auxiliary_lm_weight:
+        yield (
+            ("evaluate", "finetune", "auxiliary_lm_weight"),
+            f"evaluate.finetune.auxiliary_lm_weight must be 0 for {written[0]}, which is answered "
+            "in words: it has the next-token loss of its targets alone",
+        )
 
 
 def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:

@@ -44,7 +44,7 @@ class Writing(Form):
         return len(self.tokenizer)
 
     def encode(self, examples: Examples) -> Encoded:
-        choices = examples.choices or [None] * len(examples)
+        choices = _choices(examples)
         sources = [
             verbalising.source(self.task, texts, some)
             for texts, some in zip(examples.texts, choices, strict=True)
@@ -191,6 +191,10 @@ def fit(parts: Sequence[Tokens], room: int) -> tuple[Tokens, bool]:
         lengths[longest] -= less
         over -= less
     return [t for part, n in zip(parts, lengths, strict=True) for t in part[:n]], was_cut
+
+
+def _choices(examples: Examples) -> Sequence[tuple[str, ...] | None]:
+    return examples.choices or [None] * len(examples)
 
 
 def _end(row: Tokens, end: int) -> int:
