@@ -1,6 +1,6 @@
 """What a pretrained model can do at all, known before anything is spent."""
 
-from harness.adaptation import Protocol
+from harness.adaptation import Protocol, baselines
 from harness.asking import obstacle as asking_obstacle
 from harness.models import FAMILIES
 from harness.recipes import Pretrain
@@ -24,7 +24,7 @@ def can_search(family: str, reading: str) -> bool:
 def obstacle(task: Task, protocol: Protocol, adaptation: str, run: Pretrain) -> str:
     """Why a model pretrained by `run` cannot do `task`; empty if it can."""
     if FAMILIES[run.model.family].kind == "baseline":
-        return ""
+        return baselines.obstacle(run.model.family, task)
     if adaptation == "prompt":
         return _asked(task, run)
     if in_words(task, protocol):

@@ -132,6 +132,8 @@ FamilyName = Literal[
     "static",
     "bag_of_words",
     "majority",
+    "lead",
+    "copy",
     "checkpoint",
 ]
 

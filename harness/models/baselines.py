@@ -37,4 +37,6 @@ def _head(network: NoNetwork) -> Any:
 
 
 _BLUEPRINT = Blueprint(_config, NoNetwork, _head)
-BASELINES: dict[str, Blueprint] = {"bag_of_words": _BLUEPRINT, "majority": _BLUEPRINT}
+BASELINES: dict[str, Blueprint] = dict.fromkeys(
+    ("bag_of_words", "majority", "lead", "copy"), _BLUEPRINT
+)

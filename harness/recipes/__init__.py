@@ -5,8 +5,8 @@ from harness.recipes.bag_of_words import bag_of_words
 from harness.recipes.bart import bart
 from harness.recipes.bert import bert
 from harness.recipes.cbow import cbow
-from harness.recipes.copy_source import copy_source
 from harness.recipes.checkpoint import checkpoint
+from harness.recipes.copy_source import copy_source
 from harness.recipes.deberta import deberta
 from harness.recipes.deberta_v3 import deberta_v3
 from harness.recipes.distilbert import distilbert

@@ -1,4 +1,4 @@
-"""The most frequent class of a task's train set: GLUE's and SuperGLUE's lowest row."""
+"""The most frequent answer of a task's train set: GLUE's and SuperGLUE's lowest row."""
 
 from harness.models import Architecture
 from harness.recipes.bag_of_words import bag_of_words

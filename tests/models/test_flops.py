@@ -124,7 +124,7 @@ def test_gates_of_elmo(embedding_size: int | None) -> None:
 
 def test_what_needs_no_products() -> None:
     size, lengths = SIZES["nano"], Lengths(10, predicted=8)
-    for family in ("bag_of_words", "majority"):
+    for family in ("bag_of_words", "majority", "lead", "copy"):
         assert forward_flops(Architecture(family=family), size, 100, lengths) == 0
     static = forward_flops(Architecture(family="static"), size, 100, lengths)
     assert static == 2 * 8 * size.hidden_size * 100

@@ -146,7 +146,9 @@ class Spans(Form):
         """[B] `Read`: of the best starts and ends in the context, the best pair that is a span."""
         null = outputs[:, NULL].sum(-1)
         scores = outputs.masked_fill(~batch["context"].unsqueeze(-1), -torch.inf)
-        values, places = scores.topk(min(NUM_BEST, scores.shape[1]), dim=1)  # [B, N, 2]
+        # Stable: of static vectors, all places of a word have one score, and the first is taken.
+        values, places = scores.sort(dim=1, descending=True, stable=True)
+        values, places = values[:, :NUM_BEST], places[:, :NUM_BEST]  # [B, N, 2]
         sums = values[:, :, None, 0] + values[:, None, :, 1]  # [B, N, N]
         lengths = places[:, None, :, 1] - places[:, :, None, 0] + 1
         sums = sums.masked_fill((lengths < 1) | (lengths > MAX_ANSWER), -torch.inf)
