@@ -44,9 +44,10 @@ def fingerprint(corpus: Corpus) -> str:
     if isinstance(corpus, MicroworldCorpus):
         from harness import microworld
 
+        domain = "" if corpus.domain == "general" else f"/domain={corpus.domain}"
         return (
             f"microworld:{microworld.VERSION}/world={corpus.world}/seed={corpus.seed}"
-            f"/num_tokens={corpus.num_tokens}"
+            f"/num_tokens={corpus.num_tokens}{domain}"
         )
     if isinstance(corpus, HubCorpus):
         return f"{hub.fingerprint(corpus.path, corpus.config, corpus.revision)}/{corpus.split}"
@@ -79,11 +80,7 @@ def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
 
 def _documents(corpus: Corpus) -> Iterator[list[str]]:
     if isinstance(corpus, MicroworldCorpus):
-        from harness import microworld
-
-        return microworld.documents(
-            seed=corpus.seed, world=corpus.world, num_tokens=corpus.num_tokens
-        )
+        return _microworld(corpus)
     if isinstance(corpus, HubCorpus):
         texts = _hub_texts(corpus)
         if corpus.path == WIKITEXT:
@@ -92,6 +89,15 @@ def _documents(corpus: Corpus) -> Iterator[list[str]]:
     if isinstance(corpus, JsonLinesCorpus):
         return map(paragraphs, _json_texts(corpus))
     return _text_documents(corpus)
+
+
+def _microworld(corpus: MicroworldCorpus) -> Iterator[list[str]]:
+    from harness.microworld.documents import documents
+    from harness.microworld.domains import domain_documents
+
+    if corpus.domain == "general":
+        return documents(corpus.seed, corpus.world, corpus.num_tokens)
+    return domain_documents(corpus.domain, corpus.seed, corpus.world, corpus.num_tokens)
 
 
 def paragraphs(text: str) -> list[str]:

@@ -26,6 +26,8 @@ class MicroworldCorpus(Source):
     """Seed of the world: its lexicon and facts. Tasks on the same world need the same number."""
     num_tokens: int = Field(default=1_000_000, ge=1_000)
     """Words of text to generate; a longer budget repeats them."""
+    domain: Literal["general", "biomed", "cs", "news", "reviews"] = "general"
+    """Documents of all genres, or those of one domain with a vocabulary of its own."""
 
 
 class HubCorpus(Source):
