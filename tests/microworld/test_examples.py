@@ -11,6 +11,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from harness import microworld
+from harness.microworld.examples import LABELLED
+from harness.microworld.others import OTHERS
 from harness.microworld.world import build
 from harness.tasks.metrics import METRICS
 from harness.tasks.micro_glue import MICRO_GLUE_TASKS, MICRO_GLUE_V1, MICRO_GLUE_V2
@@ -135,6 +137,11 @@ def test_the_version_names_these_examples() -> None:
 def test_worlds_ask_different_questions() -> None:
     one, other = (microworld.examples("question", "train", world) for world in (0, 1))
     assert one != other
+
+
+def test_every_generator_has_a_name_of_its_own() -> None:
+    assert not set(LABELLED) & set(OTHERS)
+    assert set(microworld.GENERATORS) == {*LABELLED, *OTHERS}
 
 
 def test_unknown_names_are_refused() -> None:
