@@ -19,6 +19,7 @@ from harness.plan import Plan, flat_fields, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
+from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
 
 
@@ -186,6 +187,7 @@ class Study:
         diverged = [r.key for r in records.values() if r.metrics.get("diverged")]
         return [
             *(f"Not finished: {stage.kind} {stage.label}." for stage in missing),
+            *(f"{line}." for line in obstacle_lines(self.plan)),
             *(f"Diverged, and scored as it stands: {self.plan.stages[k].label}." for k in diverged),
         ]
 

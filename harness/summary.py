@@ -33,8 +33,23 @@ def print_plan(plan: Plan, console: Console) -> None:
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.trials} trials for every arm and task"
     )
+    for line in obstacle_lines(plan):
+        console.print(line, markup=False)
     seconds = estimated_seconds(plan, list(plan.stages), workers=2)
     console.print(f"roughly {duration(seconds)} on 2 CPU threads if nothing is done yet")
+
+
+def obstacle_lines(plan: Plan) -> list[str]:
+    """Which arms cannot do which tasks, and why: one line for all arms with the same tasks."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for (arm, task), why in plan.obstacles.items():
+        tasks.setdefault((arm, why), []).append(task)
+    arms: dict[tuple[str, str], list[str]] = {}
+    num_tasks = len(plan.experiment.evaluate.chosen)
+    for (arm, why), names in tasks.items():
+        these = ", ".join(names) if len(names) < num_tasks else "any task"
+        arms.setdefault((these, why), []).append(arm)
+    return [f"{', '.join(found)} cannot do {these}: {why}" for (these, why), found in arms.items()]
 
 
 def _arms(plan: Plan) -> Table:
