@@ -186,6 +186,30 @@ def report(
     out.print(f"{folder / 'index.html'}")
 
 
+@app.command()
+def submit(
+    benchmark: Annotated[str, typer.Argument(help="glue | superglue")],
+    experiment: Experiment,
+    arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="P.F", help="seeds of the run [default: the first ones]")
+    ] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="default: submissions/... in the store")
+    ] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Writes the zip file that a benchmark's server takes, of one run's test predictions."""
+    from harness.study import Study
+    from harness.submission import write_submission
+
+    declaration, planned = _plan(experiment, set_)
+    with clear_errors():
+        study = Study(declaration, planned, store)
+        out.print(f"{write_submission(benchmark, study, arm, seeds, out_file)}")
+
+
 @app.command(name="list")
 def list_(
     family: Family,

@@ -63,8 +63,11 @@ class Examples:
 
     @property
     def hidden(self) -> bool:
-        """Whether the labels are not public, so that nothing can be scored."""
-        return self.labels.dtype != object and bool(np.all(self.labels == HIDDEN))
+        """Whether the labels are not public, so that nothing can be scored; of an extraction, that
+        no question has an answer."""
+        if self.labels.dtype == object:
+            return all(isinstance(label, Answers) and not label.texts for label in self.labels)
+        return bool(np.all(self.labels == HIDDEN))
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
