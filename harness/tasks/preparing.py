@@ -126,7 +126,7 @@ def _marked(text: str, place: int, span: str) -> str:
 
     Punctuation that hangs on the words stays outside.
     """
-    words = text.split(" ")
+    words = text.split()
     end = place + len(span.split())
     there = " ".join(words[place:end])
     marked = there.replace(span, f"*{span}*", 1) if span in there else f"*{there}*"

@@ -32,7 +32,7 @@ QUESTION_ANSWERING_TASKS: tuple[Task, ...] = (
         # parquet. Its commit could not be established.
         data=HubData(path="sagnikrayc/mctest", config="mc500"),
         prepare="mctest",
-        text_fields=("story", "question"),
+        text_fields=("question", "story"),
         choices_field="choices",
         evaluation=BOTH,
         metrics=("accuracy",),

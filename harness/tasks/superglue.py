@@ -60,7 +60,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         kind="multiple_choice",
         data=_data("copa"),
         prepare="copa",
-        text_fields=("premise", "question"),
+        text_fields=("question", "premise"),
         choices_field="choices",
         prompt=Prompt(pattern="{premise} {question} {answer}"),
         test=(TEST,),
