@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from harness.tasks.glue import GLUE_TASKS
+from harness.tasks.superglue import SUPERGLUE_TASKS
 from harness.tasks.task import Task
+
+TASKS: dict[str, Task] = {task.name: task for task in (*GLUE_TASKS, *SUPERGLUE_TASKS)}
+"""Name to task, of both benchmarks."""
 
 
 def _number(task: Task, prediction: Any) -> int:

@@ -11,9 +11,8 @@ import pandas as pd
 
 from harness import hub
 from harness.results import predictions_reader
-from harness.server_files import BENCHMARKS, Wanted
+from harness.server_files import BENCHMARKS, TASKS, Wanted
 from harness.study import Study
-from harness.tasks import TASKS
 from harness.tasks.task import HubData
 
 
@@ -72,7 +71,7 @@ def _predictions(
     return {
         cell.task: read(cell.key)
         for cell in study.plan.cells
-        if (cell.arm, cell.checkpoint) == (arm, 1) and cell.task in tasks & set(TASKS)
+        if (cell.arm, cell.checkpoint) == (arm, 1) and cell.task in tasks
         if (cell.pretrain_seed, cell.finetune_seed) == seeds and cell.key in records
     }
 
