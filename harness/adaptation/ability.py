@@ -26,15 +26,17 @@ def obstacle(task: Task, protocol: Protocol, adaptation: str, run: Pretrain) -> 
     if FAMILIES[run.model.family].kind == "baseline":
         return baselines.obstacle(run.model.family, task)
     if adaptation == "prompt":
-        return _asked(task, run)
+        return _asked(task, protocol, run)
     if in_words(task, protocol):
         return _writes(protocol, adaptation, run)
     return ""
 
 
-def _asked(task: Task, run: Pretrain) -> str:
-    if task.prompt is None:
+def _asked(task: Task, protocol: Protocol, run: Pretrain) -> str:
+    if task.prompt is None or task.kind not in ("classification", "multiple_choice"):
         return "the task has no prompt"
+    if protocol.shots and not task.train:
+        return "the task has no train set to draw solved examples from"
     return asking_obstacle(run.objective.components[-1][1])
 
 
