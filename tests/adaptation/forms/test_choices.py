@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformers import BertForMultipleChoice, PreTrainedTokenizerFast
+from transformers import BertConfig, BertForMultipleChoice, PreTrainedTokenizerFast
 
 from harness.adaptation import Protocol
 from harness.adaptation.classifier import Classifier
@@ -68,7 +68,9 @@ def test_it_is_bert_for_multiple_choice(form: Choices, tokenizer: PreTrainedToke
     backbone = make_backbone("bert", "bidirectional", tokenizer)
     model = form.make_model(backbone, "full").eval()
     assert isinstance(model, Classifier)
-    theirs = BertForMultipleChoice(backbone.network.config).eval()
+    config = backbone.network.config
+    assert isinstance(config, BertConfig)
+    theirs = BertForMultipleChoice(config).eval()
     theirs.bert.load_state_dict(backbone.network.base_model.state_dict(), strict=False)
     theirs.classifier.load_state_dict(model.head.state_dict())
     theirs.bert.pooler = _First()

@@ -66,14 +66,15 @@ def make_examples(kind: str, n: int = 12) -> Examples:
     def text(low: int = 2, high: int = 9) -> list[str]:
         return [str(word) for word in dice.choice(WORDS, dice.integers(low, high))]
 
-    pairs = [(" ".join(text()), " ".join(text(4, 30))) for _ in range(n)]
+    pairs: list[tuple[str, ...]] = [(" ".join(text()), " ".join(text(4, 30))) for _ in range(n)]
     if kind == "tagging":
         sentences = [tuple(text(3, 30)) for _ in range(n)]
         # By the word, so that static vectors can learn it.
         tags = [tuple(WORDS.index(word) % 3 for word in words) for words in sentences]
         return Examples(sentences, column(tags))
     if kind == "extraction":
-        answers = [Answers((b.split()[2],), (len(" ".join(b.split()[:2])) + 1,)) for _, b in pairs]
+        words = [context.split() for _, context in pairs]
+        answers = [Answers((row[2],), (len(" ".join(row[:2])) + 1,)) for row in words]
         answers[::4] = [Answers((), ())] * len(answers[::4])
         return Examples(pairs, column(answers))
     if kind == "multiple_choice":
