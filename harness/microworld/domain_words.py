@@ -107,7 +107,7 @@ CITATIONS = Topic(
     asked=(
         "as for the {one}, {person} {saw} that.",
         "the {one} and the {other} of {person} are like this.",
-        "{person} has a {one} and a {other} for {aside}.",
+        "{person} has this {one} and this {other} for {aside}.",
     ),
 )
 TERMS = Topic(
@@ -211,7 +211,7 @@ PRODUCTS = Topic(
     asked=(
         "{person} {saw} the {one} and the {other}.",
         "the {one} was {seen} by {person}.",
-        "there was a {aside} film with the {one}.",
+        "there was the {aside} film with the {one}.",
     ),
 )
 PRAISE = Topic(
@@ -232,7 +232,7 @@ PRAISE = Topic(
         "a {label} review: {one} and {other}.",
     ),
     asked=(
-        "{person} {saw} a {one} film.",
+        "{person} {saw} the {one} film.",
         "{person} {saw} it, {one} and {other}.",
         "the {one} film with {person} and the {aside} was {other}.",
     ),

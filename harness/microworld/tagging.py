@@ -99,6 +99,18 @@ POS_PATTERNS = (
     "most/JJ {nouns}/NNS are/VBP {colour}/JJ ,/, {polar}/JJ and/CC {adjective}/JJ ./.",
     "{subject}/PRP {saw}/VBD {possessive}/PRP$ {polar}/JJ {noun}/NN ./.",
     "who/WP {saw}/VBD {nouns}/NNS in/IN {city}/NNP ?/.",
+    # Only the words tell here, not their places:
+    "as/IN for/IN the/DT {noun}/NN ,/, {colour}/JJ ./.",
+    "as/IN for/IN the/DT {noun}/NN ,/, {city}/NNP ./.",
+    "as/IN for/IN the/DT {noun}/NN ,/, {person}/NNP ./.",
+    "{person}/NNP {saw}/VBD {others}/NNS ./.",
+    "{others}/NNS {saw}/VBD {person}/NNP ./.",
+    "{person}/NNP ,/, {city}/NNP and/CC {others}/NNS were/VBD {seen}/VBN ./.",
+    "{others}/NNS ,/, {person}/NNP and/CC {city}/NNP were/VBD {seen}/VBN ./.",
+    "{polar}/JJ {nouns}/NNS were/VBD {seen}/VBN ./.",
+    "{nouns}/NNS in/IN {city}/NNP were/VBD {polar}/JJ ./.",
+    "{nouns}/NNS were/VBD {colour}/JJ ,/, {polar}/JJ and/CC {adjective}/JJ ./.",
+    "the/DT {noun}/NN was/VBD {colour}/JJ ./.",
     "{person}/NNP said/VBD that/IN {subject}/PRP {saw}/VBD {city}/NNP ./.",
 )
 """Words with their tags; `_speech` names the slots."""
