@@ -17,9 +17,8 @@ import harness
 from harness import cli, submission
 from harness.experiment import Seeds
 from harness.plan import Cell
-from harness.server_files import BENCHMARKS, GLUE, SUPERGLUE, Wanted
+from harness.server_files import BENCHMARKS, GLUE, SUPERGLUE, TASKS, Wanted
 from harness.study import Study
-from harness.tasks import TASKS
 
 RNG = np.random.default_rng(0)
 HEADER = "index\tprediction"
@@ -184,9 +183,7 @@ def test_unknown_arms_seeds_and_benchmarks(finished: Any) -> None:
     study = finished("glue")
     with pytest.raises(ValueError, match="to glue or superglue, not to 'blue'"):
         submission.write_submission("blue", study)
-    with pytest.raises(
-        ValueError, match=r"--seeds must be one of 3\.0, 3\.1, 4\.0, 4\.1, but is '0'"
-    ):
+    with pytest.raises(ValueError, match=r"--seeds must be one of 3\.0, .*, 4\.1, but is '0'"):
         submission.write_submission("glue", study, seeds="0")
     with pytest.raises(ValueError, match="--arm must be one of bert, but is roberta"):
         submission.write_submission("glue", study, arm="roberta")
