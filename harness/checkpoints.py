@@ -1,12 +1,11 @@
 """Someone else's checkpoint as an experiment of one arm: what `harness evaluate` runs."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from harness.declaration import Declaration, check_data, read
 from harness.models import checkpoint_files
@@ -39,7 +38,7 @@ def load_evaluation(wanted: Wanted, overrides: Sequence[str] = ()) -> tuple[Decl
         ValueError: there is no such checkpoint, it cannot be read, or is no model of text.
     """
     revision = _check(wanted)
-    text = yaml.safe_dump(_experiment(wanted, revision), sort_keys=False)
+    text = json.dumps(_experiment(wanted, revision), indent=2)  # quoted: a commit may look a number
     declaration = read(text, Path(f"evaluate {wanted.model}"), overrides)
     check_data(declaration)
     return declaration, make_plan(declaration.experiment, declaration.arms)

@@ -12,7 +12,7 @@ def problems(arm: Arm) -> Problems:
     model = arm.pretrain.model
     if model.facts.kind == "checkpoint" and not model.checkpoint:
         yield (
-            KEYS,
+            ("pretrain", "recipe") if arm.pretrain.recipe == "checkpoint" else KEYS,
             "pretrain.model.checkpoint is required of the family checkpoint, but is not given; "
             "name a folder or an id of the Hub",
         )

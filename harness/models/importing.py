@@ -75,6 +75,7 @@ def check_type(folder: Path) -> None:
 def _read(folder: Path, reading: str) -> tuple[PreTrainedModel, bool]:
     """The network in 32 bits, and whether the checkpoint has no token head."""
     transformers.logging.set_verbosity_error()  # what is missing is looked at here
+    transformers.logging.disable_progress_bar()
     try:
         network, info = AUTO[reading].from_pretrained(
             folder,

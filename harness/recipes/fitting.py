@@ -50,7 +50,7 @@ def misfits(run: "Pretrain") -> Iterator[str]:
 def _checkpoint(run: "Pretrain") -> Iterator[str]:
     """Of a run's fields only the model holds for a checkpoint, which is what it is."""
     if run.start_from or run.teacher:
-        yield "a checkpoint is taken as it is: leave start_from and teacher out"
+        yield "what is imported is not trained: leave start_from and teacher out"
 
 
 def _network(run: "Pretrain") -> Iterator[str]:
