@@ -1,4 +1,4 @@
-"""What is a text about? A document of seven sentences and its summary.
+"""What is a text about? A document of six or seven sentences and its summary.
 
 Two persons each do something to a thing, but the document goes on about one of the two things only.
 That one is summarised, with the verdict that the opinions about it amount to.

@@ -1,5 +1,6 @@
-"""micro-dapt-v1: two tasks of classes in each of four domains, whose words only a corpus of the domain
-explains (`MicroworldCorpus.domain`).
+"""micro-dapt-v1: two tasks of classes in each of four domains.
+
+Only a corpus of the domain explains its words (`MicroworldCorpus.domain`).
 """
 
 from harness.microworld.others import DOMAIN_TASKS
@@ -56,5 +57,5 @@ MICRO_DAPT_V1 = Suite(
         for task in MICRO_DAPT_TASKS.values()
     ),
     average="mean_of_columns",
-    citation="Made by harness.microworld, in the shape of Don't Stop Pretraining: Gururangan et al. 2020, ACL.",
+    citation="Made by harness.microworld, in the shape of Gururangan et al. 2020, ACL.",
 )

@@ -38,22 +38,20 @@ MICRO_SUM_TASKS: dict[str, Task] = {
 MICRO_MT_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        *(
-            Task(
-                name=f"micro-mt-{language}",
-                kind="generation",
-                data=MicroworldData(generator=f"translation_{language}"),
-                text_fields=("source",),
-                label_field="target",
-                metrics=("bleu",),
-                chance=0.0,
-                ceiling=1.0,
-                train_size=2000,
-                licence=LICENCE,
-                citation=CITATION.format("WMT: Bojar et al. 2014"),
-            )
-            for language in ("a", "b", "c")
-        ),
+        Task(
+            name=f"micro-mt-{language}",
+            kind="generation",
+            data=MicroworldData(generator=f"translation_{language}"),
+            text_fields=("source",),
+            label_field="target",
+            metrics=("bleu",),
+            chance=0.0,
+            ceiling=1.0,
+            train_size=2000,
+            licence=LICENCE,
+            citation=CITATION.format("WMT: Bojar et al. 2014"),
+        )
+        for language in ("a", "b", "c")
     )
 }
 
