@@ -30,8 +30,7 @@ SCIERC = (
 )
 
 
-# The commits of these copies, made for the paper, could not be established; nor those of RCT's and
-# of Helpfulness's.
+# The commits of these copies of the paper's files could not be established, nor Helpfulness's.
 def _copied(name: str, path: str, labels: tuple[str, ...], train_size: int, citation: str) -> Task:
     micro = name == "chemprot"
     return Task(
@@ -53,7 +52,9 @@ DAPT_TASKS: tuple[Task, ...] = (
     Task(
         name="rct",
         kind="classification",
-        data=HubData(path="armanc/pubmed-rct20k"),
+        data=HubData(
+            path="armanc/pubmed-rct20k", revision="091aec1e2384a20b2b36eb96177755ca13dd0b42"
+        ),
         prepare="lower_labels",
         text_fields=("text",),
         labels=("background", "conclusions", "methods", "objective", "results"),

@@ -42,7 +42,8 @@ TAGGING_TASKS: tuple[Task, ...] = (
     Task(
         name="ncbi_disease",
         kind="tagging",
-        # its commit could not be established
+        # The Hub serves it by a script, which `datasets` no longer runs: a mirror needs a copy in
+        # parquet. Its commit could not be established.
         data=HubData(path="ncbi/ncbi_disease", config="ncbi_disease"),
         text_fields=("tokens",),
         label_field="ner_tags",

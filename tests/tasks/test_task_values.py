@@ -28,7 +28,6 @@ NOT_PINNED = {
     "zapsdcn/citation_intent",
     "zapsdcn/sciie",
     "zapsdcn/hyperpartisan_news",
-    "armanc/pubmed-rct20k",
     "vannacute/AmazonReviewHelpfulness",
     "jhu-cogsci/hans",
     "sagnikrayc/mctest",
