@@ -1,7 +1,7 @@
 """AXIS: what pretrained models are judged on: tasks, and versioned suites of them."""
 
-from harness.tasks.glue import GLUE_TASKS, GLUE_V1
-from harness.tasks.micro_glue import MICRO_GLUE_TASKS, MICRO_GLUE_V1
+from harness.tasks.micro_suites import MICRO_SUITES, MICRO_TASKS
+from harness.tasks.suites import REAL_SUITES, REAL_TASKS
 from harness.tasks.task import (
     Column,
     FileData,
@@ -13,9 +13,9 @@ from harness.tasks.task import (
     Task,
 )
 
-TASKS: dict[str, Task] = {task.name: task for task in (*GLUE_TASKS, *MICRO_GLUE_TASKS.values())}
+TASKS: dict[str, Task] = {task.name: task for task in (*REAL_TASKS, *MICRO_TASKS)}
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (GLUE_V1, MICRO_GLUE_V1)}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (*REAL_SUITES, *MICRO_SUITES)}
 
 __all__ = [
     "SUITES",
