@@ -8,9 +8,9 @@
     extraction       question, context  ->  the answer; nothing where there is none
 
 Classes and values are put as in T5 (Raffel et al. 2020, section 2.4, appendix D). Multiple choice
-and extraction as in UnifiedQA (Khashabi et al. 2020, section 3.1 and appendix A.10), with a literal
-`\\n` between the parts, but only multiple choice in lower case: extraction is scored on texts as
-they are. As each model learns one task alone, texts to be written need no prefix.
+and extraction as in UnifiedQA (Khashabi et al. 2020, section 3.1; allenai/unifiedqa), with a
+literal `\\n` between the parts, but only multiple choice in lower case: extraction is scored on
+texts as they are. As each model learns one task alone, texts to be written need no prefix.
 """
 
 import math
@@ -28,7 +28,7 @@ STEPS = 5
 """Values that T5 tells apart between two whole numbers."""
 NO_VALUE = -1.0
 """What a text that is no number counts as (google-research/text-to-text-transfer-transformer,
-preprocessors' counterpart `string_to_float`)."""
+t5/data/postprocessors.py, string_to_float)."""
 LETTERS = str.maketrans("0123456789", ascii_lowercase[:10])
 DIGITS = str.maketrans(ascii_lowercase[:10], "0123456789")
 
@@ -134,7 +134,8 @@ def choice_of(text: str, choices: Sequence[str]) -> int:
 
 
 def _shared(one: str, other: str) -> float:
-    """Words in common, as a share of the longer text's (allenai/unifiedqa, evaluation)."""
+    """Words in common, as a share of the longer text's (allenai/unifiedqa, evaluation, whose
+    `score_string_similarity` leaves only quotes away; here no punctuation counts)."""
     a, b = (re.sub(f"[{re.escape(punctuation)}]", " ", t.lower()).split() for t in (one, other))
     return len(set(a) & set(b)) / max(len(a), len(b), 1)
 

@@ -12,8 +12,9 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.adaptation import Finetune, Protocol
 from harness.adaptation.forms import form_of
+from harness.adaptation.forms.spelling import Speller, fit
 from harness.adaptation.forms.verbalising import choice_of, source, tags_of, target, value_of
-from harness.adaptation.forms.writing import Writing, fit
+from harness.adaptation.forms.writing import Writing
 from harness.adaptation.inputs import Encoded
 from harness.adaptation.writer import Writer
 from harness.corpora import MicroworldCorpus, reading
@@ -197,12 +198,11 @@ def test_the_longest_part_is_cut_first() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
     """Every sentence of the embedded world, with the spacing that BLEU is scored on."""
-    tok = tokenizer(algorithm)
-    form = Writing(CASES["generation"][0], TEXT, tok)
+    speller = Speller(tokenizer(algorithm))
     corpus = MicroworldCorpus(num_tokens=5_000)
     for document in reading.read_documents(corpus):
         for sentence in document:
-            assert form._spelled(sentence) == sentence
+            assert speller.spelled(sentence) == sentence
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -232,14 +232,8 @@ def test_too_long_is_cut(tokenizer: Tok) -> None:
 
 def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
     task = task_of("classification", labels=("1", "2"))
-    form = Writing(task, TEXT, tokenizer("wordpiece"))
     with pytest.raises(ValueError, match="writes '1' and '2' alike"):
-        form.answers([[5]], None, Examples([("a", "b")], np.array([0])))  # type: ignore[arg-type]
-
-
-def written(form: Writing, backbone: Backbone, examples: Examples) -> np.ndarray:
-    data = form.encode(examples)
-    return predict(form.make_model(backbone, "full"), form, data, examples)
+        Writing(task, TEXT, tokenizer("wordpiece"))
 
 
 @pytest.mark.parametrize("kind", CASES)
