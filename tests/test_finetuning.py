@@ -5,20 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from transformers import GPT2LMHeadModel
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from harness.adaptation import Finetune, Protocol
 from harness.adaptation.classifier import Classifier
-from harness.adaptation.inputs import Encoded, TrainBatches, collate, encode
+from harness.adaptation.forms import Form
+from harness.adaptation.forms.classes import Classes, Values
+from harness.adaptation.inputs import Batch, Encoded, Ragged, TrainBatches, pad_rows
 from harness.adaptation.pooling import ScalarMix, pool
-from harness.finetuning import finetune, predict, score
+from harness.finetuning import finetune, predict
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.tasks import MicroworldData, Task
 from harness.tasks.loading import Examples
+from harness.tasks.metrics import METRICS
+from harness.tasks.scoring import score
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
 
@@ -74,13 +77,38 @@ def make_task(kind: str) -> Task:
     )
 
 
-def examples(regression: bool, n: int = 64) -> Encoded:
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train(Tokenizer(vocab_size=80), iter(["the cat saw a dog in rain"] * 9), folder)
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def make_form(
+    kind: str, tokenizer: PreTrainedTokenizerFast, protocol: Protocol | None = None
+) -> Form:
+    """The tokenizer gives no more than the number of its padding: inputs are made by hand."""
+    assert tokenizer.pad_token_id == PAD
+    form = Classes if kind == "classification" else Values
+    return form(make_task(kind), protocol or Protocol(), tokenizer)
+
+
+def encoded(rows: list[list[int]], labels: np.ndarray) -> Encoded:
+    return Encoded(Ragged.of(rows), Ragged.of([[0] * len(row) for row in rows]), labels, 0.0)
+
+
+def inputs(regression: bool, n: int = 64) -> Encoded:
     """Whether (or how often) token 5 occurs among tokens 5..9, in inputs of different lengths."""
     dice = np.random.default_rng(0)
     ids = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
     counts = np.array([row.count(5) for row in ids])
-    labels = counts.astype(float) if regression else (counts > 0).astype(np.int64)
-    return Encoded(ids, [[0] * len(row) for row in ids], labels, 0.0)
+    return encoded(ids, counts.astype(float) if regression else (counts > 0).astype(np.int64))
+
+
+def examples_of(data: Encoded) -> Examples:
+    """As many, of which the forms here read nothing."""
+    assert isinstance(data.targets, np.ndarray)
+    return Examples([("",)] * data.num_items, data.targets)
 
 
 POOLED = {
@@ -116,20 +144,24 @@ def test_a_mix_of_layers_by_hand() -> None:
     torch.testing.assert_close(mix(layers)[0, 0, 0].item(), 2 * float(shares @ [1.0, 2.0, 6.0]))
 
 
-def test_collate_pads_to_the_longest() -> None:
-    data = Encoded([[2, 7, 3], [2, 3]], [[0, 1, 1], [0, 0]], np.array([1, 0]), 0.0)
-    batch = collate(data, np.array([1, 0]), PAD)
+def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None:
+    ids, types = Ragged.of([[2, 7, 3], [2, 3]]), Ragged.of([[0, 1, 1], [0, 0]])
+    data = Encoded(ids, types, np.array([1, 0]), 0.0)
+    batch = make_form("classification", tokenizer).collate(data, np.array([1, 0]))
     assert batch["input_ids"].tolist() == [[2, 3, 0], [2, 7, 3]]
     assert batch["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
     assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 1]]
     assert batch["labels"].tolist() == [0, 1]
 
 
-def test_an_epoch_has_every_example_once_and_little_padding() -> None:
+def test_an_epoch_has_every_example_once_and_little_padding(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     dice = np.random.default_rng(0)
     lengths = dice.integers(3, 60, 1000)
-    data = Encoded([[1] * n for n in lengths], [[0] * n for n in lengths], np.zeros(1000), 0.0)
-    batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), PAD, seed=0)
+    data = encoded([[1] * n for n in lengths], np.zeros(1000))
+    collate = make_form("classification", tokenizer).collate
+    batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), collate, seed=0)
     first, second = batches.order(0), batches.order(1)
     assert batches.num_steps == 2 * len(first) == 64
     assert sorted(np.concatenate(first)) == list(range(1000))
@@ -140,32 +172,32 @@ def test_an_epoch_has_every_example_once_and_little_padding() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-def test_it_learns_and_repeats(backbone: Path, kind: str) -> None:
-    task, data = make_task(kind), examples(kind == "regression")
+def test_it_learns_and_repeats(
+    backbone: Path, kind: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    data = inputs(kind == "regression")
     settings = Finetune(learning_rate=5e-3, batch_size=16, epochs=20)
-    protocol = Protocol(pooling="mean", head_dropout=0.0)
+    form = make_form(kind, tokenizer, Protocol(pooling="mean", head_dropout=0.0))
 
     def run(seed: int) -> np.ndarray:
-        done = finetune(backbone, data, task, protocol, settings, pad_token_id=PAD, seed=seed)
+        done = finetune(backbone, data, form, settings, seed=seed)
         assert done.steps == 80
-        return predict(done.module.model, data, PAD)
+        return predict(done.model, form, data, examples_of(data))
 
     first = run(0)
-    main = score(task, data.labels, first)[task.metrics[0]]
-    assert main is not None
-    assert main > 0.9
+    assert METRICS[form.task.metrics[0]](examples_of(data).labels, first) > 0.9
     assert np.array_equal(run(0), first)
     if kind == "regression":
         assert not np.array_equal(run(1), first)
 
 
-def test_every_parameter_is_trained(backbone: Path) -> None:
-    task, data = make_task("classification"), examples(False)
+def test_every_parameter_is_trained(backbone: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    form, data = make_form("classification", tokenizer), inputs(False)
     settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
-    done = finetune(backbone, data, task, Protocol(), settings, pad_token_id=PAD, seed=0)
+    done = finetune(backbone, data, form, settings, seed=0)
     before = dict(load(backbone).network.base_model.named_parameters())
-    after = dict(done.module.model.backbone.network.base_model.named_parameters())
-    seen = torch.unique(torch.tensor([t for row in data.input_ids for t in row]))
+    after = dict(done.model.backbone.network.base_model.named_parameters())
+    seen = torch.from_numpy(np.unique(data.input_ids.values))
     for name, old in before.items():
         rows = seen if name == "embeddings.word_embeddings.weight" else slice(0, 1)
         if "position" in name or name.endswith("key.bias"):  # the key bias has no effect on softmax
@@ -173,9 +205,8 @@ def test_every_parameter_is_trained(backbone: Path) -> None:
         assert not torch.equal(old[rows], after[name][rows].cpu()), name
 
 
-def batch_of(rows: list[list[int]]) -> dict[str, Tensor]:
-    data = Encoded(rows, [[0] * len(row) for row in rows], np.zeros(len(rows), np.int64), 0.0)
-    return collate(data, np.arange(len(rows)), PAD)
+def batch_of(rows: list[list[int]]) -> Batch:
+    return pad_rows(encoded(rows, np.zeros(len(rows))), np.arange(len(rows)), PAD)
 
 
 ROWS = [[2, 7, 5, 3], [2, 5, 9, 6, 8, 7, 3], [2, 3]]
@@ -195,31 +226,25 @@ def test_padding_changes_no_prediction(family: str, representation: str, adaptat
 
 
 @pytest.mark.parametrize(("family", "representation"), NETWORKS)
-def test_every_family_is_fine_tuned(family: str, representation: str, tmp_path: Path) -> None:
+def test_every_family_is_fine_tuned(
+    family: str, representation: str, tmp_path: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
     folder = saved(tmp_path, family, representation)
-    task, data = make_task("classification"), examples(False)
+    form, data = make_form("classification", tokenizer), inputs(False)
     settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
     for adaptation in ("full", "frozen"):
-        done = finetune(
-            folder,
-            data,
-            task,
-            Protocol(),
-            settings,
-            pad_token_id=PAD,
-            seed=0,
-            adaptation=adaptation,
-        )
-        assert np.isfinite(done.train_loss)
-        assert set(predict(done.module.model, data, PAD)) <= {0.0, 1.0}
+        done = finetune(folder, data, form, settings, seed=0, adaptation=adaptation)
+        assert np.isfinite(done.train_loss) and not done.diverged
+        assert set(predict(done.model, form, data, examples_of(data))) <= {0.0, 1.0}
+        assert isinstance(done.model, Classifier)
         before = load(folder).state_dict()
-        after = done.module.model.backbone.state_dict()
+        after = done.model.backbone.state_dict()
         same = [torch.equal(value, after[name].cpu()) for name, value in before.items()]
         assert all(same) == (adaptation == "frozen")
         if adaptation == "frozen":
-            assert done.module.model.mix is not None
-            assert len(done.module.model.mix.weights) == (1 if family == "static" else 3)
-            assert done.module.model.mix.gamma.item() != 1
+            assert done.model.mix is not None
+            assert len(done.model.mix.weights) == (1 if family == "static" else 3)
+            assert done.model.mix.gamma.item() != 1
 
 
 def test_a_frozen_backbone_has_no_dropout() -> None:
@@ -250,7 +275,7 @@ def test_the_auxiliary_loss_is_that_of_a_language_model() -> None:
     backbone = make("gpt2", "causal").eval()
     model = Classifier(backbone, 2, Protocol()).eval()
     batch = batch_of(ROWS)
-    mine = model.next_token_loss(batch, [model.states(batch)])
+    mine = model.next_token_loss(batch, model.states(batch))
     network = backbone.network
     assert isinstance(network, GPT2LMHeadModel)
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
@@ -258,15 +283,17 @@ def test_the_auxiliary_loss_is_that_of_a_language_model() -> None:
     torch.testing.assert_close(mine, theirs.loss)
 
 
-def test_the_auxiliary_loss_is_trained_on(tmp_path: Path) -> None:
+def test_the_auxiliary_loss_is_trained_on(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
     folder = saved(tmp_path, "gpt2", "causal")
-    task, data = make_task("classification"), examples(False)
+    form, data = make_form("classification", tokenizer), inputs(False)
 
     def language_loss(weight: float) -> float:
         settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=2, auxiliary_lm_weight=weight)
-        done = finetune(folder, data, task, Protocol(), settings, pad_token_id=PAD, seed=0)
-        model, batch = done.module.model.eval().cpu(), batch_of(data.input_ids)
-        return model.next_token_loss(batch, [model.states(batch)]).item()
+        done = finetune(folder, data, form, settings, seed=0)
+        model, batch = done.model.eval().cpu(), form.collate(data, np.arange(data.num_items))
+        return model.next_token_loss(batch, model.states(batch)).item()
 
     assert language_loss(0.5) < language_loss(0.0)
 
@@ -279,56 +306,61 @@ def test_the_auxiliary_loss_is_trained_on(tmp_path: Path) -> None:
     ],
 )
 def test_an_auxiliary_loss_needs_a_causal_reading(
-    family: str, representation: str, adaptation: str, found: str, tmp_path: Path
+    family: str,
+    representation: str,
+    adaptation: str,
+    found: str,
+    tmp_path: Path,
+    tokenizer: PreTrainedTokenizerFast,
 ) -> None:
     with pytest.raises(ValueError, match=f"auxiliary_lm_weight .* but this is {found}"):
         finetune(
             saved(tmp_path, family, representation),
-            examples(False),
-            make_task("classification"),
-            Protocol(),
+            inputs(False),
+            make_form("classification", tokenizer),
             Finetune(auxiliary_lm_weight=0.5),
-            pad_token_id=PAD,
             seed=0,
             adaptation=adaptation,
         )
 
 
-def test_both_orders_are_read_and_added(tmp_path: Path) -> None:
-    from transformers import PreTrainedTokenizerFast
-
-    train(Tokenizer(vocab_size=80), iter(["the cat saw a dog in rain"] * 9), tmp_path)
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path)
-    pairs = [("the cat", "a dog in rain"), ("rain", "the dog saw")]
-    there = Examples([*pairs], np.zeros(2, np.int64))
+def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> None:
+    pairs: list[tuple[str, ...]] = [("the cat", "a dog in rain"), ("rain", "the dog saw")]
+    there = Examples(pairs, np.zeros(2, np.int64))
     back = Examples([(b, a) for a, b in pairs], np.zeros(2, np.int64))
+    task = make_task("classification").model_copy(update={"symmetric": True})
+    forms = [
+        Classes(task, Protocol(max_sequence_length=32, head_dropout=0, both_orders=both), tokenizer)
+        for both in (True, False)
+    ]
     tokens = Tokens(len(tokenizer), 0, 2, 3, pair_format=True)
     for family in ("bert", "gpt2"):
         backbone = build(MODELS[family], SIZE, tokens, FAMILIES[family].representations[0], seed=0)
-        model = Classifier(backbone, 2, Protocol(head_dropout=0)).eval()
-        one = encode(tokenizer, there, 32, both_orders=True)
-        other = encode(tokenizer, back, 32, both_orders=True)
-        assert one.swapped and one.swapped.input_ids == other.input_ids
+        model = forms[0].make_model(backbone, "full").eval()
+        assert isinstance(model, Classifier)
+        one, other = forms[0].encode(there), forms[0].encode(back)
+        assert one.swapped
+        assert one.swapped.input_ids.values.tolist() == other.input_ids.values.tolist()
         rows = np.arange(2)
-        logits = model(collate(one, rows, 0))
-        torch.testing.assert_close(logits, model(collate(other, rows, 0)))
-        single = [encode(tokenizer, examples, 32) for examples in (there, back)]
-        apart = torch.stack([model(collate(data, rows, 0)) for data in single]).sum(0)
+        logits = model(forms[0].collate(one, rows))
+        torch.testing.assert_close(logits, model(forms[0].collate(other, rows)))
+        single = [forms[1].encode(examples) for examples in (there, back)]
+        apart = torch.stack([model(forms[1].collate(data, rows)) for data in single]).sum(0)
         torch.testing.assert_close(logits, apart - model.head.bias)
 
 
-def test_epochs_are_reported_and_weights_can_be_kept(backbone: Path) -> None:
-    task, data = make_task("classification"), examples(False)
+def test_epochs_are_reported_and_weights_can_be_kept(
+    backbone: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    form, data = make_form("classification", tokenizer), inputs(False)
     settings = Finetune(batch_size=32, epochs=3)
     epochs: list[int] = []
     ticks: list[tuple[int, int]] = []
     finetune(
         backbone,
         data,
-        task,
-        Protocol(),
+        form,
         settings,
-        pad_token_id=PAD,
         seed=0,
         progress=lambda done, total: ticks.append((done, total)),
         on_epoch=lambda model, epoch: epochs.append(epoch),
@@ -339,7 +371,8 @@ def test_epochs_are_reported_and_weights_can_be_kept(backbone: Path) -> None:
 
 def test_constant_predictions_have_null_correlation() -> None:
     task = make_task("regression")
-    scores = score(task, np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0]))
+    examples = Examples([("",)] * 3, np.array([1.0, 2.0, 3.0]))
+    scores = score(task, examples, np.array([2.0, 2.0, 2.0]))
     assert scores == {"pearson": None, "spearman": None}
 
 
