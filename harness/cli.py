@@ -24,6 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+data_app = typer.Typer(help="Data sets of the Hub: list, fetch, verify.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -37,6 +39,14 @@ Overrides = Annotated[
 ]
 StoreFolder = Annotated[
     Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
+]
+DataNames = Annotated[
+    list[str] | None,
+    typer.Argument(help="data sets (glue/cola, nyu-mll/glue), or tasks, probes, corpora"),
+]
+SuiteName = Annotated[str | None, typer.Option(help="those of a suite's tasks")]
+FetchFolder = Annotated[
+    Path | None, typer.Option("--to", envvar="HARNESS_DATA", help="default: data")
 ]
 DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
@@ -184,6 +194,59 @@ def report(
     with clear_errors():
         folder = Study(declaration, planned, store).write_report(out_folder)
     out.print(f"{folder / 'index.html'}")
+
+
+@data_app.command(name="list")
+def data_list() -> None:
+    """Every data set of the Hub: used by, licence, where it is, size."""
+    from rich.table import Table
+
+    from harness import data
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "used by", "licence", "where", "size"):
+        table.add_column(column, overflow="fold")
+    for row in data.rows():
+        table.add_row(*row)
+    out.print(table, soft_wrap=False)
+
+
+@data_app.command()
+def fetch(names: DataNames = None, suite: SuiteName = None, to: FetchFolder = None) -> None:
+    """Downloads pinned commits to a folder that HARNESS_DATA then names, with their checksums."""
+    from harness import data
+
+    with clear_errors():
+        sets = data.to_fetch(names or (), suite)
+    folder = to or data.DEFAULT_FOLDER
+    failed = False
+    for name, problem in data.fetch(sets, folder):
+        failed |= _reported(name, "fetched", problem)
+    out.print(f"read from there with HARNESS_DATA={folder}", markup=False)
+    if failed:
+        raise typer.Exit(BAD_INPUT)
+
+
+@data_app.command()
+def verify(names: DataNames = None, suite: SuiteName = None) -> None:
+    """Checksums, readability, columns, labels and numbers of rows; all that is there by default."""
+    from harness import data
+
+    with clear_errors():
+        sets = data.to_verify(names or (), suite)
+    problems = [_reported(*check) for check in data.verify(sets)]
+    out.print(f"{len(sets)} data sets, {sum(problems)} problems")
+    if any(problems):
+        raise typer.Exit(BAD_INPUT)
+
+
+def _reported(name: str, found: str, problem: str) -> bool:
+    """Prints a line on one data set; whether it was on a problem."""
+    if problem:
+        err.print(f"{name}: {problem}", style="red", markup=False)
+    else:
+        out.print(f"{name}: {found}", markup=False)
+    return bool(problem)
 
 
 @app.command()

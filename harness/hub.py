@@ -58,8 +58,18 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
             f"{where} must be read from the Hub, but it cannot be reached ({error}): connect, or "
             f"set {MIRROR} to a folder with a copy of it"
         ) from error
-    except (ValueError, datasets.exceptions.DatasetNotFoundError) as error:
-        raise ValueError(f"{where} cannot be read from {folder or 'the Hub'}: {error}") from error
+    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+        # pyarrow's errors are ValueError or OSError; those of a builder hide the cause.
+        reason = one_line(error.__cause__ or error)
+        raise ValueError(
+            f"{where} cannot be read from {folder or 'the Hub'}: {reason}; "
+            f"'harness data verify {path}' looks into it"
+        ) from error
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, without its line breaks."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def load_file(form: str, path: Path) -> "Dataset":
@@ -74,8 +84,9 @@ def load_file(form: str, path: Path) -> "Dataset":
     builder = {"csv": "csv", "jsonl": "json"}[form]
     try:
         return datasets.load_dataset(builder, data_files={"rows": str(path)}, split="rows")
-    except (ValueError, datasets.exceptions.DatasetGenerationError) as error:
-        raise ValueError(f"{path} cannot be read as {form}: {error}") from error
+    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+        reason = one_line(error.__cause__ or error)
+        raise ValueError(f"{path} cannot be read as {form}: {reason}") from error
 
 
 def fingerprint(path: str, config: str | None, revision: str | None) -> str:
@@ -84,7 +95,7 @@ def fingerprint(path: str, config: str | None, revision: str | None) -> str:
     folder = mirror(path)
     if folder is None:
         return f"hub:{path}@{revision or 'latest'}/{config or 'default'}"
-    return digest(_config_files(folder, config))
+    return digest(config_files(folder, config))
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -103,18 +114,33 @@ def _file_digest(file: Path, size: int, mtime_ns: int) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-def has_config(path: str, config: str | None) -> bool:
-    """Whether a mirror has this repository and lists this config; the Hub itself is taken to have
-    every declared one."""
+def has_config(path: str, config: str | None, split: str | None = None) -> bool:
+    """Whether a mirror has this repository and lists this config, with this split if one is named;
+    the Hub itself is taken to have every declared one."""
     root = os.environ.get(MIRROR)
     if not root:
         return True
     folder = Path(root).expanduser() / path
-    return folder.is_dir() and (config is None or config in _config_names(_card(folder)))
+    if not folder.is_dir():
+        return False
+    entries = _card(folder).get("configs") or []
+    listed = [e for e in entries if config in (None, e.get("config_name", "default"))]
+    return not entries or any(split in (None, *_splits(entry)) for entry in listed)
 
 
-def _config_files(folder: Path, config: str | None) -> list[Path]:
-    """The data files that a mirror's card lists for `config`; all files if it has no configs."""
+def _splits(entry: dict[str, Any]) -> list[str]:
+    """Splits that a config of a card lists; files without one are of `train`."""
+    files = entry.get("data_files") or []
+    items = [files] if isinstance(files, str) else files
+    return [item.get("split", "train") if isinstance(item, dict) else "train" for item in items]
+
+
+def config_files(folder: Path, config: str | None) -> list[Path]:
+    """The data files that a mirror's card lists for `config`; all files if it has no configs.
+
+    Raises:
+        ValueError: there is no such config, or it has no files.
+    """
     card = _card(folder)
     names = _config_names(card)
     if not names:
@@ -123,13 +149,37 @@ def _config_files(folder: Path, config: str | None) -> list[Path]:
         patterns = list(_patterns(card, config or names[0]))
     else:
         raise ValueError(f"the mirror {folder} has no config {config!r}; it has {', '.join(names)}")
-    files = sorted({file for glob in patterns for file in folder.glob(glob) if file.is_file()})
+    files = sorted({file for glob in patterns for file in visible(folder, glob)})
     if not files:
         raise ValueError(
             f"the mirror {folder} must hold the data files of config {config}, but has none of "
             f"{', '.join(patterns)}: copy them there as the Hub repository has them"
         )
     return files
+
+
+def patterns_of(folder: Path, configs: Iterable[str | None]) -> list[str]:
+    """Glob patterns of the data files of `configs`; none if the card in `folder` lists no configs.
+
+    Raises:
+        ValueError: the card has no such config.
+    """
+    card = _card(folder)
+    names = _config_names(card)
+    found: list[str] = []
+    for config in configs if names else ():
+        config = names[0] if config is None and len(names) == 1 else config
+        if config not in names:
+            raise ValueError(f"its card has no config {config!r}; it has {', '.join(names)}")
+        found += _patterns(card, config)
+    return list(dict.fromkeys(found))
+
+
+def visible(folder: Path, pattern: str) -> Iterator[Path]:
+    """Files that a glob pattern finds, without what a download notes in hidden folders."""
+    for file in folder.glob(pattern):
+        if file.is_file() and not any(p.startswith(".") for p in file.relative_to(folder).parts):
+            yield file
 
 
 def _card(folder: Path) -> dict[str, Any]:

@@ -165,13 +165,20 @@ def _references(
     for name, values in levels.items():
         known = [
             100 * value
-            if value is not None and column.metrics == tasks[column.task].metrics[:1]
+            if value is not None and _is_main(column, tasks[column.task])
             else float("nan")
             for column, value in zip(columns, values, strict=True)
         ]
         if np.isfinite(known).any():
             rows.append(_fixed_row(name, columns, known, terms))
     return tuple(rows)
+
+
+def _is_main(column: Column, task: Task) -> bool:
+    """Whether a column shows the main score, on examples drawn as the task's are."""
+    split = next(split for split in task.evaluation if split.name == column.split)
+    alike = not (split.where or split.path or split.config)
+    return alike and column.metrics == task.metrics[:1]
 
 
 def _fixed_row(
@@ -195,12 +202,11 @@ def _published(
     entry, table = published_entry(name), published_table(name)
     rows = []
     for system, cells in table.groupby("system", sort=False):
-        values = {
-            (task, _as_validation(split), metric): value
-            for task, split, metric, value in cells[
-                ["task", "split", "metric", "value"]
-            ].itertuples(index=False)
-        }
+        printed_cells = cells[["task", "split", "metric", "value"]].itertuples(index=False)
+        exact = {(task, split, metric): value for task, split, metric, value in printed_cells}
+        # A dev split stands beside a published test split, unless that one is measured, too.
+        stood_for = {(t, _as_validation(s), m): value for (t, s, m), value in exact.items()}
+        values = stood_for | exact
         scores = [
             float(np.mean([values.get((c.task, c.split, m), np.nan) for m in c.metrics]))
             for c in columns

@@ -112,7 +112,7 @@ def relatedness(examiner: Examiner, number: int) -> Item:
     verb = draw.pick(examiner.world.verbs)
     near = draw.pick(lexicon.NEIGHBOURHOOD)
     place = f"{near} the {draw.pick(examiner.concept().names)}"
-    frames = (f"{{}} {place} was {verb.participle}.", f"somebody {verb.past} {{}} {place}.")
+    frames = (f"{{}} {place} was {verb.participle}.", f"people {verb.past} {{}} {place}.")
     inputs = {
         "sentence1": draw.pick(frames).format(with_article(one)),
         "sentence2": draw.pick(frames).format(with_article(other)),

@@ -69,7 +69,7 @@ def thing(examiner: Examiner) -> Passage:
     doers = [people[0], people[0], *people[1 : len(concepts) - 1]]
     verbs = [verb, other_verb, *[verb] * (len(concepts) - 2)]
     told = _things(draw, doers, verbs, concepts)
-    return Passage(f"what did {people[0]} {verb.base}?", told[0], told[1:])
+    return Passage(f"what was {verb.participle} by {people[0]}?", told[0], told[1:])
 
 
 def member(examiner: Examiner) -> Passage:
@@ -81,7 +81,7 @@ def member(examiner: Examiner) -> Passage:
     concepts = [concept, examiner.sibling(concept), *others[: _length(draw) - 2]]
     doers = [who, other, *[who] * (len(concepts) - 2)]
     told = _things(draw, doers, [verb] * len(concepts), concepts)
-    return Passage(f"which {concept.kind.name} did {who} {verb.base}?", told[0], told[1:])
+    return Passage(f"what {concept.kind.name} was {verb.participle} by {who}?", told[0], told[1:])
 
 
 TOPICS = (colour, city, person, thing, member)

@@ -139,7 +139,7 @@ def fingerprint(task: Task) -> str:
     if isinstance(data, FileData):
         return hub.digest([_file(task, name) for name in sorted(data.files)])
     places = {(data.path, data.config, data.revision)} | {
-        _place(data, split) for split in available_splits(task)
+        place_of(data, split) for split in available_splits(task)
     }
     ordered = sorted(places, key=str)
     return "+".join(hub.fingerprint(*place) for place in ordered)
@@ -164,11 +164,11 @@ def _class_quantiles(labels: np.ndarray) -> np.ndarray:
 def _is_there(task: Task, split: Split) -> bool:
     if not isinstance(task.data, HubData):
         return True
-    path, config, _ = _place(task.data, split)
-    return hub.has_config(path, config)
+    path, config, _ = place_of(task.data, split)
+    return hub.has_config(path, config, split.of or split.name)
 
 
-def _place(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
+def place_of(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
     """Repository, config and commit that a split is read from."""
     if split.path:
         return split.path, split.config, split.revision
@@ -178,7 +178,7 @@ def _place(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
 def _columns(task: Task, split: Split) -> Columns:
     data, name = task.data, split.of or split.name
     if isinstance(data, HubData):
-        path, config, revision = _place(data, split)
+        path, config, revision = place_of(data, split)
         dataset = hub.load(path, config, name, revision)
         if not task.prepare:
             _check_class_names(task, dataset)

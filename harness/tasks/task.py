@@ -72,7 +72,7 @@ class Prompt(Value):
     """How a pretrained model is asked about an example without being trained for it."""
 
     pattern: str
-    """Text with `{field}` for the texts of an example, and `{answer}` for what it has to fill in."""
+    """Text with `{field}` for texts of an example, and `{answer}` for what is to be filled in."""
     answers: tuple[str, ...] = ()
     """Words that stand for the classes, in the order of the labels; empty where each example has
     choices of its own."""

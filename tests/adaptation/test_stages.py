@@ -14,7 +14,8 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.stages import Job, finetune, tune
 from harness.tasks import TASKS
-from harness.tasks.loading import load_examples
+from harness.tasks.loading import fingerprint, load_examples
+from harness.tasks.scoring import load_counts
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
 
@@ -30,7 +31,20 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def job(folder: Path, tokenizer: Path, family: str, kind: str, **spec: Any) -> Job:
+OF_EVERY_KIND = (
+    "micro-mrpc",
+    "micro-stsb",
+    "micro-copa",
+    "micro-squad2",
+    "micro-ner",
+    "micro-sts",
+)
+"""A task of each kind that has a head."""
+
+
+def job(
+    folder: Path, tokenizer: Path, family: str, kind: str, task: str = "micro-mrpc", **spec: Any
+) -> Job:
     for name in ("pretrain/model", kind, "state", "shared"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     size = len(PreTrainedTokenizerFast.from_pretrained(tokenizer))
@@ -38,7 +52,9 @@ def job(folder: Path, tokenizer: Path, family: str, kind: str, **spec: Any) -> J
     tokens = Tokens(size, pad=0, start=2, end=3, pair_format=True)
     build(model, SIZE, tokens, model.facts.representations[0], 0).save(folder / "pretrain/model")
     common = {
-        "task": "micro-mrpc",
+        "task": task,
+        "content": TASKS[task].content,
+        "fingerprint": fingerprint(TASKS[task]),
         "adaptation": "full",
         "protocol": {"max_train": 64, "max_sequence_length": 48, "both_orders": True},
         "finetune": {"epochs": 1},
@@ -82,6 +98,39 @@ def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: 
 def test_networks_are_scored(family: str, adaptation: str, tokenizer: Path, tmp_path: Path) -> None:
     metrics = finetune(job(tmp_path, tokenizer, family, "finetune", adaptation=adaptation, seed=0))
     assert metrics["steps"] == 2 and metrics["validation/accuracy"] is not None
+
+
+@pytest.mark.parametrize("name", OF_EVERY_KIND)
+@pytest.mark.parametrize("family", ["bert", "majority", "bag_of_words"])
+def test_a_task_of_every_kind_is_scored(
+    family: str, name: str, tokenizer: Path, tmp_path: Path
+) -> None:
+    scoring = job(tmp_path, tokenizer, family, "finetune", task=name, seed=0)
+    metrics, task = finetune(scoring), TASKS[name]
+    split = task.evaluation[0].name
+    found = {key.split("/")[1] for key in metrics if key.startswith(f"{split}/")}
+    assert found == set(task.metrics)
+    trained = family == "bert" and task.train is not None
+    assert bool(metrics["steps"]) == trained and (metrics["train_loss"] is not None) == trained
+    rows = pd.read_parquet(scoring.out / "predictions.parquet")
+    assert len(rows) == sum(len(load_examples(task, one)) for one in task.evaluation)
+    assert f"{split}/{task.metrics[0]}" in load_counts(scoring.out / "counts.npz")
+
+
+@pytest.mark.parametrize(("family", "task"), [("lead", "micro-sum"), ("copy", "micro-mt-a")])
+def test_texts_are_copied_and_scored(
+    family: str, task: str, tokenizer: Path, tmp_path: Path
+) -> None:
+    metrics = finetune(job(tmp_path, tokenizer, family, "finetune", task=task, seed=0))
+    score = metrics[f"{TASKS[task].evaluation[0].name}/{TASKS[task].metrics[0]}"]
+    assert score is not None and 0 < score < 1
+
+
+@pytest.mark.parametrize("name", [name for name in OF_EVERY_KIND if TASKS[name].train])
+def test_the_best_epoch_can_be_kept(name: str, tokenizer: Path, tmp_path: Path) -> None:
+    protocol = {"max_train": 32, "max_sequence_length": 48, "selection": "best"}
+    scoring = job(tmp_path, tokenizer, "gpt2", "finetune", task=name, seed=0, protocol=protocol)
+    assert finetune(scoring)["steps"]
 
 
 def test_a_pooling_that_cannot_be_is_refused(tokenizer: Path, tmp_path: Path) -> None:
