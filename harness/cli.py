@@ -199,16 +199,10 @@ def report(
 @data_app.command(name="list")
 def data_list() -> None:
     """Every data set of the Hub: used by, licence, where it is, size."""
-    from rich.table import Table
-
     from harness import data
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "used by", "licence", "where", "size"):
-        table.add_column(column, overflow="fold")
-    for row in data.rows():
-        table.add_row(*row)
-    out.print(table, soft_wrap=False)
+    for name, used_by, licence, where, size in data.rows():
+        out.print(f"{name:36} {where:9} {size:>10}  {used_by} ({licence})", markup=False)
 
 
 @data_app.command()
