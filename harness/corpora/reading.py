@@ -44,7 +44,7 @@ def fingerprint(corpus: Corpus) -> str:
     if isinstance(corpus, MicroworldCorpus):
         from harness import microworld
 
-        domain = "" if corpus.domain == "general" else f"/domain={corpus.domain}"
+        domain = f"/domain={corpus.domain}" if corpus.domain else ""
         return (
             f"microworld:{microworld.VERSION}/world={corpus.world}/seed={corpus.seed}"
             f"/num_tokens={corpus.num_tokens}{domain}"
@@ -95,7 +95,7 @@ def _microworld(corpus: MicroworldCorpus) -> Iterator[list[str]]:
     from harness.microworld.documents import documents
     from harness.microworld.domains import domain_documents
 
-    if corpus.domain == "general":
+    if corpus.domain is None:
         return documents(corpus.seed, corpus.world, corpus.num_tokens)
     return domain_documents(corpus.domain, corpus.seed, corpus.world, corpus.num_tokens)
 

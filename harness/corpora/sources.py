@@ -26,7 +26,7 @@ class MicroworldCorpus(Source):
     """Seed of the world: its lexicon and facts. Tasks on the same world need the same number."""
     num_tokens: int = Field(default=1_000_000, ge=1_000)
     """Words of text to generate; a longer budget repeats them."""
-    domain: Literal["general", "biomed", "cs", "news", "reviews"] = "general"
+    domain: Literal["biomed", "cs", "news", "reviews"] | None = None
     """Documents of all genres, or those of one domain with a vocabulary of its own."""
 
 

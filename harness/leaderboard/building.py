@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness.leaderboard.averages import Average, Term, combine, get_average, terms_of
 from harness.leaderboard.published import published_entry, published_table
-from harness.leaderboard.tables import Published, Row, Score, Table
+from harness.leaderboard.tables import Published, Row, Score, Table, split_of
 from harness.tasks.own import suite_named, tasks_of
 from harness.tasks.task import Column, Suite, Task
 
@@ -220,6 +220,7 @@ def _published(
         split=entry["split"],
         protocol=entry["protocol"],
         rows=tuple(rows),
+        measured=split_of(columns),
     )
 
 

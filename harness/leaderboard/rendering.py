@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from harness.leaderboard.tables import (
-    MEASURED_SPLIT,
     Row,
     Score,
     Table,
@@ -130,7 +129,7 @@ def comma_separated(table: Table) -> str:
     kinds += [("reference", row) for row in table.references]
     shared = [table.suite.name, table.average.name]
     for kind, row in kinds:
-        writer.writerow([*_numbers(kind, row), MEASURED_SPLIT, "", *shared, table.protocol])
+        writer.writerow([*_numbers(kind, row), table.split, "", *shared, table.protocol])
     for block in table.published:
         for row in block.rows:
             values = _numbers("published", row)

@@ -1,6 +1,6 @@
 """What a leaderboard table is, before it is written in any format."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ SPREAD_NOTE = (
     "seeds in the average; – is missing."
 )
 MEASURED_SPLIT = "validation"
-"""What measured rows are on: the public dev sets, for a matched and a mismatched one alike."""
+"""What measured rows mostly are on: the public dev sets, a matched and a mismatched one alike."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,13 @@ class Published:
     split: str
     protocol: str
     rows: tuple[Row, ...]
+    measured: str = MEASURED_SPLIT
+    """Split that the measured rows beside are on."""
 
     @property
     def comparable(self) -> bool:
         """Whether the rows are on the split that the measured rows are on."""
-        return self.split == MEASURED_SPLIT
+        return self.split == self.measured
 
     @property
     def reason(self) -> str:
@@ -94,7 +96,7 @@ class Published:
         if self.comparable:
             return ""
         return (
-            f"Not comparable row by row: published on {self.split}, measured on {MEASURED_SPLIT}."
+            f"Not comparable row by row: published on {self.split}, measured on {self.measured}."
         )
 
 
@@ -152,9 +154,20 @@ class Table:
         ]
         return [f"Metrics: {'; '.join(notes)}."] if notes else []
 
+    @property
+    def split(self) -> str:
+        """Split of the measured rows: the one that all columns are on, or the public dev sets."""
+        return split_of(self.columns)
+
     def _splits(self) -> str:
-        others = [f"{c.name} {c.split}" for c in self.columns if c.split != MEASURED_SPLIT]
-        return "; ".join([MEASURED_SPLIT, *others])
+        others = [f"{c.name} {c.split}" for c in self.columns if c.split != self.split]
+        return "; ".join([self.split, *others])
+
+
+def split_of(columns: Sequence[Column]) -> str:
+    """The split that all columns are on, or the public dev sets."""
+    splits = {column.split for column in columns}
+    return splits.pop() if len(splits) == 1 else MEASURED_SPLIT
 
 
 def protocol_line(protocol: Mapping[str, Any]) -> str:
