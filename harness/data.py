@@ -1,5 +1,6 @@
 """Data sets of the Hub that tasks, probes and corpora name: where they are, fetching, verifying."""
 
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -45,15 +45,20 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
         ValueError: no such mirror, config or split, or the Hub cannot be reached.
     """
     import datasets
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     datasets.disable_progress_bars()
     folder = mirror(path)
     where = f"{path} (config {config or 'default'}, split {split})"
     try:
         if folder is not None:
-            return datasets.load_dataset(str(folder), config, split=split)
+            # The library's own cache knows a folder by its last name and its card alone: another
+            # mirror, or files that have changed, would be read as those that were read first.
+            content = fingerprint(path, config, revision).removeprefix("sha256:")[:16]
+            cache = Path(datasets.config.HF_DATASETS_CACHE) / f"mirror-{content}"
+            return datasets.load_dataset(str(folder), config, split=split, cache_dir=str(cache))
         return datasets.load_dataset(path, config, split=split, revision=revision)
-    except ConnectionError as error:
+    except (ConnectionError, TimeoutError, LocalEntryNotFoundError) as error:
         raise ValueError(
             f"{where} must be read from the Hub, but it cannot be reached ({error}): connect, or "
             f"set {MIRROR} to a folder with a copy of it"
