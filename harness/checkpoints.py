@@ -57,8 +57,10 @@ def _check(wanted: Wanted) -> str | None:
     if why := checkpoint_files.problem(folder):
         raise ValueError(why)
     from harness.models.importing import check_type  # loads torch, as the run will
+    from harness.tokenizers import adopting
 
     check_type(folder)
+    adopting.check(folder)
     pinned = not local and COMMIT.fullmatch(folder.name)
     return folder.name if pinned else wanted.revision
 

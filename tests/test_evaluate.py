@@ -11,9 +11,11 @@ from typer.testing import CliRunner
 
 from harness.checkpoints import Wanted, load_evaluation
 from harness.cli import app
+from harness.compute import Compute
 from harness.corpora import MicroworldCorpus
 from harness.corpora.reading import read_documents
 from harness.declaration import DeclarationError
+from harness.execute import Order, perform
 from harness.models import checkpoint_files
 from harness.plan import load_plan
 from harness.study import Study
@@ -103,6 +105,39 @@ def test_keys_are_of_the_content_and_not_of_the_place(bert: Path, tmp_path: Path
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-3}))
     assert not keys(other) & keys(bert)
+
+
+OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "electra": ("ElectraConfig", "ElectraForPreTraining", {"num_hidden_layers": 1}),
+    "gpt2": ("GPT2Config", "GPT2LMHeadModel", {"n_layer": 1}),
+    "opt": ("OPTConfig", "OPTForCausalLM", {"num_hidden_layers": 1, "word_embed_proj_dim": 32}),
+    "t5": ("T5Config", "T5ForConditionalGeneration", {"num_layers": 1, "d_model": 32}),
+    "bart": ("BartConfig", "BartForConditionalGeneration", {"encoder_layers": 1}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Path) -> None:
+    """Stage by stage, in this process."""
+    config, network, fields = OTHERS[name]
+    folder = tmp_path / name
+    shutil.copytree(bert, folder, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
+    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
+    sizes = {"vocab_size": VOCAB, "hidden_size": 32, "num_attention_heads": 2} | fields
+    made = getattr(transformers, config)(**sizes, **ends)
+    getattr(transformers, network)(made).save_pretrained(folder)
+    wanted = Wanted(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
+    _, plan = load_evaluation(wanted, FAST)
+    done: dict[str, Path] = {}
+    for key, stage in plan.stages.items():
+        inputs = {role: str(done[parent]) for role, parent in stage.parents.items()}
+        work, root = tmp_path / key, str(tmp_path)
+        order = Order(stage.kind, key, dict(stage.spec), inputs, Compute(), str(work), root)
+        result = perform(order)
+        done[key] = work / "out"
+    assert result is not None
+    assert 0 <= result["metrics"]["validation/f1"] <= 1
+    assert result["metrics"]["diverged"] == 0
 
 
 def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:

@@ -3,15 +3,18 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness import hub
 
 CONFIG, NOTE = "config.json", "harness.json"
-VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
+SENTENCEPIECE = "*.model"
 TOKENIZER = (
     *VOCABULARIES,
+    SENTENCEPIECE,
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
@@ -103,11 +106,24 @@ def problem(folder: Path) -> str:
         read_config(folder)
     except ValueError as error:
         return str(error)
-    if not any(any(folder.glob(name)) for name in VOCABULARIES):
-        return f"{folder} must have its tokenizer beside the weights, but has no tokenizer.json"
+    if why := _without_tokenizer(folder):
+        return why
     if not weights(folder):
         return f"{folder} must have its weights, but has neither .safetensors nor .bin files"
     return next((why for file in weights(folder) if (why := _damage(file))), "")
+
+
+def _without_tokenizer(folder: Path) -> str:
+    if any((folder / name).is_file() for name in VOCABULARIES):
+        return ""
+    if not any(folder.glob(SENTENCEPIECE)):
+        return f"{folder} must have its tokenizer beside the weights, but has no tokenizer.json"
+    if find_spec("sentencepiece"):
+        return ""  # transformers converts it
+    return (
+        f"{folder} has a SentencePiece model but no tokenizer.json: install sentencepiece, which "
+        "converts it"
+    )
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -44,6 +44,15 @@ def adopt(folder: Path, out: Path) -> None:
     ).save_pretrained(out)
 
 
+def check(folder: Path) -> None:
+    """Refuses what `adopt` would, and writes nothing.
+
+    Raises:
+        ValueError: as `adopt`.
+    """
+    _roles(_load(folder), folder)
+
+
 def _load(folder: Path) -> PreTrainedTokenizerFast:
     try:
         found: Any = AutoTokenizer.from_pretrained(

@@ -208,6 +208,21 @@ def test_a_tokenizer_gets_what_it_lacks(
     assert vocabulary.cls == plain.convert_tokens_to_ids(cls)
 
 
+def test_a_vocabulary_without_tokenizer_json_is_converted(tmp_path: Path) -> None:
+    learned(tmp_path / "learned", "byte_bpe", 300)
+    model = json.loads((tmp_path / "learned" / "tokenizer.json").read_text())["model"]
+    folder = tmp_path / "theirs"
+    make("gpt2").config.save_pretrained(folder)
+    vocab = model["vocab"] | {"<|endoftext|>": len(model["vocab"])}
+    (folder / "vocab.json").write_text(json.dumps(vocab))
+    (folder / "merges.txt").write_text("\n".join(" ".join(pair) for pair in model["merges"]))
+    adopting.adopt(folder, tmp_path / "ours")
+    ours = PreTrainedTokenizerFast.from_pretrained(tmp_path / "ours")
+    tokens = ours.convert_ids_to_tokens(ours("the cat", "a dog")["input_ids"])
+    assert [token for token in tokens if token.startswith("<")] == ["<|endoftext|>"] * 2
+    assert tokens[-1] == "<|endoftext|>"
+
+
 @pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
 def test_a_whole_tokenizer_stays_as_it_is(algorithm: str, tmp_path: Path) -> None:
     theirs = learned(tmp_path / "theirs", algorithm, 300)
@@ -288,13 +303,18 @@ def test_what_is_no_model_of_text_is_refused(
         check_type(tmp_path)
 
 
-def test_problems_of_files_are_seen_without_loading(tmp_path: Path) -> None:
+def test_problems_of_files_are_seen_without_loading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_files, "find_spec", lambda _: None)  # no sentencepiece
     folder = tmp_path / "model"
     assert "there is no folder" in checkpoint_files.problem(folder)
     folder.mkdir()
     assert "has no config.json" in checkpoint_files.problem(folder)
     make("bert").save_pretrained(folder)
     assert "has no tokenizer.json" in checkpoint_files.problem(folder)
+    (folder / "spiece.model").touch()
+    assert "SentencePiece model but no tokenizer.json" in checkpoint_files.problem(folder)
     learned(folder, "wordpiece")
     assert checkpoint_files.problem(folder) == ""
     weights = folder / "model.safetensors"
