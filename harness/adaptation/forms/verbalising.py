@@ -91,6 +91,12 @@ def target(task: Task, label: Any, choices: Sequence[str] | None = None) -> str:
     return texts[0] if texts else ""
 
 
+def on_lines(text: str) -> str:
+    """A line for each sentence, as ROUGE-Lsum wants it, of a text that has lost its line ends
+    (huggingface/transformers, examples, run_summarization.py, does so to every text)."""
+    return re.sub(r"(?<=[.?!]) +", "\n", text)
+
+
 def class_names(task: Task) -> tuple[str, ...]:
     """Words for the classes: those of the prompt, where there is one, for they are chosen to be
     words of the language; else the labels."""

@@ -39,6 +39,9 @@ class Writing(Form):
         self.names = self.speller.distinct(self._names(), task.name)
         # The embedded world has no digits: its WordPiece and Unigram write letters in their place.
         self.has_digits = verbalising.normalise(self.speller.spelled(DIGITS)) == DIGITS
+        # To WordPiece and Unigram a line end is but a space.
+        keeps_lines = self.speller.spelled("a\na") == "a\na"
+        self.adds_lines = "rougeLsum" in task.metrics and not keeps_lines
 
     @property
     def num_outputs(self) -> int:
@@ -116,7 +119,8 @@ class Writing(Form):
         if kind == "tagging":
             return _objects(self._tags(read, examples))
         if kind in ("extraction", "generation"):
-            return _objects([self.speller.text(tokens) for tokens in read])
+            texts = [self.speller.text(tokens) for tokens in read]
+            return _objects([verbalising.on_lines(t) for t in texts] if self.adds_lines else texts)
         texts = [self.speller.text(tokens, with_unknown=True) for tokens in read]
         return np.array(self._numbers(texts, examples), dtype=np.float64)
 

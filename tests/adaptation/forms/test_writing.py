@@ -218,6 +218,17 @@ def test_targets_are_read_as_the_right_answers(tokenizer: Tok, algorithm: str, k
     assert list(found) == right(kind, examples)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str) -> None:
+    text = "clara saw the axe.\nthe axe was good."
+    task = task_of("generation", text_fields=("first",), metrics=("rouge1", "rougeLsum"))
+    examples = Examples([("the plot",)], column((text,)))
+    form = Writing(task, TEXT, tokenizer(algorithm))
+    data = form.encode(examples)
+    batch = form.collate(data, np.arange(1))
+    assert form.answers(form.read(batch["target_ids"], batch), data, examples)[0] == text
+
+
 def test_too_long_is_cut(tokenizer: Tok) -> None:
     task, examples = CASES["generation"]
     tok = tokenizer("wordpiece")
