@@ -204,6 +204,22 @@ question: Is an incomplete run refused?
 pretrain: {size: nano, budget: {tokens: 1_000}}
 evaluate: {tasks: [micro-sst2]}
 """
+COLA = """
+name: cola
+question: Is the test split predicted?
+pretrain:
+  size: nano
+  corpus: {source: microworld, num_tokens: 20_000}
+  tokenizer: {vocab_size: 300}
+  phases: [{fraction: 1, sequence_length: 64}]
+  batch_size: 8
+  budget: {tokens: 2_000}
+evaluate:
+  suite: glue-v1
+  tasks: [cola]
+  protocol: {pooling: mean, max_sequence_length: 32}
+  finetune: {epochs: 1}
+"""
 
 
 def test_the_command_refuses_an_incomplete_run(tmp_path: Path) -> None:
@@ -214,3 +230,37 @@ def test_the_command_refuses_an_incomplete_run(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "lacks CoLA.tsv (no finished run of cola)" in result.output
     assert isinstance(harness.load(path, store=tmp_path / "runs"), Study)
+
+
+def test_a_run_predicts_what_has_no_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where a submission is asked for; and then it is never scored."""
+    folder = tmp_path / "data/nyu-mll/glue"
+    (folder / "cola").mkdir(parents=True)
+    entries = ""
+    for split, label in (("train", 1), ("validation", 1), ("test", -1)):
+        labels = [label, min(label, 0)] * 10
+        rows = {"sentence": ["a word", "no word"] * 10, "label": labels, "idx": range(20)}
+        pd.DataFrame(rows).to_parquet(folder / f"cola/{split}-0.parquet")
+        entries += f"  - split: {split}\n    path: cola/{split}-*\n"
+    card = f"---\nconfigs:\n- config_name: cola\n  data_files:\n{entries}---\n"
+    (folder / "README.md").write_text(card)
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path / "data"))
+    path = tmp_path / "cola.yaml"
+    path.write_text(COLA)
+    plain = harness.load(path, store=tmp_path / "runs").run(jobs=1)
+    asked = harness.load(path, "evaluate.submission=true", store=tmp_path / "runs").run(jobs=1)
+    assert [asked.plan.stages[key].kind for key in asked.last_run.computed] == ["finetune"]
+    assert not asked.last_run.failed
+    found = []
+    for study in (plain, asked):
+        (cell,) = study.plan.cells
+        stored = study.store.fetch(study.records[cell.key])
+        assert stored is not None
+        found.append(pd.read_parquet(stored / "predictions.parquet").groupby("split").size())
+    assert [dict(one) for one in found] == [
+        {"validation": 20},
+        {"validation": 20, "test": 20},
+    ]
+    assert set(asked.results()["split"]) == {"validation"}
+    with pytest.raises(ValueError, match=r"CoLA.tsv \(20 of 1,063 predictions of test\)"):
+        submission.write_submission("glue", asked)
