@@ -89,15 +89,16 @@ def _read(folder: Path, reading: str) -> tuple[PreTrainedModel, bool]:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(f"{folder} cannot be loaded: {reason}") from error
     missing = {name for name in info["missing_keys"] if ".pooler." not in name}
-    body = {name for name in missing if _of_the_body(name, network)}
+    body = {name for name in missing if _of_the_body(name, network, reading)}
     if body:
         raise ValueError(f"{folder} lacks weights of the network, such as {sorted(body)[0]}")
     network.config.use_cache = False
     return network.eval(), bool(missing)
 
 
-def _of_the_body(name: str, network: PreTrainedModel) -> bool:
-    stacks = ("encoder", "decoder", "shared") if network.config.is_encoder_decoder else ()
+def _of_the_body(name: str, network: PreTrainedModel, reading: str) -> bool:
+    """Whether a parameter is not the token head's; `decoder` is one's name in ModernBERT."""
+    stacks = ("encoder", "decoder", "shared") if reading == "encoder_decoder" else ()
     return name.startswith(tuple(f"{part}." for part in (network.base_model_prefix, *stacks)))
 
 

@@ -45,6 +45,7 @@ BART = {
     "decoder_ffn_dim": 64,
     "max_position_embeddings": 64,
 }
+XLNET = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}
 OPT = {**BERT, "ffn_dim": 64, "word_embed_proj_dim": 32}
 ENDS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
 
@@ -61,6 +62,7 @@ NETWORKS: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     ),
     "electra": ("ElectraConfig", "ElectraForPreTraining", BERT, "electra", "bidirectional"),
     "mpnet": ("MPNetConfig", "MPNetForMaskedLM", BERT, "checkpoint", "bidirectional"),
+    "xlnet": ("XLNetConfig", "XLNetLMHeadModel", XLNET, "xlnet", "permuted"),
     "gpt2": ("GPT2Config", "GPT2LMHeadModel", GPT, "gpt2", "causal"),
     "llama": ("LlamaConfig", "LlamaForCausalLM", BERT, "llama", "causal"),
     "opt": ("OPTConfig", "OPTForCausalLM", OPT, "checkpoint", "causal"),
@@ -128,6 +130,12 @@ def test_a_body_without_a_head_is_read_but_not_asked(tmp_path: Path) -> None:
     assert body(ids).last_hidden_state.shape == (1, 6, 32)
     with pytest.raises(ValueError, match="names no tokens"):
         body.token_logits(torch.zeros(1, 32))
+
+
+def test_half_a_network_is_refused(tmp_path: Path) -> None:
+    transformers.T5EncoderModel(make("t5").config).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="lacks weights of the network, such as decoder"):
+        adopt(tmp_path)
 
 
 def test_our_own_network_is_read_as_it_is(tmp_path: Path) -> None:
