@@ -19,7 +19,7 @@ from pydantic import (
 from harness.adaptation import ADAPTATIONS, Finetune, Protocol
 from harness.compute import Compute
 from harness.corpora import CORPORA
-from harness.models import MODELS, SIZES, checkpoint_files
+from harness.models import MODELS, SIZES, checkpoint_files, checkpoint_objectives
 from harness.objectives import OBJECTIVES
 from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
@@ -344,7 +344,7 @@ def _of_the_checkpoint(model: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoints": ()}
     folder = checkpoint_files.found(name, model.get("revision"))
     if folder and not checkpoint_files.problem(folder):  # else said where data are checked
-        learned = checkpoint_files.learned(folder)
+        learned = checkpoint_objectives.learned(folder)
         fields["objective"] = learned
         if isinstance(learned, str):
             fields["objective"] = OBJECTIVES[learned].model_dump()

@@ -15,7 +15,7 @@ from harness.corpora import reading as corpus_reading
 from harness.corpora.packing import PAIR_FORMATS
 from harness.declaration import Declaration, check_data, load
 from harness.experiment import ROLES, Arm, Evaluate, Experiment
-from harness.models import checkpoint_files
+from harness.models import checkpoint_files, weight_files
 from harness.models.counts import count_parameters
 from harness.models.flops import forward_flops
 from harness.models.training_flops import TRAINING
@@ -373,7 +373,7 @@ def _reading_flops(run: Pretrain, tokens: int) -> float:
     """FLOPs of one input; of a checkpoint, 2 for each of its weights and each token."""
     if run.model.checkpoint:
         folder = checkpoint_files.found(run.model.checkpoint, run.model.revision)
-        return 2.0 * checkpoint_files.num_weights(folder) * tokens
+        return 2.0 * weight_files.num_weights(folder) * tokens
     return forward_flops(
         run.model,
         run.size,

@@ -17,7 +17,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from harness.models import FAMILIES
 from harness.models.backbone import NOTE, Backbone
 from harness.models.build import load, wrap
-from harness.models.checkpoint_files import CONFIG, objective_name, read_config
+from harness.models.checkpoint_files import CONFIG, read_config
+from harness.models.checkpoint_objectives import objective_name
 from harness.models.checkpoints import AUTO, HEADS
 from harness.objectives import OBJECTIVES, Objective
 
