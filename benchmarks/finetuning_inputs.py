@@ -1,0 +1,161 @@
+"""What the inputs of fine-tuning cost, as a share of the fine-tuning that they feed, at `tiny`.
+
+    python benchmarks/finetuning_inputs.py [--repeats 3] [--examples 1000] [--epochs 3]
+
+For one task of each kind of the embedded world: encoding the train set (tokenising, cutting into
+windows), the first time and from the cache; making all batches of all epochs; and the whole
+fine-tuning of a BERT with 2 layers and 128 hidden, whose loop makes those batches, too. Shares are
+of the fine-tuning in the same repeat. Also how much of the batches is padding, with and without
+batches of like length. One thread. Figures go to benchmarks/results/.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from harness import microworld
+from harness.adaptation import Finetune, Protocol
+from harness.adaptation.caching import encoded
+from harness.adaptation.forms import form_of
+from harness.adaptation.inputs import Encoded, TrainBatches
+from harness.finetuning import finetune
+from harness.models import MODELS, SIZES
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.tasks import TASKS
+from harness.tasks.loading import load_examples
+from harness.tokenizers import Tokenizer
+from harness.tokenizers.training import train
+from transformers import PreTrainedTokenizerFast
+
+RESULTS = Path(__file__).parent / "results" / "finetuning_inputs.json"
+KINDS = ("micro-sst2", "micro-mrpc", "micro-swag", "micro-squad", "micro-ner")
+PROTOCOL = Protocol(max_sequence_length=64, doc_stride=16)
+
+
+def timed(action: Callable[[], object]) -> tuple[float, object]:
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def make_tokenizer(folder: Path) -> Path:
+    texts = (s for document in microworld.documents(0, 0, 200_000) for s in document)
+    train(Tokenizer(vocab_size=1_500, lowercase=True), texts, folder)
+    return folder
+
+
+def make_model(folder: Path, vocab_size: int) -> Path:
+    tokens = Tokens(vocab_size=vocab_size, pad=0, start=2, end=3, pair_format=True)
+    build(MODELS["bert"], SIZES["tiny"], tokens, "bidirectional", 0).save(folder)
+    return folder
+
+
+def padding(data: Encoded, batches: list[np.ndarray]) -> float:
+    """Share of the positions of all batches that hold no token."""
+    lengths = data.lengths
+    full = sum(len(items) * int(lengths[items].max()) for items in batches)
+    return 1 - sum(int(lengths[items].sum()) for items in batches) / full
+
+
+def measure(task: str, folder: Path, settings: Finetune, num_examples: int) -> dict[str, float]:
+    """Seconds of each part, and shares of padding."""
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder / "tokenizer")
+    form = form_of(TASKS[task], PROTOCOL, tokenizer)
+    examples = load_examples(TASKS[task], "train").head(num_examples)
+    with tempfile.TemporaryDirectory() as cache:
+        cold, _ = timed(lambda: encoded(form, examples, folder / "tokenizer", Path(cache)))
+        warm, data = timed(lambda: encoded(form, examples, folder / "tokenizer", Path(cache)))
+    assert isinstance(data, Encoded)
+    batches = TrainBatches(data, settings, form.collate, seed=0)
+    batching, _ = timed(lambda: sum(1 for _ in batches))
+    training, _ = timed(lambda: finetune(folder / "model", data, form, settings, seed=0))
+    shuffled = np.random.default_rng(0).permutation(data.num_items)
+    plain = np.array_split(shuffled, max(1, data.num_items // settings.batch_size))
+    return {
+        "encoding": cold,
+        "encoding, cached": warm,
+        "batching": batching,
+        "fine-tuning": training,
+        "padding": padding(data, batches.order(0)),
+        "padding, unsorted": padding(data, plain),
+    }
+
+
+def summarise(repeats: list[dict[str, float]]) -> dict[str, float]:
+    """Medians over the repeats; shares are of the fine-tuning of the same repeat."""
+    shares = {
+        f"{part}, share": [run[part] / run["fine-tuning"] for run in repeats]
+        for part in ("encoding", "encoding, cached", "batching")
+    }
+    total = [run["encoding"] + run["batching"] for run in repeats]
+    shares["all inputs, share"] = [
+        t / (run["encoding"] + run["fine-tuning"]) for t, run in zip(total, repeats, strict=True)
+    ]
+    seconds = {name: [run[name] for run in repeats] for name in repeats[0]}
+    return {name: statistics.median(values) for name, values in {**seconds, **shares}.items()}
+
+
+def report(found: dict[str, dict[str, float]], arguments: argparse.Namespace) -> str:
+    head = ("task", "fine-tuning", "encoding", "cached", "batching", "all inputs", "padding")
+    lines = [
+        "# Inputs of fine-tuning",
+        "",
+        f"BERT tiny, {arguments.examples} examples, {arguments.epochs} epochs of batches of 16, "
+        f"median of {arguments.repeats} runs; {platform.processor() or platform.machine()}, 1 "
+        "thread. Shares are of the fine-tuning's time; all inputs are encoding the first time and "
+        "batching, as a share of everything. Padding: share of positions without a token, and in "
+        "batches that are not sorted by length.",
+        "",
+        "| " + " | ".join(head) + " |",
+        "|---" + "|---:" * (len(head) - 1) + "|",
+    ]
+    for task, f in found.items():
+        lines.append(
+            f"| {task} | {f['fine-tuning']:.2f} s | {f['encoding, share']:.1%} "
+            f"| {f['encoding, cached, share']:.1%} | {f['batching, share']:.1%} "
+            f"| {f['all inputs, share']:.1%} | {f['padding']:.1%} ({f['padding, unsorted']:.1%}) |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--examples", type=int, default=1_000)
+    parser.add_argument("--epochs", type=int, default=3)
+    arguments = parser.parse_args()
+    settings = Finetune(learning_rate=1e-3, epochs=arguments.epochs, batch_size=16)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        tokenizer = make_tokenizer(folder / "tokenizer")
+        make_model(folder / "model", len(PreTrainedTokenizerFast.from_pretrained(tokenizer)))
+        measure(KINDS[0], folder, settings, 64)  # what is imported and compiled once
+        found = {
+            task: summarise(
+                [
+                    measure(task, folder, settings, arguments.examples)
+                    for _ in range(arguments.repeats)
+                ]
+            )
+            for task in KINDS
+        }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    text = report(found, arguments)
+    RESULTS.with_suffix(".md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
