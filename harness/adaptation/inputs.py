@@ -85,8 +85,10 @@ class Encoded:
     def lengths(self) -> np.ndarray:
         """[num_items] tokens of the longest row of each."""
         lengths = self.input_ids.lengths
-        return lengths if self.first_rows is None else np.maximum.reduceat(
-            lengths, self.first_rows[:-1]
+        return (
+            lengths
+            if self.first_rows is None
+            else np.maximum.reduceat(lengths, self.first_rows[:-1])
         )
 
     def rows(self, items: np.ndarray) -> np.ndarray:

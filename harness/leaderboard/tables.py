@@ -95,9 +95,7 @@ class Published:
         """Why the rows stand apart; empty where they do not."""
         if self.comparable:
             return ""
-        return (
-            f"Not comparable row by row: published on {self.split}, measured on {self.measured}."
-        )
+        return f"Not comparable row by row: published on {self.split}, measured on {self.measured}."
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ DOMAIN_TASKS: dict[str, dapt.DomainTask] = {
 """Name of a task to what it asks of a domain."""
 
 _SAMPLED = (
-    Sampled("reading", reading.answerable),
-    Sampled("reading_or_not", reading.maybe_answerable),
+    Sampled("reading", reading.answerable, reading.SIZES, all_words=True),
+    Sampled("reading_or_not", reading.maybe_answerable, reading.SIZES, all_words=True),
     Sampled("continuation", continuation.continuation),
     Sampled("entities", tagging.entities),
     Sampled("parts_of_speech", tagging.parts_of_speech),

@@ -31,7 +31,8 @@ what kind of answer is wanted, so that every one comes equally often."""
 class Sampled:
     """A task: different examples in random order.
 
-    Every split but train uses the open words that train does not use.
+    Every split but train uses the open words that train does not use, or all use all of them, where
+    the task is to look something up and not to know words.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Sampled:
     """Split to its number of examples."""
     other_makes: Mapping[str, Make] = field(default_factory=dict)
     """Split to what draws its examples, where it is not `make`."""
+    all_words: bool = False
 
     def __call__(self, split: str, world: int = 0) -> Rows:
         """The columns, a function of the arguments alone.
@@ -57,7 +59,8 @@ class Sampled:
         """The examples with their answers."""
         check("split", split, tuple(self.sizes))
         this, draw = build(world), Draw(f"{self.name} {split} {world}")
-        examiner = Examiner(draw, this, this.train if split == "train" else this.validation)
+        own = this.train if split == "train" else this.validation
+        examiner = Examiner(draw, this, this.words if self.all_words else own)
         make = self.other_makes.get(split, self.make)
         made: dict[str, Item] = {}
         while len(made) < self.sizes[split]:

@@ -27,9 +27,7 @@ class Form(ABC):
     per_token = False
     """Whether the head reads the state of every token, and not one vector of them all."""
 
-    def __init__(
-        self, task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast
-    ) -> None:
+    def __init__(self, task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> None:
         self.task, self.protocol, self.tokenizer = task, protocol, tokenizer
         self.pad_token_id = int(tokenizer.pad_token_id)
 
