@@ -118,7 +118,7 @@ def _text(score: Score | None) -> str:
 
 def comma_separated(table: Table) -> str:
     """One line per row, measured or not, with everything that a reader of numbers needs."""
-    names = [*(f"{c.name} ({metrics_label(c)})" for c in table.columns), "average"]
+    names = [*(column_label(column) for column in table.columns), "average"]
     head = ["kind", "rank", "arm"]
     head += [part for name in names for part in (name, f"{name} sd")]
     head += ["pretrain_seeds", "finetune_seeds", "split", "source", "suite", "average_rule"]
@@ -160,7 +160,7 @@ def html(table: Table) -> str:
 def latex(table: Table) -> str:
     """A `tabular` with the rules of booktabs, and its notes."""
     width = len(table.columns) + 4
-    labels = [f"{_tex(c.name)} ({_tex(metrics_label(c))})" for c in table.columns]
+    labels = [_tex(column_label(column)) for column in table.columns]
     lines = [
         f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c}}",
         "\\toprule",

@@ -180,8 +180,9 @@ def protocol_line(protocol: Mapping[str, Any]) -> str:
 
 
 def column_label(column: Column) -> str:
-    """Name and metrics, as in the head of a column."""
-    return f"{column.name} ({metrics_label(column)})"
+    """Name and metrics, as in the head of a column; a name may end with its metric."""
+    metrics = metrics_label(column)
+    return column.name if column.name.endswith(metrics) else f"{column.name} ({metrics})"
 
 
 def metrics_label(column: Column) -> str:

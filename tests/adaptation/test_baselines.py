@@ -134,6 +134,8 @@ def test_texts_are_copied() -> None:
     lead = make("lead", task, None)(examples)
     assert lead.tolist() == ["Dr. Roe came.\nHe saw.\nIt rained.", "Two.\nHere."]
     assert make("copy", task, None)(examples).tolist() == [text, "Two. Here."]
+    lines = Examples([("one is.\ntwo is.\nthree is.\nfour is.",)], column([("x",)]))
+    assert make("lead", task, None)(lines).tolist() == ["one is.\ntwo is.\nthree is."]
 
 
 def test_every_baseline_is_a_family_and_a_recipe() -> None:

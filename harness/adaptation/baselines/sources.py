@@ -13,8 +13,13 @@ def first_sentences(task: Task, train: Examples | None) -> Predictor:
     """Lead-3, the first three sentences: of news a summary that is hard to beat (See et al. 2017,
     section 5); one a line, as the metrics of summaries take them."""
     return lambda examples: column(
-        ["\n".join(split_sentences(texts[0])[:LEAD]) for texts in examples.texts]
+        ["\n".join(_sentences(texts[0])[:LEAD]) for texts in examples.texts]
     )
+
+
+def _sentences(text: str) -> list[str]:
+    """A line ends a sentence, too: of texts without capitals nothing else does for sure."""
+    return [sentence for line in text.splitlines() for sentence in split_sentences(line)]
 
 
 def source(task: Task, train: Examples | None) -> Predictor:
