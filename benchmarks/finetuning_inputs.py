@@ -22,6 +22,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from transformers import PreTrainedTokenizerFast
 
 from harness import microworld
 from harness.adaptation import Finetune, Protocol
@@ -36,7 +37,6 @@ from harness.tasks import TASKS
 from harness.tasks.loading import load_examples
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
-from transformers import PreTrainedTokenizerFast
 
 RESULTS = Path(__file__).parent / "results" / "finetuning_inputs.json"
 KINDS = ("micro-sst2", "micro-mrpc", "micro-swag", "micro-squad", "micro-ner")

@@ -18,13 +18,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+TRAINED = [name for name in RECIPES if name != "checkpoint"]
+"""Recipes that begin with a network of their own."""
+
+
 def test_every_recipe_has_golden_losses() -> None:
-    assert GOLDEN.keys() == RECIPES.keys()
-    learning = [name for name, recipe in RECIPES.items() if recipe.model.facts.kind != "baseline"]
+    assert GOLDEN.keys() == set(TRAINED)
+    learning = [name for name in TRAINED if RECIPES[name].model.facts.kind != "baseline"]
     assert all(len(GOLDEN[name]) == UPDATES for name in learning)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", TRAINED)
 def test_losses_are_reproduced(recipe: str, data: Path, tmp_path: Path) -> None:
     """To four digits: processors add up in different orders."""
     assert losses(recipe, data, tmp_path / "run") == pytest.approx(GOLDEN[recipe], rel=1e-4)

@@ -86,12 +86,12 @@ def states_of(network: Any, ids: Tensor, mask: Tensor, reading: str) -> Tensor:
     more = {"decoder_input_ids": ids, "decoder_attention_mask": mask}
     more = more if reading == "encoder_decoder" else {}
     with torch.no_grad():
-        states: Tensor = network.base_model(
+        out: Any = network.base_model(
             input_ids=ids, attention_mask=mask, **more, output_hidden_states=True
         )
-    if reading == "encoder_decoder" and not hasattr(states, "last_hidden_state"):
-        return states.decoder_hidden_states[-1]  # T5 is its own base model
-    return states.last_hidden_state
+    own_base = not hasattr(out, "last_hidden_state")  # T5
+    states: Tensor = out.decoder_hidden_states[-1] if own_base else out.last_hidden_state
+    return states
 
 
 @pytest.mark.parametrize("name", NETWORKS)

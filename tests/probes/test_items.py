@@ -248,7 +248,7 @@ def test_the_fingerprint_is_of_the_content(mirror: Path, monkeypatch: pytest.Mon
     pq.write_table(table.slice(1), mirror / "passive_1" / "train-0.parquet")
     assert fingerprint(two()) != before
     monkeypatch.delenv("HARNESS_DATA")
-    assert isinstance(BLIMP.data, HubData)
+    assert isinstance(BLIMP.data, HubData) and BLIMP.data.revision
     assert fingerprint(two()).count(BLIMP.data.revision) == 2
 
 

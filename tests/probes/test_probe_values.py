@@ -20,7 +20,7 @@ def test_probe(name: str) -> None:
     assert 0 < probe.chance <= 0.5
     assert probe.licence and probe.citation
     if isinstance(probe.data, HubData):
-        assert len(probe.data.revision) == 40
+        assert probe.data.revision and len(probe.data.revision) == 40
         assert probe.fields and probe.split
     else:
         assert probe.data.generator == name
