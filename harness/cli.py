@@ -198,11 +198,12 @@ def report(
 
 @data_app.command(name="list")
 def data_list() -> None:
-    """Every data set of the Hub: used by, licence, where it is, size."""
+    """Every data set of the Hub: where it is, size, commit, used by, licence."""
     from harness import data
 
-    for name, used_by, licence, where, size in data.rows():
-        out.print(f"{name:36} {where:9} {size:>10}  {used_by} ({licence})", markup=False)
+    for name, used_by, licence, where, size, commit in data.rows():
+        line = f"{name:36} {where:9} {size:>10}  {commit:12}  {used_by} ({licence})"
+        out.print(line, markup=False)
 
 
 @data_app.command()

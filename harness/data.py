@@ -154,13 +154,14 @@ def to_verify(names: Sequence[str], suite: str | None) -> list[DataSet]:
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Name, used by, licence, where, and size on disk of every data set."""
+    """Name, used by, licence, where, size on disk, and commit (12 digits) of every data set."""
     for one in data_sets():
         where, folder = one.folder()
         size = sum(file.stat().st_size for file in one.files(folder)) if folder else 0
         count = f" ({len(one.configs)} configs)" if len(one.configs) > 1 else ""
         text = f"{size / 1e6:,.1f} MB" if size else "-"
-        yield one.name + count, ", ".join(one.users), one.licence, where, text
+        commit = one.revision[:12] if one.revision else "not pinned"
+        yield one.name + count, ", ".join(one.users), one.licence, where, text, commit
 
 
 def fetch(sets: Sequence[DataSet], to: Path) -> Iterator[tuple[str, str]]:

@@ -123,9 +123,9 @@ def test_fetching_again_changes_nothing(mirror: Path) -> None:
 
 def test_list_says_where_each_one_is(mirror: Path) -> None:
     lines = {line.split()[0]: line for line in command("list").splitlines()}
-    assert (
-        " mirror " in lines["nyu-mll/glue/cola"] and "MB  cola (see" in lines["nyu-mll/glue/cola"]
-    )
+    cola = lines["nyu-mll/glue/cola"]
+    assert " mirror " in cola and "MB  bcdcba79d07b  cola (see" in cola
+    assert "not pinned" in lines["zapsdcn/chemprot"]
     assert " missing " in lines["nyu-mll/glue/rte"]
     assert "(67 configs)" in lines["nyu-mll/blimp"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.recipes import RECIPES
-from tests.golden import FILE, UPDATES, losses, prepare
+from tests.golden import FILE, TRAINED, UPDATES, losses, prepare
 
 GOLDEN = json.loads(FILE.read_text())
 
@@ -16,10 +16,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("golden")
     prepare(folder)
     return folder
-
-
-TRAINED = [name for name in RECIPES if name != "checkpoint"]
-"""Recipes that begin with a network of their own."""
 
 
 def test_every_recipe_has_golden_losses() -> None:
