@@ -98,7 +98,7 @@ class OwnSuite(Value):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)
     """With its version: `reviews-v1`. Raise it with every change of the tasks."""
-    tasks: Annotated[tuple[SuiteTask, ...], Field(min_length=1)]
+    tasks: tuple[SuiteTask, ...]
     """Shipped ones by name, others by their fields."""
 
     def __hash__(self) -> int:  # a task may hold mappings
@@ -114,6 +114,8 @@ class OwnSuite(Value):
     @field_validator("tasks")
     @classmethod
     def _known(cls, tasks: tuple[SuiteTask, ...]) -> tuple[SuiteTask, ...]:
+        if not tasks:  # not by min_length, which would count sound tasks only
+            raise ValueError("must have at least one task, but has none")
         names = [task if isinstance(task, str) else task.name for task in tasks]
         for number, (name, task) in enumerate(zip(names, tasks, strict=True)):
             if isinstance(task, str) and task not in TASKS:
