@@ -10,7 +10,7 @@ from harness.adaptation.inputs import Encoded
 from harness.files import make_once
 from harness.tasks.loading import Examples
 
-VERSION = 1
+VERSION = 2
 """Raised when a form encodes in another way; old files are then not read again."""
 FOLDER = "encoded"
 
@@ -31,7 +31,7 @@ def _key(form: Form, examples: Examples, tokenizer: Path) -> str:
     content = {
         "version": VERSION,
         "form": type(form).__name__,
-        "task": form.task.content,
+        "task": {"name": form.task.name, **form.task.content},  # answers in words name it
         "protocol": form.protocol.model_dump(mode="json"),
         "tokenizer": _digest(tokenizer),
         "examples": [examples.texts, labels, examples.choices],
