@@ -264,7 +264,8 @@ class _Builder:
         seeds = self.experiment.seeds
         tune: dict[str, str] = {}
         sweep = self.experiment.sweep
-        trained = task.train and arm.evaluate.adaptation != "prompt"
+        own = arm.pretrain.model.facts.kind != "baseline"
+        trained = own and task.train and arm.evaluate.adaptation != "prompt"
         if sweep.trials and trained:
             parents = {
                 "pretrain": self.pretrains[arm.name, seeds.pretrain[0]],
@@ -273,7 +274,9 @@ class _Builder:
             spec = {**base, "sweep": sweep.model_dump()}
             label = f"{arm.name}, {task.name}, {sweep.trials} trials"
             tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
-        drawn = trained or arm.evaluate.protocol.shots  # else every fine-tuning seed gives the same
+        # Else every fine-tuning seed gives the same.
+        drawn = trained or (own and arm.evaluate.protocol.shots)
+        submitted = {"submission": True} if arm.evaluate.submission and task.test else {}
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
         for pretrain_seed, seed, share in itertools.product(
@@ -281,7 +284,7 @@ class _Builder:
         ):
             parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
             label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
-            spec = {**base, "seed": seed}
+            spec = {**base, **submitted, "seed": seed}
             if share < 1:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
             key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
@@ -353,7 +356,6 @@ def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, An
         "adaptation": evaluate.adaptation,
         "protocol": evaluate.protocol.model_dump(),
         "finetune": evaluate.finetune.model_dump(),
-        **({"submission": True} if evaluate.submission and task.test else {}),
     }
 
 

@@ -165,7 +165,9 @@ def finetune(job: Job) -> Metrics:
         if not examples.hidden:
             scores = score(bench.task, examples, predictions)
             metrics |= {f"{split.name}/{name}": value for name, value in scores.items()}
-            counts[split.name] = scoring.counts(bench.task, examples, predictions)
+            # An undefined score has no use for counts, which may be huge (a group an example).
+            defined = [name for name, value in scores.items() if value is not None]
+            counts[split.name] = scoring.counts(bench.task, examples, predictions, defined)
     pd.concat(frames).to_parquet(job.out / "predictions.parquet", index=False)
     save_counts(job.out / "counts.npz", counts)
     _write_json(job.out / "settings.json", settings.model_dump())
@@ -227,7 +229,7 @@ class _Bench:
 
     @property
     def truncated(self) -> float:
-        """Share of the train set that is cut; null where nothing is trained on."""
+        """Share of the train set that is cut; 0 where nothing is trained on."""
         return self.encode(self.train_examples).truncated if self.trained else 0.0
 
     def encode(self, examples: Examples | None) -> Encoded:

@@ -50,8 +50,8 @@ class Protocol(Value):
     max_target_length: int = Field(default=64, ge=2)
     """Tokens of an answer in words, its end included; longer ones are cut."""
     doc_stride: int = Field(default=64, ge=1)
-    """Tokens that two windows of a long context share where a span is looked for (Devlin et al.
-    2019, google-research/bert, run_squad.py: 128 of 384)."""
+    """Tokens that two windows of a long context share where a span is looked for, as
+    transformers' run_qa.py counts them; that of google-research/bert is the step instead."""
     num_beams: int = Field(default=1, ge=1)
     """Beams of a search for an answer in words; 1 is greedy."""
     shots: int = Field(default=0, ge=0)

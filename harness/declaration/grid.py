@@ -12,6 +12,11 @@ from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.recipes import Pretrain
 from harness.values import unknown
 
+WITH_A_TABLE = (
+    *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
+    *("gpt", "gpt2", "bart"),
+)
+"""Families with a vector for each position, and none beyond `max_position`."""
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
 ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.submission")
@@ -131,6 +136,21 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 "are trained",
             )
         yield from _answer_problems(arm)
+        yield from _length_problems(arm)
+
+
+def _length_problems(arm: Arm) -> Problems:
+    """Inputs longer than a network with a table of positions can read; a checkpoint's are known
+    from its files and checked there."""
+    model, protocol = arm.pretrain.model, arm.evaluate.protocol
+    if model.family not in WITH_A_TABLE:
+        return
+    if protocol.max_sequence_length > model.max_position:
+        yield (
+            ("evaluate", "protocol", "max_sequence_length"),
+            f"evaluate.protocol.max_sequence_length must be at most {model.max_position}, the "
+            f"max_position of {arm.name!r}, but is {protocol.max_sequence_length}",
+        )
 
 
 def _answer_problems(arm: Arm) -> Problems:

@@ -123,6 +123,8 @@ def _replicates(
     if not all(len(common_seeds(side)) for side in sides):
         return {}
     cells = compare(sides[0], sides[1], REPLICATES, np.random.default_rng(RUNS_SEED))
+    if not all((c.task, _cell(c.split, m)) in cells for c in columns for m in c.metrics):
+        return {}
     return {
         c: 100 * np.mean([cells[c.task, _cell(c.split, m)] for m in c.metrics], axis=0)
         for c in columns
@@ -153,16 +155,18 @@ def _all_runs(data: ReportData, table: Table) -> dict[str, dict[str, Runs]]:
 
 def _complete_runs(data: ReportData, columns: Sequence[Column]) -> pd.DataFrame:
     """The runs of a task (arm, seeds, key), of the arms whose runs all have every score of its
-    columns: one undefined score leaves its arm out, as it leaves its cell of the table empty."""
-    cells = {(c.split, m) for c in columns for m in c.metrics}
+    columns: one undefined score leaves its arm out, as it leaves its cell of the table empty. A
+    split that no arm was scored on (it is not in the mirror) takes nothing from the others."""
     results = data.results
     here = results[(results["task"] == columns[0].task) & results["arm"].isin(list(data.arms))]
+    cells = {(c.split, m) for c in columns for m in c.metrics}
+    cells &= set(zip(here["split"], here["metric"], strict=True))
     wanted = [cell in cells for cell in zip(here["split"], here["metric"], strict=True)]
     identity = ["arm", "pretrain_seed", "finetune_seed", "key"]
     groups = here[np.array(wanted, dtype=bool)].groupby(identity)
     counts = groups["value"].count().rename("cells").reset_index()
     least = counts.groupby("arm")["cells"].transform("min")
-    return counts[least == len(cells)].reset_index(drop=True)
+    return counts[least == len(cells)].reset_index(drop=True) if cells else counts.iloc[:0]
 
 
 def _task_scores(
@@ -170,9 +174,11 @@ def _task_scores(
 ) -> dict[str, np.ndarray]:
     """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
     counts = {key: data.counts(key) for key in dict.fromkeys(index["key"])}
+    scored = data.results[data.results["task"] == columns[0].task]["split"].unique()
     wanted: dict[str, list[str]] = {}
     for column in columns:
-        wanted.setdefault(column.split, []).extend(column.metrics)
+        if column.split in scored:
+            wanted.setdefault(column.split, []).extend(column.metrics)
     scores = {}
     for place, (split, metrics) in enumerate(wanted.items()):
         generator = np.random.default_rng([EXAMPLES_SEED, number, place])

@@ -31,14 +31,17 @@ def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str,
     return {name: float(v) if np.isfinite(v) else None for name, v in values.items()}
 
 
-def counts(task: Task, examples: Examples, predictions: Predictions) -> dict[str, np.ndarray]:
-    """Every metric of the task to its counts [num_units, k], and LABELS to the digest of the labels
-    and groups (32 bytes): runs with the same digest were scored on the same examples."""
+def counts(
+    task: Task, examples: Examples, predictions: Predictions, metrics: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Every metric of the task, or those named, to its counts [num_units, k], and LABELS to the
+    digest of the labels and groups (32 bytes): runs with the same digest were scored on the same
+    examples."""
     found = {
         name: METRICS[name].counts(
             examples.labels, column(predictions), examples.groups, task.labels
         )
-        for name in task.metrics
+        for name in (task.metrics if metrics is None else metrics)
     }
     return {**found, LABELS: _digest(examples)}
 
