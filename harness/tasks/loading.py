@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness import hub
-from harness.tasks.preparing import PREPARATIONS
+from harness.tasks.preparing import CLASSES_KEPT, NOWHERE, PREPARATIONS
 from harness.tasks.task import FileData, HubData, MicroworldData, Split, Task
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Answers:
 
     texts: tuple[str, ...]
     starts: tuple[int, ...]
-    """First character of each in the context."""
+    """First character of each in the context; NOWHERE if it is not in it."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,22 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
     Raises:
         ValueError: the data are missing, or not what the task declares.
     """
-    if split == "train":
-        assert task.train, f"{task.name} has nothing to train on"
-        split = Split(name=task.train)
+    if split != "train":
+        return _loaded(task, split)
+    assert task.train, f"{task.name} has nothing to train on"
+    return _with_places(_loaded(task, Split(name=task.train)))
+
+
+def _loaded(task: Task, split: Split) -> Examples:
     return _examples(task, split, _prepared(task, _columns(task, split)))
+
+
+def _with_places(examples: Examples) -> Examples:
+    """Without the questions whose answers the context lacks: no span can be learnt from them."""
+    lost = [
+        isinstance(label, Answers) and set(label.starts) == {NOWHERE} for label in examples.labels
+    ]
+    return examples.take(np.flatnonzero(~np.array(lost))) if any(lost) else examples
 
 
 def available_splits(task: Task, submission: bool = False) -> tuple[Split, ...]:
@@ -180,8 +192,7 @@ def _columns(task: Task, split: Split) -> Columns:
     if isinstance(data, HubData):
         path, config, revision = place_of(data, split)
         dataset = hub.load(path, config, name, revision)
-        if not task.prepare:
-            _check_class_names(task, dataset)
+        _check_class_names(task, dataset)
         return dataset[:]
     if isinstance(data, FileData):
         return hub.load_file(data.source, _file(task, name))[:]
@@ -313,8 +324,10 @@ def _check_class_names(task: Task, dataset: "Dataset") -> None:
     feature = dataset.features.get(task.label_field)
     feature = getattr(feature, "feature", feature)  # of a list: tags
     names = getattr(feature, "names", None)
-    if names is not None and task.labels and tuple(names) != task.labels:
+    kept = CLASSES_KEPT.get(task.prepare or "")
+    if names is not None and task.labels and tuple(names[:kept]) != task.labels[:kept]:
+        first = "begin with" if kept else "be"
         raise ValueError(
-            f"the classes of {task.name} must be {', '.join(task.labels)} in this order, but "
-            f"{task.data} has {', '.join(names)}"
+            f"the classes of {task.name} must {first} {', '.join(task.labels[:kept])} in this "
+            f"order, but {task.data} has {', '.join(names)}"
         )

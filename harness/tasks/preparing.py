@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Columns = Mapping[str, Sequence[Any]]
+NOWHERE = -1
+"""Start of an answer that its passage lacks."""
 
 
 def copa(columns: Columns) -> Columns:
@@ -25,7 +27,8 @@ def multirc(columns: Columns) -> Columns:
 
 
 def record(columns: Columns) -> Columns:
-    """ReCoRD's right entities as spans of the passage: every mention of each of them."""
+    """ReCoRD's right entities as spans of the passage: every mention of each of them, and last the
+    names that the passage lacks, which are right all the same."""
     pairs = zip(columns["passage"], columns["answers"], strict=True)
     return {**columns, "answers": [_mentions(passage, names) for passage, names in pairs]}
 
@@ -111,8 +114,11 @@ def sts_subsets(columns: Columns) -> Columns:
 
 def _mentions(passage: str, names: Sequence[str]) -> dict[str, list[Any]]:
     """Each name wherever it stands in the passage, as `answers` of an extraction; a name that
-    stands in no place as a whole word is looked for inside words."""
+    stands in no place as a whole word is looked for inside words, and is at NOWHERE if it is not
+    found at all."""
     found = [(name, start) for name in dict.fromkeys(names) for start in _starts(passage, name)]
+    known = {name for name, _ in found}
+    found += [(name, NOWHERE) for name in dict.fromkeys(names) if name not in known]
     return {"text": [name for name, _ in found], "answer_start": [start for _, start in found]}
 
 
@@ -162,3 +168,6 @@ PREPARATIONS: dict[str, Callable[[Columns], Columns]] = {
     )
 }
 """Name to the function; named by `Task.prepare`."""
+CLASSES_KEPT: Mapping[str, int] = {"two_way": 1, "openbookqa": 0, "mctest": 0, "lower_labels": 0}
+"""Preparations that rewrite labels to how many of the first classes stay as they were published;
+every other preparation keeps all of them."""

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from datasets import ClassLabel
 
 from harness import hub
 from harness.leaderboard.averages import AVERAGES, combine, terms_of
 from harness.leaderboard.published import published_table
 from harness.tasks import HubData, Split, Suite, Task
 from harness.tasks.loading import Answers, Examples, available_splits, load_examples
-from harness.tasks.preparing import PREPARATIONS
+from harness.tasks.preparing import NOWHERE, PREPARATIONS
 from harness.tasks.sts import STS_V1
 from harness.tasks.suites import REAL_SUITES, REAL_TASKS
 from harness.tasks.superglue import SUPERGLUE_V1
-from tests.tasks.mirrors import HUB, Mirror, invented
+from tests.tasks.mirrors import HUB, ROWS, Mirror, invented
 
 TASKS = {task.name: task for task in REAL_TASKS}
 NAMES = tuple(TASKS)
@@ -57,7 +58,7 @@ def check_spans(examples: Examples) -> None:
         assert isinstance(answers, Answers) and len(answers.texts) == len(answers.starts)
         if "number" not in texts[1]:  # invented answers lie anywhere
             for text, start in zip(answers.texts, answers.starts, strict=True):
-                assert texts[1][start : start + len(text)] == text
+                assert start == NOWHERE or texts[1][start : start + len(text)] == text
 
 
 # Data of the Hub's schema.
@@ -85,6 +86,24 @@ def test_every_schema_is_some_tasks() -> None:
     assert used == set(HUB)
 
 
+@pytest.mark.parametrize(
+    "name", ["snli", "superglue_rte", "multirc", "wsc", "mnli_two_way", "food_to_film"]
+)
+def test_another_order_of_the_classes_is_refused(mirror: Mirror, name: str) -> None:
+    """Whatever prepares the columns: labels that it leaves alone must be those of the task."""
+    task = TASKS[name]
+    assert isinstance(task.data, HubData)
+    place = task.data.path, task.data.config
+    label = ClassLabel(names=HUB[place]["label"].names[::-1])
+    mirror.write(
+        *place, {"train": invented(HUB[place]) | ROWS.get(place, {})}, HUB[place] | {"label": label}
+    )
+    with pytest.raises(
+        ValueError, match=f"the classes of {name} must b.* {task.labels[0]}.* in this"
+    ):
+        load_examples(task, "train")
+
+
 def test_hidden_labels_of_a_server_stay_hidden(mirror: Mirror) -> None:
     for name in ("boolq", "copa", "swag"):
         task = TASKS[name]
@@ -94,6 +113,19 @@ def test_hidden_labels_of_a_server_stay_hidden(mirror: Mirror) -> None:
         hidden |= {"question": ["cause"] * 6} if name == "copa" else {}
         mirror.write(*place, {"test": hidden}, HUB[place])
         assert load_examples(task, task.test[0]).hidden
+
+
+def test_an_answer_that_its_passage_lacks_is_scored_but_not_trained_on(mirror: Mirror) -> None:
+    place = "aps/super_glue", "record"
+    rows = invented(HUB[place]) | {
+        "passage": ["Oda ran."] * 6,
+        "answers": [["Oda", "Bo"], ["Bo"]] * 3,
+    }
+    mirror.write(*place, {"train": rows, "validation": rows}, HUB[place])
+    found, lost = Answers(("Oda", "Bo"), (0, NOWHERE)), Answers(("Bo",), (NOWHERE,))
+    validation = load_examples(TASKS["record"], Split(name="validation"))
+    assert validation.labels.tolist() == [found, lost] * 3
+    assert load_examples(TASKS["record"], "train").labels.tolist() == [found] * 3
 
 
 def test_diagnostics_of_superglue_share_the_training_of_rte(mirror: Mirror) -> None:
@@ -184,6 +216,7 @@ def test_multirc_questions_are_numbered_within_their_paragraph() -> None:
         ("Britons came", ["Briton"], ["Briton"], [0]),  # only inside a word
         ("Oda", ["Oda", "Oda"], ["Oda"], [0]),  # one name twice
         ("Oda", [], [], []),  # labels not public
+        ("Bo ran", ["Oda", "Bo"], ["Bo", "Oda"], [0, -1]),  # right, though nowhere in the passage
     ],
 )
 def test_record_finds_every_mention(
