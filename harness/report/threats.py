@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
-from harness.report.verdict import Pair, constant_runs
+from harness.report.verdict import Pair, constant_labels, constant_runs
 from harness.statistics import seed_note
 
 Scores = Mapping[str, Mapping[str, np.ndarray]]
@@ -21,6 +21,7 @@ def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Score
     return [
         *_few_seeds(table),
         *_missing_scores(data, scores),
+        *_constant_labels(data, table),
         *_constant_predictions(data, table),
         *_many_comparisons(table, pairs),
         *_approximations(table),
@@ -46,6 +47,15 @@ def _missing_scores(data: ReportData, scores: Scores) -> Iterator[str]:
                 "correlation is undefined because all its predictions are equal; the latter leaves "
                 "its cell empty, the former leaves a mean of fewer runs."
             )
+
+
+def _constant_labels(data: ReportData, table: Table) -> Iterator[str]:
+    found = [f"{task} ({split})" for task, split in constant_labels(data, table)]
+    if found:
+        yield (
+            f"Every example of {', '.join(found)} has the same label: there a constant answer is "
+            "right, and the column says nothing of the arms."
+        )
 
 
 def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:

@@ -215,6 +215,17 @@ def stack_counts(
     }
 
 
+def constant_labels(data: ReportData, table: Table) -> Iterator[tuple[str, str]]:
+    """(task, split) of each column whose examples all have the same class or value."""
+    keys = data.results.drop_duplicates("task").set_index("task")["key"]
+    for task, split in dict.fromkeys((column.task, column.split) for column in table.columns):
+        if task in keys.index:
+            rows = data.predictions(str(keys[task]))
+            labels = rows[rows["split"] == split]["label"]
+            if labels.dtype != object and len(labels) > 1 and labels.nunique() == 1:
+                yield task, split
+
+
 def constant_runs(data: ReportData, table: Table) -> Iterator[tuple[str, str, str]]:
     """(arm, task, seeds) of each run that gives one answer to every example of a split, or one tag
     to every word."""

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from harness.leaderboard import build
-from harness.report.verdict import AVERAGE, Pair, constant_runs, judge, pairwise
+from harness.report.verdict import (
+    AVERAGE,
+    Pair,
+    constant_labels,
+    constant_runs,
+    judge,
+    pairwise,
+)
 from harness.statistics import Difference
 
 
@@ -131,3 +138,23 @@ def test_answers_that_differ_are_not_constant(fabricate):
         return frame.assign(prediction=[np.array([2, row % 2]) for row in range(len(frame))])
 
     assert not list(constant_runs(replace(data, predictions=tagged), table_of(data)))
+
+
+def test_splits_of_one_class_are_found(fabricate):
+    data = fabricate({"a": 0.9, "b": 0.6})
+    assert not list(constant_labels(data, table_of(data)))
+
+    def of_one_class(key):
+        rows = data.predictions(key)
+        return rows.assign(label=1.0) if "sst2" in key else rows
+
+    found = list(constant_labels(replace(data, predictions=of_one_class), table_of(data)))
+    assert found == [("sst2", "validation")]
+
+
+def test_a_split_that_nobody_was_scored_on_takes_nothing_from_the_others(fabricate):
+    data = fabricate({"a": 0.9, "b": 0.6}, tasks=("mnli",))
+    gone = data.results["split"] != "validation_mismatched"
+    table = table_of(data)
+    (pair,) = pairwise(replace(data, results=data.results[gone]), table)
+    assert pair.differences["mnli_m"] is not None and pair.differences["mnli_mm"] is None
