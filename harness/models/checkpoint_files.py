@@ -22,6 +22,8 @@ TOKENIZER = (
     "merges.txt",
 )
 """Names of the files that make a tokenizer."""
+ADOPTION = 2
+"""Raised when something else is made of the same files; part of every fingerprint."""
 
 
 def is_folder(checkpoint: str) -> bool:
@@ -123,13 +125,13 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def fingerprint(checkpoint: str, revision: str | None) -> str:
-    """What identifies a checkpoint: the content of a folder's files, wherever it lies; id and
-    revision of the Hub's."""
+    """What identifies a checkpoint as it is adopted: the content of a folder's files, wherever it
+    lies; id and revision of the Hub's."""
     if not is_folder(checkpoint):
-        return f"hub:{checkpoint}@{revision or 'latest'}"
+        return f"{ADOPTION}:hub:{checkpoint}@{revision or 'latest'}"
     folder = Path(checkpoint).expanduser()
     told = {file for name in (CONFIG, NOTE, *TOKENIZER) for file in folder.glob(name)}
-    return hub.digest([*sorted(told), *weights(folder)])
+    return f"{ADOPTION}:{hub.digest([*sorted(told), *weights(folder)])}"
 
 
 def positions(config: Mapping[str, Any]) -> float:

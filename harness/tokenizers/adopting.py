@@ -1,9 +1,14 @@
 """Someone else's tokenizer as one that the harness can use: every role filled, every input ended.
 
 What is missing is added once, here, so that nothing downstream need ask whose tokenizer it reads:
-a text ends with a separator, and another stands between the texts of a pair.
+a text ends with a separator, and another stands between the texts of a pair. A text of byte-level
+BPE gets a leading space, as is usual where RoBERTa tags words, and as our own vocabularies have it:
+GPT-2, RoBERTa and BART as published spell a first word otherwise than any later one, and words
+given one by one would be spelled as if they were one.
 """
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +32,7 @@ def adopt(folder: Path, out: Path) -> None:
         ValueError: there is no fast tokenizer, or it has no token to end a text with.
     """
     theirs = _load(folder)
-    backend = Tokenizer.from_str(theirs.backend_tokenizer.to_str())
+    backend = Tokenizer.from_str(_with_leading_space(theirs.backend_tokenizer.to_str()))
     backend.no_padding()
     backend.no_truncation()
     if backend.decoder is None:
@@ -81,6 +86,48 @@ def _roles(theirs: PreTrainedTokenizerFast, folder: Path) -> dict[str, str]:
             )
         roles.setdefault(role, taken[0] if taken else "")
     return roles
+
+
+LEADING_SPACE = {
+    "type": "Metaspace",
+    "replacement": " ",
+    "prepend_scheme": "always",
+    "split": False,
+}
+"""Puts a space before a text that has none, and does nothing else."""
+
+
+def _with_leading_space(content: str) -> str:
+    """A tokenizer's JSON, in which byte-level BPE starts every text with a space.
+
+    After another step, such as the splitting of LLaMA 3, the byte-level step would put a space
+    before each piece of a text; there, the space is put before the first step.
+    """
+    tokenizer: dict[str, Any] = json.loads(content)
+    steps = list(_steps(tokenizer["pre_tokenizer"], "pretokenizers"))
+    later = next((step for step in steps[1:] if step["type"] == "ByteLevel"), None)
+    if steps and steps[0]["type"] == "ByteLevel":
+        steps[0]["add_prefix_space"] = True
+    elif later is None:
+        return content
+    elif not later["add_prefix_space"] and steps[0] != LEADING_SPACE:
+        tokenizer["pre_tokenizer"] = {
+            "type": "Sequence",
+            "pretokenizers": [LEADING_SPACE, *steps],
+        }
+    for step in _steps(tokenizer["post_processor"], "processors"):
+        if "add_prefix_space" in step:  # for places of words in the text: the space is not in it
+            step["add_prefix_space"] = True
+    return json.dumps(tokenizer)
+
+
+def _steps(step: dict[str, Any] | None, inside: str) -> Iterator[dict[str, Any]]:
+    """One after the other, out of sequences of them."""
+    if step and step["type"] == "Sequence":
+        for part in step[inside]:
+            yield from _steps(part, inside)
+    elif step:
+        yield step
 
 
 def _special(backend: Tokenizer) -> tuple[list[str], list[str]]:

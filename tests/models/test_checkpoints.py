@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
+from harness.adaptation import Protocol
+from harness.adaptation.forms.writing import Writing
 from harness.asking import Text
 from harness.likelihood import log_likelihoods
 from harness.models import MODELS, SIZES, checkpoint_files
@@ -21,6 +24,8 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.importing import adopt, agrees, check_tokens, check_type
 from harness.objectives.vocabulary import Vocabulary
+from harness.tasks.loading import Examples
+from harness.tasks.task import Task
 from harness.tokenizers import Tokenizer, adopting
 from harness.tokenizers.training import train
 
@@ -161,6 +166,7 @@ def test_log_likelihoods_are_those_of_transformers(tmp_path: Path) -> None:
     np.testing.assert_allclose(score, -4 * loss.item(), rtol=1e-5)
 
 
+GPT_2 = {"bos_token": "</s>", "eos_token": "</s>", "unk_token": "</s>"}
 TEXTS = ["the cat sat on the mat", "a dog ran after the cat", "mats are flat , dogs are not"]
 
 
@@ -170,10 +176,11 @@ def learned(folder: Path, algorithm: Any, size: int = 120) -> PreTrainedTokenize
 
 
 def _bare(folder: Path, **roles: str) -> None:
-    """A byte-level tokenizer as GPT-2's: roles as given, no template."""
-    from tokenizers import processors
+    """A byte-level tokenizer as GPT-2's: roles as given, no template, no leading space."""
+    from tokenizers import pre_tokenizers, processors
 
     backend = learned(folder, "byte_bpe", 300).backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.post_processor = processors.ByteLevel(trim_offsets=False)
     shutil.rmtree(folder)
     PreTrainedTokenizerFast(tokenizer_object=backend, **roles).save_pretrained(folder)
@@ -194,7 +201,7 @@ def _started(folder: Path, **roles: str) -> None:
 @pytest.mark.parametrize(
     ("write", "roles", "start", "cls"),
     [
-        (_bare, {"bos_token": "</s>", "eos_token": "</s>", "unk_token": "</s>"}, 0, "</s>"),
+        (_bare, GPT_2, 0, "</s>"),
         (_started, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}, 1, "<s>"),
     ],
 )
@@ -205,7 +212,7 @@ def test_a_tokenizer_gets_what_it_lacks(
     adopting.adopt(tmp_path / "theirs", tmp_path / "ours")
     ours = PreTrainedTokenizerFast.from_pretrained(tmp_path / "ours")
     plain = PreTrainedTokenizerFast.from_pretrained(tmp_path / "theirs")
-    a, b = (plain(text, add_special_tokens=False)["input_ids"] for text in ("the cat", "a dog"))
+    a, b = (plain(text, add_special_tokens=False)["input_ids"] for text in (" the cat", " a dog"))
     end, first = plain.convert_tokens_to_ids("</s>"), plain.convert_tokens_to_ids("<s>")
     before = [first] * start
     assert ours("the cat")["input_ids"] == [*before, *a, end]
@@ -214,6 +221,79 @@ def test_a_tokenizer_gets_what_it_lacks(
     vocabulary = Vocabulary.load(tmp_path / "ours")
     assert (vocabulary.sep, vocabulary.pad) == (end, end)
     assert vocabulary.cls == plain.convert_tokens_to_ids(cls)
+
+
+def _split_first(folder: Path, **roles: str) -> None:
+    """As LLaMA 3's: words are split before they become bytes."""
+    from tokenizers import Regex, pre_tokenizers
+
+    _bare(folder, **roles)
+    backend = PreTrainedTokenizerFast.from_pretrained(folder).backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r" ?\w+| ?[^\s\w]+|\s+"), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    PreTrainedTokenizerFast(tokenizer_object=backend, **roles).save_pretrained(folder)
+
+
+def _as_roberta(folder: Path, **roles: str) -> None:
+    """With RoBERTa's template, which takes spaces away from the places of words."""
+    from tokenizers import processors
+
+    _bare(folder, **roles)
+    backend = PreTrainedTokenizerFast.from_pretrained(folder).backend_tokenizer
+    ends = (("</s>", backend.token_to_id("</s>")), ("<s>", backend.token_to_id("<s>")))
+    backend.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+    PreTrainedTokenizerFast(tokenizer_object=backend, **roles).save_pretrained(folder)
+
+
+BYTE_LEVEL = [_bare, _split_first, _as_roberta]
+TAGGING = Task.model_validate(
+    {
+        "name": "toy",
+        "kind": "tagging",
+        "data": {"source": "microworld", "generator": "toy"},
+        "text_fields": ("words",),
+        "labels": ("O", "B-PER", "I-PER"),
+        "metrics": ("accuracy",),
+    }
+)
+
+
+def _adopted(write: Callable[..., None], folder: Path) -> PreTrainedTokenizerFast:
+    write(folder / "theirs", **GPT_2)
+    adopting.adopt(folder / "theirs", folder / "ours")
+    return PreTrainedTokenizerFast.from_pretrained(folder / "ours")
+
+
+@pytest.mark.parametrize("write", BYTE_LEVEL)
+def test_words_are_spelled_alike_wherever_they_stand(
+    write: Callable[..., None], tmp_path: Path
+) -> None:
+    ours = _adopted(write, tmp_path)
+    text = "the cat, not the dogs"
+    whole = ours(text, add_special_tokens=False, return_offsets_mapping=True)
+    given = [["the", "cat", ",", "not", "the", "dogs"], ["the", "cat,", "not", "the", "dogs"]]
+    split = ours(given[1], is_split_into_words=True, add_special_tokens=False)
+    assert split["input_ids"] == whole["input_ids"]
+    pieces = [ours(word, add_special_tokens=False)["input_ids"] for word in given[1]]
+    assert list(chain(*pieces)) == whole["input_ids"]
+    words = [text[begin:end].strip() for begin, end in whole["offset_mapping"]]
+    assert "".join(words) == "".join(given[0])
+
+
+@pytest.mark.parametrize("write", BYTE_LEVEL)
+def test_a_perfect_writer_scores_1_on_tags(write: Callable[..., None], tmp_path: Path) -> None:
+    labels = np.empty(2, dtype=object)
+    labels[:] = [(0, 1, 2, 0), (1, 0, 0)]
+    examples = Examples([("the", "cat", "sat", "on"), ("a", "dog", "ran")], labels)
+    form = Writing(TAGGING, Protocol(answer="text"), _adopted(write, tmp_path))
+    data = form.encode(examples)
+    batch = form.collate(data, np.arange(2))
+    found = form.answers(form.read(batch["target_ids"], batch), data, examples)
+    assert list(found) == list(labels)
 
 
 def test_a_vocabulary_without_tokenizer_json_is_converted(tmp_path: Path) -> None:
