@@ -173,7 +173,7 @@ def _with_hole(
         "nothing": [],
     }[_hole(objective)]
     around = [*text.tokens[:begin], *filling, *text.tokens[end:]]
-    return [vocabulary.cls, *around, vocabulary.sep]
+    return vocabulary.framed(around)
 
 
 def _hole(objective: Objective) -> str:

@@ -1,6 +1,6 @@
 """What a transform and a layout need to know of a tokenizer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,8 @@ class Vocabulary:
     """[size] bool: special tokens, which are never masked and never stand in for another."""
     word_start: np.ndarray
     """[size] bool: tokens that start a word."""
+    template: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """Special tokens before and after a single text; none: `cls` and `sep`."""
     separators_between: int = 1
     """Separators between the two texts of a pair: 1 for BERT, 2 for RoBERTa."""
     second_type: int = 1
@@ -37,6 +39,11 @@ class Vocabulary:
     """[size] the word that a token is, without its word-start mark; "" for special tokens and for
     those that go on with a word."""
 
+    def framed(self, tokens: Sequence[int]) -> list[int]:
+        """A single text in its template."""
+        before, after = self.template or ((self.cls,), (self.sep,))
+        return [*before, *tokens, *after]
+
     @cached_property
     def ordinary(self) -> np.ndarray:
         """Numbers of the tokens that are not special."""
@@ -47,6 +54,7 @@ class Vocabulary:
         """Reads the tokenizer in `folder`; pairs take the form that its own template gives them."""
         from transformers import PreTrainedTokenizerFast
 
+        from harness.tokenizers.template import around
         from harness.tokenizers.training import is_sentinel, word_starts
 
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -59,6 +67,7 @@ class Vocabulary:
         # T5 numbers count down, but the order of use is that of the names.
         names = sorted(filter(is_sentinel, further), key=lambda token: int(token[10:-1]))
         starts = word_starts(tokenizer)
+        before, after = around(tokenizer)
         pair = tokenizer("a", "a", return_token_type_ids=True)
         return cls(
             size=len(tokenizer),
@@ -68,6 +77,7 @@ class Vocabulary:
             mask=tokenizer.mask_token_id,
             special=special,
             word_start=starts,
+            template=(tuple(before), tuple(after)),
             separators_between=tokenizer.num_special_tokens_to_add(pair=True) - 2,
             second_type=pair["token_type_ids"][-1],
             sentinels=np.array([further[name] for name in names], dtype=np.int64),

@@ -16,13 +16,16 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from harness.adaptation import Protocol
+from harness.adaptation.forms.spelling import Speller
 from harness.adaptation.forms.writing import Writing
-from harness.asking import Text
+from harness.adaptation.inputs import Ragged
+from harness.asking import Text, ask
 from harness.likelihood import log_likelihoods
 from harness.models import MODELS, SIZES, checkpoint_files
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.importing import adopt, agrees, check_tokens, check_type
+from harness.objectives import OBJECTIVES
 from harness.objectives.vocabulary import Vocabulary
 from harness.tasks.loading import Examples
 from harness.tasks.task import Task
@@ -256,7 +259,7 @@ TAGGING = Task.model_validate(
         "kind": "tagging",
         "data": {"source": "microworld", "generator": "toy"},
         "text_fields": ("words",),
-        "labels": ("O", "B-PER", "I-PER"),
+        "labels": ("not", "dog", "cat"),  # pieces that the vocabulary has
         "metrics": ("accuracy",),
     }
 )
@@ -294,6 +297,50 @@ def test_a_perfect_writer_scores_1_on_tags(write: Callable[..., None], tmp_path:
     batch = form.collate(data, np.arange(2))
     found = form.answers(form.read(batch["target_ids"], batch), data, examples)
     assert list(found) == list(labels)
+
+
+def _as_t5(folder: Path, **roles: str) -> None:
+    """An end after every text, nothing before it."""
+    from tokenizers import processors
+
+    backend = learned(folder, "unigram").backend_tokenizer
+    end = [("[SEP]", backend.token_to_id("[SEP]"))]
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A [SEP]", pair="$A [SEP] $B [SEP]", special_tokens=end
+    )
+    shutil.rmtree(folder)
+    PreTrainedTokenizerFast(tokenizer_object=backend, **roles).save_pretrained(folder)
+
+
+def test_sources_stand_in_the_template_of_their_tokenizer(tmp_path: Path) -> None:
+    _as_t5(tmp_path / "theirs", eos_token="[SEP]", unk_token="<unk>", pad_token="<pad>")
+    adopting.adopt(tmp_path / "theirs", tmp_path / "ours")
+    theirs, ours = (
+        PreTrainedTokenizerFast.from_pretrained(tmp_path / n) for n in ("theirs", "ours")
+    )
+    task = TAGGING.model_copy(update={"kind": "generation"})
+    targets = np.empty(1, dtype=object)
+    targets[0] = ("a dog",)
+    form = Writing(task, Protocol(max_sequence_length=8), ours)
+    data = form.encode(Examples([("the cat sat",)], targets))
+    assert isinstance(data.targets, Ragged)
+    assert list(data.input_ids[0]) == theirs("the cat sat")["input_ids"]
+    assert list(data.targets[0]) == theirs("a dog")["input_ids"]
+    long = form.encode(Examples([("the cat sat on the mat " * 9,)], targets)).input_ids[0]
+    assert (len(long), long[-1]) == (8, ours.eos_token_id)
+
+    vocabulary = Vocabulary.load(tmp_path / "ours")
+    words = tuple(theirs("the cat", add_special_tokens=False)["input_ids"])
+    objective = OBJECTIVES["denoising_infill"].components[-1][1]
+    (question,) = ask(Text(words), objective, vocabulary)
+    assert question.source == [vocabulary.mask, ours.eos_token_id]
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
+def test_our_own_template_is_of_a_first_and_a_last_token(algorithm: str, tmp_path: Path) -> None:
+    ours = learned(tmp_path, algorithm, 300)
+    assert Speller(ours).framed([7]) == [ours.cls_token_id, 7, ours.sep_token_id]
+    assert Vocabulary.load(tmp_path).framed([7]) == Speller(ours).framed([7])
 
 
 def test_a_vocabulary_without_tokenizer_json_is_converted(tmp_path: Path) -> None:

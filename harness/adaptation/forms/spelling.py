@@ -8,16 +8,24 @@ from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerFast
 
+from harness.tokenizers.template import around
+
 Tokens = list[int]
 
 
 class Speller:
-    """A tokenizer without its special tokens."""
+    """A tokenizer without its special tokens.
+
+    Attributes:
+        before, after: special tokens around a text that is read, as its own template has them.
+        end: what ends a text that is written.
+    """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.tokenizer = tokenizer
         self.special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-        self.start, self.end = int(tokenizer.cls_token_id), int(tokenizer.sep_token_id)
+        self.before, self.after = around(tokenizer)
+        self.end = int(tokenizer.sep_token_id)
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text."""
@@ -30,6 +38,10 @@ class Speller:
         """Tokens part by part, which are those of the whole: words are cut one by one."""
         tokens = iter(self.tokens([part for parts in sources for part in parts]))
         return [[next(tokens) for _ in parts] for parts in sources]
+
+    def framed(self, tokens: Tokens) -> Tokens:
+        """A text as it is read."""
+        return [*self.before, *tokens, *self.after]
 
     def before_the_end(self, row: Tokens) -> Tokens:
         """What was written; of special tokens only those for unknown words stay, by which the names

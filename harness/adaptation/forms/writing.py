@@ -29,8 +29,9 @@ DIGITS = "0 1 2 3 4 5 6 7 8 9"
 class Writing(Form):
     """Source and target as `verbalising` puts them; the first right text is trained on.
 
-    Sources stand between the tokenizer's first and last token, and lose tokens from the end of
-    their longest part if they are too long; targets end with the last token.
+    Sources stand between the special tokens of the tokenizer's template (T5's has none before a
+    text), and lose tokens from the end of their longest part if they are too long; targets end with
+    its separator.
     """
 
     def __init__(self, task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -56,9 +57,9 @@ class Writing(Form):
         targets = [
             self._target(label, some) for label, some in zip(examples.labels, choices, strict=True)
         ]
-        room = self.protocol.max_sequence_length - 2
+        room = self.protocol.max_sequence_length - len(self.speller.framed([]))
         fitted = [fit(parts, room) for parts in self.speller.tokens_of_parts(sources)]
-        rows = [[self.speller.start, *tokens, self.speller.end] for tokens, _ in fitted]
+        rows = [self.speller.framed(tokens) for tokens, _ in fitted]
         cut = np.array([was_cut for _, was_cut in fitted])
         most = self.protocol.max_target_length - 1
         ends = [[*tokens[:most], self.speller.end] for tokens in self.speller.tokens(targets)]

@@ -1,0 +1,15 @@
+"""The special tokens that a tokenizer puts around a text."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+def around(tokenizer: "PreTrainedTokenizerFast") -> tuple[list[int], list[int]]:
+    """Numbers of those before and after a single text, by the tokenizer's own template."""
+    plain: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole: list[int] = tokenizer("a")["input_ids"]
+    size, num_special = len(plain), len(whole) - len(plain)
+    first = next(i for i in range(num_special + 1) if whole[i : i + size] == plain)
+    return whole[:first], whole[first + size :]
