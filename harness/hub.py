@@ -86,9 +86,13 @@ def load_file(form: str, path: Path) -> "Dataset":
     import datasets
 
     datasets.disable_progress_bars()
+    # Only an empty cell is null: "None" and "NA" may be names of classes.
+    options = {"keep_default_na": False, "na_values": [""]} if form == "csv" else {}
     builder = {"csv": "csv", "jsonl": "json"}[form]
     try:
-        return datasets.load_dataset(builder, data_files={"rows": str(path)}, split="rows")
+        return datasets.load_dataset(
+            builder, data_files={"rows": str(path)}, split="rows", **options
+        )
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
         reason = one_line(error.__cause__ or error)
         raise ValueError(f"{path} cannot be read as {form}: {reason}") from error

@@ -79,11 +79,28 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
     if split != "train":
         return _loaded(task, split)
     assert task.train, f"{task.name} has nothing to train on"
-    return _with_places(_loaded(task, Split(name=task.train)))
+    examples = _loaded(task, Split(name=task.train))
+    if examples.hidden:
+        raise ValueError(
+            f"{task.name} needs labels to train on, but its split {task.train} has hidden ones "
+            f"(-1, null or no answer) in {task.label_field!r}"
+        )
+    return _with_places(examples)
 
 
 def _loaded(task: Task, split: Split) -> Examples:
-    return _examples(task, split, _prepared(task, _columns(task, split)))
+    examples = _examples(task, split, _prepared(task, _columns(task, split)))
+    if not len(examples):
+        such = " and ".join(f"{field} {value}" for field, value in split.where.items())
+        raise ValueError(
+            f"{task.name} needs examples, but its split {split.name} has none"
+            f"{f' with {such}' if such else ''}"
+        )
+    if task.kind == "multiple_choice":
+        _check_choices(task, split, examples)
+    if task.kind == "tagging":
+        _check_tags(task, split, examples)
+    return examples
 
 
 def _with_places(examples: Examples) -> Examples:
@@ -280,14 +297,32 @@ def _labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
     if task.kind in ("classification", "multiple_choice"):
         return _checked(task, split, np.array([_number(task, v) for v in column], dtype=np.int64))
     if task.kind in ("regression", "similarity"):
-        return np.asarray(list(column), dtype=np.float64)
+        return np.array([_value(task, split, value) for value in column], dtype=np.float64)
     labels = np.empty(len(column), dtype=object)
     for row, value in enumerate(column):
-        labels[row] = _label(task, value)
+        labels[row] = _label(task, split, value)
     return labels
 
 
-def _label(task: Task, value: Any) -> Any:
+def _value(task: Task, split: Split, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise ValueError(
+            f"{task.name} needs finite numbers in {task.label_field!r}, but its split "
+            f"{split.name} has {value!r}"
+        )
+    return number
+
+
+def _label(task: Task, split: Split, value: Any) -> Any:
+    if value is None:
+        raise ValueError(
+            f"{task.name} needs a label in every row of {task.label_field!r}, but its split "
+            f"{split.name} has null"
+        )
     if task.kind == "tagging":
         return tuple(_number(task, tag) for tag in value)
     if task.kind == "extraction":
@@ -297,13 +332,17 @@ def _label(task: Task, value: Any) -> Any:
 
 def _number(task: Task, value: Any) -> int:
     """The number of a class or tag that is given by name or number."""
-    if isinstance(task.data, FileData) and isinstance(value, int):
-        value = str(value) if str(value) in task.labels else value  # a file has no types: stars 1-5
+    if isinstance(task.data, FileData) and isinstance(value, int):  # a file has no types: stars 1-5
+        spelt = str(value).lower() if isinstance(value, bool) else str(value)
+        value = next((label for label in task.labels if spelt in (label, label.lower())), value)
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"the labels of {task.name} must be whole, but there is {value}")
     if not isinstance(value, str):
         return HIDDEN if value is None else int(value)
     if value not in task.labels:
         raise ValueError(
-            f"the labels of {task.name} must be {', '.join(task.labels)}, but there is {value!r}"
+            f"the labels of {task.name} must be {', '.join(task.labels) or 'numbers'}, but there "
+            f"is {value!r}"
         )
     return task.labels.index(value)
 
@@ -317,6 +356,31 @@ def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:
             f"but its split {split.name} has {sorted(set(labels.tolist()))}"
         )
     return labels
+
+
+def _check_choices(task: Task, split: Split, examples: Examples) -> None:
+    """Every right choice is one of its example's; all of a split may be hidden."""
+    for label, choices in zip(examples.labels.tolist(), examples.choices or (), strict=True):
+        if not 0 <= label < len(choices) and not examples.hidden:
+            raise ValueError(
+                f"{task.name} needs the place of a choice, from 0, in {task.label_field!r}, but "
+                f"its split {split.name} has {label} for {len(choices)} choices"
+            )
+
+
+def _check_tags(task: Task, split: Split, examples: Examples) -> None:
+    """Every word has one of the tags."""
+    for words, tags in zip(examples.texts, examples.labels, strict=True):
+        if len(words) != len(tags):
+            raise ValueError(
+                f"{task.name} needs a tag a word, but its split {split.name} has {len(tags)} tags "
+                f"for the {len(words)} words {' '.join(words):.40}"
+            )
+        if not set(tags) <= set(range(len(task.labels))):
+            raise ValueError(
+                f"the tags of {task.name} must be 0 to {len(task.labels) - 1}, but its split "
+                f"{split.name} has {min(tags)} to {max(tags)} in one example"
+            )
 
 
 def _check_class_names(task: Task, dataset: "Dataset") -> None:

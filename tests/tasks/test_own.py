@@ -17,7 +17,7 @@ from harness.plan import load_plan
 from harness.tasks.loading import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.own import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
-from harness.tasks.task import Split
+from harness.tasks.task import FileData, Split, Task
 
 GOOD, BAD = ("a fine and lovely meal, really", "a cold and awful meal, really")
 
@@ -181,6 +181,91 @@ def test_a_text_must_be_text(tmp_path: Path, own: dict[str, Any]) -> None:
     task = Evaluate.read(own["evaluate"]).chosen["reviews"]
     with pytest.raises(ValueError, match="reviews needs text in 'text', but row 1 of its split"):
         load_examples(task, Split(name="validation"))
+
+
+def file_task(folder: Path, form: str, text: str, **fields: Any) -> Task:
+    """A task whose train and validation are one file."""
+    path = folder / f"rows.{form}"
+    path.write_text(text)
+    data = FileData.model_validate(
+        {"source": form, "files": dict.fromkeys(("train", "validation"), str(path))}
+    )
+    common: dict[str, Any] = {"name": "mine", "text_fields": ("text",), "metrics": ("accuracy",)}
+    return Task(data=data, **(common | fields))
+
+
+def json_task(folder: Path, rows: list[dict[str, Any]], **fields: Any) -> Task:
+    text = "".join(json.dumps({"text": "a"} | row) + "\n" for row in rows)
+    return file_task(folder, "jsonl", text, **fields)
+
+
+VALIDATION = Split(name="validation")
+CHOICE = {"kind": "multiple_choice", "choices_field": "choices"}
+VALUES = {"kind": "regression", "metrics": ("pearson",)}
+TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields", "message"),
+    [
+        ([{"label": 2, "choices": ["b", "c"]}], CHOICE, "the place of a choice.* 2 for 2 choices"),
+        (
+            [{"label": 0, "choices": ["b"]}, {"label": -1, "choices": ["b"]}],
+            CHOICE,
+            "the place of a choice.* -1 for 1 choices",
+        ),
+        ([{"label": None}, {"label": 1.5}], VALUES, "finite numbers in 'label'.* None"),
+        ([{"label": "Infinity"}], VALUES, "finite numbers in 'label'.* 'Infinity'"),
+        ([{"label": "high"}], VALUES, "finite numbers in 'label'.* 'high'"),
+        ([{"text": ["a", "b"], "label": [0, 2]}], TAGS, "tags of mine must be 0 to 1.* 0 to 2"),
+        ([{"text": ["a", "b"], "label": [0]}], TAGS, "a tag a word.* 1 tags for the 2 words a b"),
+        ([{"text": ["a"], "label": [0]}, {"text": ["a"], "label": None}], TAGS, "label in every"),
+        (
+            [{"label": 0.5}],
+            {"kind": "classification", "labels": ("no", "yes")},
+            "labels of mine must be whole, but there is 0.5",
+        ),
+    ],
+)
+def test_labels_that_nothing_can_be(
+    tmp_path: Path, rows: list[dict[str, Any]], fields: dict[str, Any], message: str
+) -> None:
+    task = json_task(tmp_path, rows, **fields)
+    for split in ("train", VALIDATION):
+        with pytest.raises(ValueError, match=message) as caught:
+            load_examples(task, split)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("label", [-1, None])
+@pytest.mark.parametrize(
+    "fields", [CHOICE, {"kind": "classification", "labels": ("no", "yes")}], ids=lambda f: f["kind"]
+)
+def test_only_train_may_not_hide_its_labels(
+    tmp_path: Path, fields: dict[str, Any], label: int | None
+) -> None:
+    rows = [{"label": label, "choices": ["b", "c"]}] * 2
+    task = json_task(tmp_path, rows, **fields)
+    assert load_examples(task, VALIDATION).hidden
+    with pytest.raises(ValueError, match=r"mine needs labels to train on.* train has hidden"):
+        load_examples(task, "train")
+
+
+def test_an_empty_split_is_one_line(tmp_path: Path) -> None:
+    classes = {"kind": "classification", "labels": ("no", "yes")}
+    split = Split(name="loud", of="validation", where={"label": "yes"})
+    with pytest.raises(ValueError, match="but its split loud has none with label yes"):
+        load_examples(json_task(tmp_path, [{"label": "no"}], **classes), split)
+    task = json_task(tmp_path, [{"label": -1}], prepare="drop_unlabelled", **classes)
+    with pytest.raises(ValueError, match=r"mine needs examples, but its split train has none$"):
+        load_examples(task, "train")
+
+
+@pytest.mark.parametrize("names", [("None", "NA"), ("null", "nan"), ("true", "false")])
+def test_names_of_classes_in_a_csv_stay_names(tmp_path: Path, names: tuple[str, str]) -> None:
+    text = "text,label\n" + "".join(f"a,{name}\n" for name in names)
+    task = file_task(tmp_path, "csv", text, kind="classification", labels=names)
+    assert load_examples(task, "train").labels.tolist() == [0, 1]
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
