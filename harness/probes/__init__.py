@@ -1,10 +1,12 @@
 """AXIS: what pretrained models are probed with, without fine-tuning: minimal pairs and cloze."""
 
-from harness.probes.blimp import BLIMP
+from harness.probes.blimp import BLIMP, BLIMP_200
 from harness.probes.micro_blimp import MICRO_BLIMP
 from harness.probes.micro_cloze import MICRO_CLOZE
 from harness.probes.probe import Probe
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in (MICRO_BLIMP, MICRO_CLOZE, BLIMP)}
+PROBES: dict[str, Probe] = {
+    probe.name: probe for probe in (MICRO_BLIMP, MICRO_CLOZE, BLIMP, BLIMP_200)
+}
 
 __all__ = ["PROBES", "Probe"]

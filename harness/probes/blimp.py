@@ -72,3 +72,5 @@ BLIMP = Probe(
     licence="CC BY 4.0",
     citation="Warstadt et al. 2020, BLiMP, TACL",
 )
+# What a CPU asks in minutes: a masked model reads a sentence once for each of its tokens.
+BLIMP_200 = BLIMP.model_copy(update={"name": "blimp-200", "max_items": 200})

@@ -68,7 +68,9 @@ def fingerprint(probe: Probe) -> str:
     data = probe.data
     if isinstance(data, HubData):
         configs = sorted(probe.categories)
-        return "+".join(hub.fingerprint(data.path, config, data.revision) for config in configs)
+        first = f"[:{probe.max_items}]" if probe.max_items else ""
+        prints = (hub.fingerprint(data.path, config, data.revision) for config in configs)
+        return "+".join(prints) + first
     return f"microworld:{microworld.VERSION}/{data.generator}:{VERSION}"
 
 
@@ -82,7 +84,7 @@ def _read(probe: Probe, category: str) -> list[MinimalPair]:
             f"{category} has no {', '.join(sorted(missing))}; it has "
             f"{', '.join(dataset.column_names)}"
         )
-    good, bad = (dataset[field] for field in probe.fields)
+    good, bad = (dataset[field][: probe.max_items] for field in probe.fields)
     return [MinimalPair(*pair, category) for pair in zip(good, bad, strict=True)]
 
 

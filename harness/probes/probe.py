@@ -23,6 +23,8 @@ class Probe(Value):
     """Columns of the acceptable and of the unacceptable sentence; None for the micro-world."""
     split: str | None = None
     """Split of the Hub data that is read; None for the micro-world."""
+    max_items: int | None = None
+    """The first so many items of each category; null takes all."""
     chance: float
     """Mean over the categories of what a guess scores, from 0 to 1."""
     licence: str
