@@ -131,26 +131,27 @@ def split_holdout(
     """Train without the hold-out, in random order, and the hold-out; both fixed by `seed`.
 
     The hold-out has `fraction` of the examples, at most `max_holdout`, and the classes in the same
-    shares as the whole, to within one example; or whole groups, where there are groups.
+    shares as the whole, to within one example; or whole groups of about as many examples, where
+    there are groups.
 
     Raises:
-        ValueError: there are fewer than two examples, or groups.
+        ValueError: there are fewer than two examples, or groups, or no group is small enough.
     """
     units = np.arange(len(examples)) if examples.groups is None else _numbered(examples.groups)
     num_units = int(units.max(initial=-1)) + 1
     if num_units < 2:
         what = "examples" if examples.groups is None else "groups of examples"
         raise ValueError(f"a hold-out needs at least 2 {what}, but there are {num_units}")
-    size = min(max(1, round(fraction * num_units)), max_holdout, num_units - 1)
+    size = min(max(1, round(fraction * len(examples))), max_holdout, len(examples) - 1)
     order = np.random.default_rng(seed).permutation(num_units)
     if examples.groups is None and examples.labels.dtype.kind == "i":
         order = order[np.argsort(_class_quantiles(examples.labels[order]), kind="stable")]
-    held = np.isin(units, order[:size])
     if examples.groups is None:
-        train = order[size:]
-        shuffled = np.random.default_rng([seed, 1]).permutation(train)
+        held, train = np.isin(units, order[:size]), order[size:]
     else:
-        shuffled = np.random.default_rng([seed, 1]).permutation(np.flatnonzero(~held))
+        held = np.isin(units, _whole_groups(np.bincount(units), order, size, max_holdout))
+        train = np.flatnonzero(~held)
+    shuffled = np.random.default_rng([seed, 1]).permutation(train)
     return examples.take(shuffled), examples.take(np.flatnonzero(held))
 
 
@@ -178,6 +179,21 @@ def _numbered(groups: np.ndarray) -> np.ndarray:
     """[num_examples] number of each one's group, in the order of first appearance."""
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse])
+
+
+def _whole_groups(sizes: np.ndarray, order: np.ndarray, target: int, limit: int) -> np.ndarray:
+    """The first groups in `order`, not all, that have about `target` examples and at most `limit`.
+
+    Larger groups than `target` are passed over; where all are larger, it is the smallest one.
+    """
+    if sizes.min() > limit:
+        raise ValueError(
+            f"a hold-out of at most {limit} examples has no room for a group of examples: the "
+            f"smallest has {sizes.min()}"
+        )
+    small = order[sizes[order] <= max(target, sizes.min())][: len(order) - 1]
+    totals = np.cumsum(sizes[small])
+    return small[: np.argmin(np.abs(totals[totals <= limit] - target)) + 1]
 
 
 def _class_quantiles(labels: np.ndarray) -> np.ndarray:

@@ -186,3 +186,33 @@ def test_the_head_of_train_is_a_fair_sample() -> None:
 def test_one_example_cannot_be_split() -> None:
     with pytest.raises(ValueError, match="at least 2 examples"):
         split_holdout(examples_of(np.array([1])), 0.5, 10, 0)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=2, max_size=40),
+    fraction=st.floats(0.01, 0.9),
+    max_holdout=st.integers(30, 200),
+    seed=st.integers(0, 5),
+)
+def test_a_holdout_of_groups_counts_examples(
+    sizes: list[int], fraction: float, max_holdout: int, seed: int
+) -> None:
+    names = np.repeat([f"g{number}" for number in range(len(sizes))], sizes).astype(object)
+    labels = np.zeros(len(names), dtype=np.int64)
+    examples = Examples([(str(i),) for i in range(len(names))], labels, None, names)
+    train, holdout = split_holdout(examples, fraction, max_holdout, seed)
+    assert train.groups is not None and holdout.groups is not None
+    assert not set(train.groups) & set(holdout.groups)
+    assert sorted(train.texts + holdout.texts) == sorted(examples.texts)
+    target = min(max(1, round(fraction * len(names))), max_holdout)
+    assert 0 < len(holdout) <= max_holdout and len(train) > 0
+    assert len(holdout) <= max(target + max(sizes) / 2, min(sizes))
+    if max(sizes) < target <= len(names) / 2:
+        assert len(holdout) >= target - max(sizes)
+
+
+def test_a_group_larger_than_the_holdout_is_one_line() -> None:
+    groups = np.array(["a"] * 3 + ["b"] * 4, dtype=object)
+    examples = Examples([("x",)] * 7, np.zeros(7, dtype=np.int64), None, groups)
+    with pytest.raises(ValueError, match=r"at most 2 examples has no room .* the smallest has 3"):
+        split_holdout(examples, 0.5, 2, 0)
