@@ -36,6 +36,12 @@ GROUPED: Mapping[Kind, tuple[str, ...]] = {
 """Those that fit only where the task has a `group_field`."""
 TEXTS: Mapping[Kind, tuple[int, ...]] = {"extraction": (2,), "tagging": (1,), "similarity": (2,)}
 """Numbers of text fields; one or two where nothing else is said."""
+LISTS: Mapping[Kind, str] = {
+    "multiple_choice": "choices",
+    "extraction": "answers",
+    "tagging": "words and tags",
+}
+"""What these kinds have lists of, in each example."""
 
 
 def fitting_metrics(task: Task) -> tuple[str, ...]:
@@ -61,15 +67,36 @@ def _checked(task: Task) -> Task:
     if len(task.text_fields) not in texts:
         must = f"text_fields must be {' or '.join(map(str, texts))} of {task.kind}"
         raise ValueError(f"{must}, but are {len(task.text_fields)}")
+    if task.symmetric and len(task.text_fields) != 2:
+        raise ValueError(
+            f"symmetric: true needs two text_fields that could change places, but "
+            f"{task.name!r} has {len(task.text_fields)}"
+        )
+    if task.kind == "similarity" and task.train:
+        raise ValueError("nothing is trained for similarity; set train to null")
     if task.prepare and task.prepare not in PREPARATIONS:
         raise ValueError(unknown("the preparation", task.prepare, PREPARATIONS))
     if isinstance(task.data, FileData):
+        _check_form(task, task.data)
         _check_splits(task, task.data)
     return task
 
 
+def _all_splits(task: Task) -> tuple[Split, ...]:
+    train = (Split(name=task.train),) if task.train else ()
+    return (*train, *task.evaluation, *task.test)
+
+
+def _check_form(task: Task, data: FileData) -> None:
+    if data.source == "csv" and task.kind in LISTS:
+        raise ValueError(
+            f"{task.name!r} is {task.kind}, and csv cannot hold its lists of {LISTS[task.kind]}: "
+            f"use jsonl"
+        )
+
+
 def _check_splits(task: Task, data: FileData) -> None:
-    for split in (*([Split(name=task.train)] if task.train else []), *task.evaluation):
+    for split in _all_splits(task):
         name = split.of or split.name
         if name not in data.files:
             raise ValueError(
@@ -196,7 +223,7 @@ def check_header(task: Task) -> None:
 
     if not isinstance(task.data, FileData) or task.prepare:
         return
-    for split in (*([Split(name=task.train)] if task.train else []), *task.evaluation):
+    for split in _all_splits(task):
         file = Path(task.data.files[split.of or split.name]).expanduser()
         found = _header(file, task.data.source)
         for field in wanted_fields(task, split):

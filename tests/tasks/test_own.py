@@ -161,6 +161,18 @@ def test_a_missing_column_is_found_too(tmp_path: Path, own: dict[str, Any], form
     assert f"needs the column 'mark', but {tmp_path}/train.{form} has " in line
 
 
+def test_a_missing_column_of_the_test_split_is_found_too(
+    tmp_path: Path, own: dict[str, Any]
+) -> None:
+    reviews = reviews_of(own)
+    (tmp_path / "test.csv").write_text("text\na meal\n")
+    reviews["test"] = [{"name": "test"}]
+    reviews["data"]["files"]["test"] = str(tmp_path / "test.csv")
+    assert f"needs the column 'stars', but {tmp_path}/test.csv has text" in problem(
+        write(tmp_path, own)
+    )
+
+
 def test_a_file_that_is_not_json(tmp_path: Path, own: dict[str, Any]) -> None:
     (tmp_path / "train.jsonl").write_text("one,two\n")
     assert "must be jsonl in UTF-8" in problem(write(tmp_path, own))
