@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
+
 from harness import hub
 from harness.corpora import CORPORA
 from harness.corpora.sources import HubCorpus
 from harness.probes import PROBES, Probe
 from harness.tasks import SUITES, TASKS
-from harness.tasks.loading import available_splits, load_examples, place_of
+from harness.tasks.loading import Examples, available_splits, load_examples, place_of
 from harness.tasks.task import HubData, Split, Task
 
 SUMS = "SHA256SUMS.txt"
@@ -249,7 +251,9 @@ def verify(sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str]]:
         yield from ((one.name, "", problem) for problem in problems)
         for name in one.users if not problems else ():
             try:
-                yield one.name, f"{name}: {_counted(users()[name], one)}", ""
+                yield from (
+                    (one.name, f"{name}: {line}", "") for line in _found(users()[name], one)
+                )
             except (ValueError, OSError) as error:
                 yield one.name, "", hub.one_line(error)
 
@@ -285,23 +289,43 @@ def _unreadable(file: Path) -> str:
     return ""
 
 
-def _counted(user: User, one: DataSet) -> str:
-    """Numbers of rows, read as a stage reads them: with columns, classes and labels checked."""
+def _found(user: User, one: DataSet) -> list[str]:
+    """Numbers of rows, read as a stage reads them: with columns, classes and labels checked; and a
+    warning for each split that can tell nothing."""
     if isinstance(user, HubCorpus):
-        dataset = hub.load(user.path, user.config, user.split, user.revision)
-        if user.text_field not in dataset.column_names:
-            raise ValueError(
-                f"{one.name} has no column {user.text_field!r}, which its corpus reads; it has "
-                f"{', '.join(dataset.column_names)}"
-            )
-        return f"{user.split} {len(dataset):,}"
+        return [_counted(user, one)]
     if isinstance(user, Probe):
         from harness.probes.items import load_items
 
-        return f"{len(load_items(user)):,} items"
-    return ", ".join(
-        f"{split.name} {len(load_examples(user, split)):,}" for split in _splits(user, one)
-    )
+        return [f"{len(load_items(user)):,} items"]
+    counts, warnings = [], []
+    for split in _splits(user, one):
+        examples = load_examples(user, split)
+        counts.append(f"{split.name} {len(examples):,}")
+        if found := _only_class(user, split, examples):
+            warnings.append(
+                f"warning: {split.name} has only the class {found}: nothing can be told from it"
+            )
+    return [", ".join(counts), *warnings]
+
+
+def _counted(corpus: HubCorpus, one: DataSet) -> str:
+    dataset = hub.load(corpus.path, corpus.config, corpus.split, corpus.revision)
+    if corpus.text_field not in dataset.column_names:
+        raise ValueError(
+            f"{one.name} has no column {corpus.text_field!r}, which its corpus reads; it has "
+            f"{', '.join(dataset.column_names)}"
+        )
+    return f"{corpus.split} {len(dataset):,}"
+
+
+def _only_class(task: Task, split: Split, examples: Examples) -> str:
+    """The class of all examples; empty if there are several, or a split is of one by design."""
+    designed = task.label_field in split.where or examples.hidden
+    if task.kind != "classification" or len(task.labels) < 2 or designed:
+        return ""
+    found = np.unique(examples.labels)
+    return task.labels[found[0]] if len(found) == 1 else ""
 
 
 def _splits(task: Task, one: DataSet) -> list[Split]:

@@ -150,6 +150,18 @@ def test_verify_counts_rows(mirror: Path) -> None:
     ]
 
 
+def test_a_split_of_one_class_is_a_warning(mirror: Path) -> None:
+    columns = {"sentence": ["a", "b"], "label": [1, 1]}
+    write(mirror / COLA / "cola/validation-00000-of-00001.parquet", columns)
+    (mirror / data.SUMS).unlink()
+    name = "nyu-mll/glue/cola: cola:"
+    assert command("verify", "cola").splitlines() == [
+        f"{name} train 100, validation 2",
+        f"{name} warning: validation has only the class acceptable: nothing can be told from it",
+        "1 data sets, 0 problems",
+    ]
+
+
 def test_a_download_cut_short_is_one_line_and_mended_by_fetching(mirror: Path) -> None:
     file = mirror / COLA / "cola/train-00000-of-00001.parquet"
     file.write_bytes(file.read_bytes()[:-100])
