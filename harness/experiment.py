@@ -337,7 +337,7 @@ def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_the_checkpoint(model: Any) -> dict[str, Any]:
     """What stands in place of a run's fields where there is a checkpoint: nothing to spend, and, if
-    its files lie at hand, what it was trained on."""
+    its files lie at hand, what it was trained on and how far it can read."""
     name = model.get("checkpoint") if isinstance(model, Mapping) else None
     if not isinstance(name, str):
         return {}
@@ -348,7 +348,13 @@ def _of_the_checkpoint(model: Any) -> dict[str, Any]:
         fields["objective"] = learned
         if isinstance(learned, str):
             fields["objective"] = OBJECTIVES[learned].model_dump()
+        most = checkpoint_files.positions(checkpoint_files.read_config(folder))
+        fields["model"] = {**model, "max_position": int(min(most, UNBOUNDED))}
     return fields
+
+
+UNBOUNDED = 2**30
+"""Positions of a checkpoint whose files name no bound."""
 
 
 ROLES = ("start_from", "teacher")

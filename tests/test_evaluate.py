@@ -116,16 +116,21 @@ OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
+def _as(name: str, bert: Path, folder: Path, **more: Any) -> Path:
+    """The files of a tokenizer and the weights of a network of OTHERS."""
+    config, network, fields = OTHERS[name]
+    shutil.copytree(bert, folder, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
+    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
+    sizes = {"vocab_size": VOCAB, "hidden_size": 32, "num_attention_heads": 2} | fields | more
+    made = getattr(transformers, config)(**sizes, **ends)
+    getattr(transformers, network)(made).save_pretrained(folder)
+    return folder
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Path) -> None:
     """Stage by stage, in this process."""
-    config, network, fields = OTHERS[name]
-    folder = tmp_path / name
-    shutil.copytree(bert, folder, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
-    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
-    sizes = {"vocab_size": VOCAB, "hidden_size": 32, "num_attention_heads": 2} | fields
-    made = getattr(transformers, config)(**sizes, **ends)
-    getattr(transformers, network)(made).save_pretrained(folder)
+    folder = _as(name, bert, tmp_path / name)
     wanted = Wanted(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
     _, plan = load_evaluation(wanted, FAST)
     done: dict[str, Path] = {}
@@ -138,6 +143,27 @@ def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Pa
     assert result is not None
     assert 0 <= result["metrics"]["validation/f1"] <= 1
     assert result["metrics"]["diverged"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "beams", "said"),
+    [
+        ("gpt2", {"n_positions": 1024}, 2, ""),
+        ("gpt2", {"n_positions": 575}, 1, "its 575 positions are fewer than the 576 tokens"),
+        ("opt", {"max_position_embeddings": 576}, 2, ""),
+        ("t5", {}, 2, ""),
+    ],
+)
+def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
+    name: str, fields: dict[str, Any], beams: int, said: str, bert: Path, tmp_path: Path
+) -> None:
+    folder = _as(name, bert, tmp_path / name, **fields)
+    long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
+    protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | {"num_beams": beams}).items()]
+    wanted = Wanted(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
+    _, plan = load_evaluation(wanted, protocol)
+    found = next(iter(plan.obstacles.values()), "")
+    assert found.startswith(said) and bool(found) == bool(said)
 
 
 def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:

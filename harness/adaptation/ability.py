@@ -2,7 +2,7 @@
 
 from harness.adaptation import Protocol, baselines
 from harness.asking import obstacle as asking_obstacle
-from harness.models import FAMILIES
+from harness.models import FAMILIES, checkpoint_files
 from harness.recipes import Pretrain
 from harness.tasks.task import Task
 
@@ -17,8 +17,11 @@ def in_words(task: Task, protocol: Protocol) -> bool:
 
 
 def can_search(family: str, reading: str) -> bool:
-    """Whether texts are written by transformers' search, which keeps to a network's own reading."""
-    return reading in WRITING and reading == FAMILIES[family].representations[0]
+    """Whether texts are written by transformers' search, which keeps to a network's own reading: of
+    a checkpoint whichever it has."""
+    own = FAMILIES[family].representations
+    own = own if FAMILIES[family].kind == "checkpoint" else own[:1]
+    return reading in WRITING and reading in own
 
 
 def obstacle(task: Task, protocol: Protocol, adaptation: str, run: Pretrain) -> str:
@@ -40,8 +43,15 @@ def _asked(task: Task, protocol: Protocol, run: Pretrain) -> str:
     return asking_obstacle(run.objective.components[-1][1])
 
 
+def _family(run: Pretrain) -> str:
+    """Of a checkpoint that is a network of our own, its family here."""
+    name = run.model.checkpoint
+    folder = checkpoint_files.found(name, run.model.revision) if name else None
+    return (checkpoint_files.own_family(folder) if folder else "") or run.model.family
+
+
 def _writes(protocol: Protocol, adaptation: str, run: Pretrain) -> str:
-    reading, family = run.representation, run.model.family
+    reading, family = run.representation, _family(run)
     if reading not in WRITING:
         return f"it writes no text, for it is read {reading}"
     if adaptation == "frozen":

@@ -124,6 +124,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
+def own_family(folder: Path) -> str:
+    """The family here of a network of our own; empty for someone else's."""
+    note = folder / NOTE
+    return str(json.loads(note.read_text())["family"]) if note.is_file() else ""
+
+
 def fingerprint(checkpoint: str, revision: str | None) -> str:
     """What identifies a checkpoint as it is adopted: the content of a folder's files, wherever it
     lies; id and revision of the Hub's."""

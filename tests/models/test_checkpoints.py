@@ -19,6 +19,7 @@ from harness.adaptation import Protocol
 from harness.adaptation.forms.spelling import Speller
 from harness.adaptation.forms.writing import Writing
 from harness.adaptation.inputs import Ragged
+from harness.adaptation.writer import Writer
 from harness.asking import Text, ask
 from harness.likelihood import log_likelihoods
 from harness.models import MODELS, SIZES, checkpoint_files
@@ -123,6 +124,19 @@ def test_states_are_those_of_transformers(name: str, tmp_path: Path) -> None:
     torch.testing.assert_close(states[real], expected[real], atol=1e-5, rtol=1e-5)
     if name != "electra":
         assert agrees(ours), "the head gives the network's own logits"
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", ["opt", "mt5", "gpt2", "bart"])
+def test_a_checkpoint_writes_by_transformers_search(name: str, tmp_path: Path) -> None:
+    make(name).save_pretrained(tmp_path)
+    writer = Writer(adopt(tmp_path).eval(), Protocol(max_target_length=6), end=3, pad=0)
+    assert writer.is_native
+    mask = (torch.arange(9) < torch.tensor([9, 5, 1])[:, None]).long()
+    batch = {"input_ids": torch.randint(5, VOCAB, (3, 9)) * mask, "attention_mask": mask}
+    greedy, found = writer.write_greedily(batch), writer.write(batch)
+    assert torch.equal(greedy[:, : found.shape[1]], found)
+    Writer(writer.backbone, Protocol(max_target_length=6, num_beams=2), 3, 0).write(batch)
 
 
 def test_half_precision_becomes_whole(tmp_path: Path) -> None:
