@@ -114,9 +114,11 @@ def same(first: np.ndarray, second: np.ndarray) -> bool:
     return first.dtype == second.dtype and first.tolist() == second.tolist()
 
 
-LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "two_way": 0.5, "window": 0.96}
+LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "two_way": 0.5, "window": 0.6}
 """Share of the loss that may be left: static vectors tell no place from another, a causal reader
 cannot know what comes, and recurrent ones are slow."""
+LEARNING_RATES = {"window": 0.1}
+"""Static vectors move a word at a time."""
 
 
 def test_every_reading_is_tried() -> None:
@@ -178,7 +180,8 @@ def test_one_batch_is_learned_by_heart(
     form, examples = make_form(kind, tokenizer), make_examples(kind)
     make_backbone(family, reading, tokenizer).save(tmp_path)
     data = form.encode(examples)
-    settings = Finetune(learning_rate=5e-3, batch_size=data.num_items, epochs=60, weight_decay=0)
+    rate = LEARNING_RATES.get(reading, 5e-3)
+    settings = Finetune(learning_rate=rate, batch_size=data.num_items, epochs=60, weight_decay=0)
     before = prepared_model(tmp_path, form, "full", 0, settings).train()
     batch = form.collate(data, np.arange(data.num_items))
     first = form.loss(before(batch), batch).item()
