@@ -146,20 +146,32 @@ def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "beams", "said"),
+    ("name", "fields", "asked", "said"),
     [
-        ("gpt2", {"n_positions": 1024}, 2, ""),
-        ("gpt2", {"n_positions": 575}, 1, "its 575 positions are fewer than the 576 tokens"),
-        ("opt", {"max_position_embeddings": 576}, 2, ""),
-        ("t5", {}, 2, ""),
+        ("gpt2", {"n_positions": 1024}, {"num_beams": 2}, ""),
+        ("gpt2", {"n_positions": 575}, {}, "its 575 positions are fewer than the 576 tokens"),
+        ("opt", {"max_position_embeddings": 576}, {"num_beams": 2}, ""),
+        ("t5", {}, {"num_beams": 2}, ""),
+        ("bart", {"max_position_embeddings": 512}, {}, ""),
+        (
+            "bart",
+            {"max_position_embeddings": 512},
+            {"max_sequence_length": 128, "max_target_length": 513},
+            "its 512 positions are fewer than the 513 tokens",
+        ),
     ],
 )
 def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
-    name: str, fields: dict[str, Any], beams: int, said: str, bert: Path, tmp_path: Path
+    name: str,
+    fields: dict[str, Any],
+    asked: dict[str, int],
+    said: str,
+    bert: Path,
+    tmp_path: Path,
 ) -> None:
     folder = _as(name, bert, tmp_path / name, **fields)
     long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
-    protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | {"num_beams": beams}).items()]
+    protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | asked).items()]
     wanted = Wanted(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
     _, plan = load_evaluation(wanted, protocol)
     found = next(iter(plan.obstacles.values()), "")

@@ -58,8 +58,8 @@ def _writes(protocol: Protocol, adaptation: str, run: Pretrain) -> str:
         return "its weights are frozen, and a task that is answered in words has no head to train"
     if protocol.num_beams > 1 and not can_search(family, reading):
         return f"a {family} read {reading} writes without a search, but num_beams is not 1"
-    longest = protocol.max_sequence_length
-    longest += 0 if reading == "encoder_decoder" else protocol.max_target_length
+    lengths = protocol.max_sequence_length, protocol.max_target_length
+    longest = max(lengths) if reading == "encoder_decoder" else sum(lengths)
     if longest > run.model.max_position:
         return (
             f"its {run.model.max_position} positions are fewer than the {longest} tokens of a "
