@@ -12,7 +12,8 @@ from harness.compute import Compute
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.stages import Job, finetune, tune
+from harness.stages.finetuning import finetune, tune
+from harness.stages.job import Job
 from harness.tasks import TASKS
 from harness.tasks.loading import fingerprint, load_examples
 from harness.tasks.scoring import load_counts

@@ -1,0 +1,174 @@
+"""From arms to stages."""
+
+import hashlib
+import itertools
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness.adaptation.ability import obstacle
+from harness.corpora import reading as corpus_reading
+from harness.experiment import ROLES, Arm, Evaluate, Experiment
+from harness.models import checkpoint_files
+from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
+from harness.plan.keys import stage_key
+from harness.plan.values import Cell, Probing, Stage
+from harness.probes import PROBES
+from harness.probes import items as probe_items
+from harness.recipes import Pretrain
+from harness.tasks import loading as task_loading
+from harness.tasks.task import Task
+
+
+class Builder:
+    """Collects the stages of the arms; equal keys are one stage."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.stages: dict[str, Stage] = {}
+        self.cells: list[Cell] = []
+        self.probes: list[Probing] = []
+        self.pretrains: dict[tuple[str, int], str] = {}
+        self.obstacles: dict[tuple[str, str], str] = {}
+        tasks = experiment.evaluate.chosen
+        # Data is read once a plan, and anew by the next: files may change in between.
+        self.corpus_fingerprint = cache(corpus_reading.fingerprint)
+        self.task_fingerprint = cache(lambda task: task_loading.fingerprint(tasks[task]))
+        self.probe_fingerprint = cache(lambda probe: probe_items.fingerprint(PROBES[probe]))
+
+    def add(self, arm: Arm) -> None:
+        tokenizer = self._pretrain_stages(arm)
+        for name, task in arm.evaluate.chosen.items():
+            evaluate = arm.evaluate
+            why = obstacle(task, evaluate.protocol, evaluate.adaptation, arm.pretrain)
+            if why:
+                self.obstacles[arm.name, name] = why
+            else:
+                self._task_stages(arm, task, tokenizer)
+        for probe, seed in itertools.product(arm.evaluate.probes, self._seeds(arm)):
+            self._probe_stage(arm, probe, seed, tokenizer)
+
+    def _seeds(self, arm: Arm) -> tuple[int, ...]:
+        """Pretraining seeds; a checkpoint was pretrained once."""
+        seeds = self.experiment.seeds.pretrain
+        return seeds[:1] if arm.pretrain.model.checkpoint else seeds
+
+    def _pretrain_stages(self, arm: Arm) -> str:
+        """All that makes an arm's pretrained models; returns the key of their tokenizer."""
+        if arm.pretrain.model.checkpoint:
+            return self._import(arm)
+        tokenizer, tokens = self._data_stages(arm.pretrain)
+        for seed in self.experiment.seeds.pretrain:
+            self.pretrains[arm.name, seed] = self._pretrain(
+                arm.pretrain, arm.name, seed, tokenizer, tokens
+            )
+        return tokenizer
+
+    def _import(self, arm: Arm) -> str:
+        """A checkpoint's tokenizer and network, copied in the form of our own."""
+        name, revision = str(arm.pretrain.model.checkpoint), arm.pretrain.model.revision
+        folder = checkpoint_files.is_folder(name)
+        spec = {
+            "checkpoint": {"name": name, "revision": revision},
+            "fingerprint": checkpoint_files.fingerprint(name, revision),
+        }
+        label = name if folder or revision else f"{name}, of which no commit is pinned"
+        tokenizer = self._stage("tokenizer", f"of {label}", spec, {})
+        key = self._stage("pretrain", f"{label}, imported", spec, {"tokenizer": tokenizer})
+        self.pretrains[arm.name, self._seeds(arm)[0]] = key
+        return tokenizer
+
+    def _data_stages(self, spec: Pretrain) -> tuple[str, str]:
+        fingerprint = self.corpus_fingerprint(spec.corpus)
+        data = {"corpus": spec.corpus.model_dump(), "fingerprint": fingerprint}
+        algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
+        learned = {**data, "tokenizer": spec.tokenizer.model_dump()}
+        tokenizer = self._stage("tokenizer", f"{algorithm} {size}", learned, {})
+        label = f"{spec.corpus.source} as {algorithm} {size}"
+        return tokenizer, self._stage("tokens", label, data, {"tokenizer": tokenizer})
+
+    def _pretrain(self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str) -> str:
+        """The stage of a run, after those of the runs that it builds on, with the same seed."""
+        parents = {"tokenizer": tokenizer, "tokens": tokens}
+        for role in ROLES:
+            other = getattr(run, role)
+            if other:
+                about = f"{role} of {label}"
+                parents[role] = self._pretrain(other, about, seed, tokenizer, tokens)
+        cost = expected_flops(run)
+        content = {"pretrain": _content(run), "seed": seed}
+        if run.model.vectors:
+            with Path(run.model.vectors).open("rb") as file:
+                content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
+
+    def _task_stages(self, arm: Arm, task: Task, tokenizer: str) -> None:
+        base = _task_spec(arm.evaluate, task, self.task_fingerprint(task.name))
+        cost = finetuning_flops(arm, task)
+        seeds = self.experiment.seeds
+        tune: dict[str, str] = {}
+        sweep = self.experiment.sweep
+        own = arm.pretrain.model.facts.kind != "baseline"
+        trained = own and task.train and arm.evaluate.adaptation != "prompt"
+        if sweep.trials and trained:
+            parents = {
+                "pretrain": self.pretrains[arm.name, seeds.pretrain[0]],
+                "tokenizer": tokenizer,
+            }
+            spec = {**base, "sweep": sweep.model_dump()}
+            label = f"{arm.name}, {task.name}, {sweep.trials} trials"
+            tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
+        # Else every fine-tuning seed gives the same.
+        drawn = trained or (own and arm.evaluate.protocol.shots)
+        submitted = {"submission": True} if arm.evaluate.submission and task.test else {}
+        # The settings are those chosen for the end of pretraining: a curve of one thing alone.
+        shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
+        for pretrain_seed, seed, share in itertools.product(
+            self._seeds(arm), seeds.finetune if drawn else seeds.finetune[:1], (*shares, 1.0)
+        ):
+            parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
+            label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
+            spec = {**base, **submitted, "seed": seed}
+            if share < 1:
+                label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
+            key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
+            self.cells.append(Cell(arm.name, task.name, pretrain_seed, seed, key, share))
+
+    def _probe_stage(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
+        spec = {"probe": probe, "fingerprint": self.probe_fingerprint(probe)}
+        parents = {"pretrain": self.pretrains[arm.name, seed], "tokenizer": tokenizer}
+        cost = probe_flops(arm, probe)
+        key = self._stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, cost)
+        self.probes.append(Probing(arm.name, probe, seed, key))
+
+    def _stage(
+        self,
+        kind: str,
+        label: str,
+        spec: Mapping[str, Any],
+        parents: Mapping[str, str],
+        flops: float = 0.0,
+    ) -> str:
+        key = stage_key(kind, spec, parents)
+        self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
+        return key
+
+
+def _content(run: Pretrain) -> dict[str, Any]:
+    """What a run is told: the text reaches it through its parents, and the recipe's name changes
+    nothing."""
+    spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
+    others = {role: getattr(run, role) for role in ROLES}
+    return spec | {role: _content(other) if other else None for role, other in others.items()}
+
+
+def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "content": task.content,
+        "fingerprint": fingerprint,
+        "adaptation": evaluate.adaptation,
+        "protocol": evaluate.protocol.model_dump(),
+        "finetune": evaluate.finetune.model_dump(),
+    }

@@ -1,0 +1,59 @@
+"""The proof of what differs between arms."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.experiment import Arm
+from harness.values import Value
+
+
+def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
+    """Dotted path to {arm: value} for each field whose value is not the same in all arms."""
+    flat = {
+        arm.name: _own_fields(arm) | dict(flat_fields("evaluate", arm.evaluate)) for arm in arms
+    }
+    paths = dict.fromkeys(path for fields in flat.values() for path in fields)
+    table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
+    return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
+
+
+def _own_fields(arm: Arm) -> dict[str, Any]:
+    """Path to value of the fields of a run that hold for it; of a checkpoint, what it is."""
+    fields = dict(flat_fields("pretrain", arm.pretrain))
+    if not arm.pretrain.model.checkpoint:
+        return fields
+    return {path: value for path, value in fields.items() if path.startswith(_OF_A_CHECKPOINT)}
+
+
+_OF_A_CHECKPOINT = (
+    *("pretrain.recipe", "pretrain.objective"),
+    *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
+)
+
+
+def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of each field of a value, and of those within it."""
+    if isinstance(value, Value):
+        for name in type(value).model_fields:
+            yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
+    elif isinstance(value, tuple) and value and all(isinstance(item, Value) for item in value):
+        yield prefix, [item.model_dump() for item in value]
+    else:
+        yield prefix, value
+
+
+def is_declared(path: str, arms: Sequence[Arm]) -> bool:
+    """Whether an axis sets this field, or a value that holds it."""
+    axes = {axis for arm in arms for axis in arm.changes}
+    return any(path == axis or path.startswith(f"{axis}.") for axis in axes)
+
+
+def check_contract(
+    differences: Mapping[str, Any], declared: frozenset[str], arms: Sequence[Arm]
+) -> None:
+    """The single-variable contract: a field differs only by an axis, or by the recipe it varies."""
+    recipe_varies = "pretrain.recipe" in differences
+    for path in differences:
+        implied = recipe_varies and path.startswith("pretrain.")
+        if path not in declared and not implied:
+            raise ValueError(f"the arms differ in {path}, which no axis of the grid varies")

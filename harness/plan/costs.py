@@ -1,0 +1,86 @@
+"""What the stages take, as far as it can be known before anything is spent."""
+
+from dataclasses import dataclass
+
+from harness.budget import planned_steps, tokens_per_step, training_flops_per_step
+from harness.corpora.packing import PAIR_FORMATS
+from harness.experiment import Arm
+from harness.models import checkpoint_files, weight_files
+from harness.models.counts import count_parameters
+from harness.models.flops import forward_flops
+from harness.models.training_flops import TRAINING
+from harness.objectives.accounting import Lengths
+from harness.probes import PROBES
+from harness.recipes import Pretrain
+from harness.tasks.task import Task
+
+MEAN_TASK_TOKENS = 40
+"""Tokens of a fine-tuning input, assumed for the time estimate only."""
+
+PROBE_INPUTS = 3_000
+"""Inputs of each category of a probe, assumed for the time estimate only."""
+PROBE_TOKENS = 12
+"""Their length, assumed likewise."""
+
+SUSTAINED_FLOPS = 5e10
+"""FLOP/s of one CPU thread at `nano` and `tiny`, assumed for the time estimate only."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What pretraining one seed of an arm takes; null where a budget in seconds leaves it open, and
+    all of a checkpoint."""
+
+    steps: int | None
+    tokens: int | None
+    parameters: int | None
+    flops: float | None
+
+
+def pretraining_cost(spec: Pretrain) -> Cost:
+    """Updates, tokens, parameters of the network and FLOPs of one pretraining run of `spec`."""
+    if spec.model.checkpoint:
+        return Cost(None, None, None, None)
+    parameters = count_parameters(
+        spec.model,
+        spec.size,
+        spec.tokenizer.vocab_size,
+        pair_format=spec.packing.format in PAIR_FORMATS,
+        representation=spec.representation,
+    )
+    if spec.budget.seconds:
+        return Cost(None, None, parameters, None)
+    steps = planned_steps(spec)
+    tokens = round(steps * tokens_per_step(spec))
+    return Cost(steps, tokens, parameters, steps * training_flops_per_step(spec))
+
+
+def expected_flops(spec: Pretrain) -> float:
+    """FLOPs of a run, for the time estimate."""
+    return pretraining_cost(spec).flops or (spec.budget.seconds or 0.0) * SUSTAINED_FLOPS
+
+
+def finetuning_flops(arm: Arm, task: Task) -> float:
+    protocol = arm.evaluate.protocol
+    examples = min(task.train_size, protocol.max_train or task.train_size)
+    one = _reading_flops(arm.pretrain, MEAN_TASK_TOKENS)
+    return TRAINING * one * examples * arm.evaluate.finetune.epochs
+
+
+def probe_flops(arm: Arm, probe: str) -> float:
+    one = _reading_flops(arm.pretrain, PROBE_TOKENS)
+    return one * PROBE_INPUTS * len(PROBES[probe].categories)
+
+
+def _reading_flops(run: Pretrain, tokens: int) -> float:
+    """FLOPs of one input; of a checkpoint, 2 for each of its weights and each token."""
+    if run.model.checkpoint:
+        folder = checkpoint_files.found(run.model.checkpoint, run.model.revision)
+        return 2.0 * weight_files.num_weights(folder) * tokens
+    return forward_flops(
+        run.model,
+        run.size,
+        run.tokenizer.vocab_size,
+        Lengths(tokens, target=tokens),
+        representation=run.representation,
+    )

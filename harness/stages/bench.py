@@ -1,0 +1,161 @@
+"""What the search of settings and fine-tuning share: the data of a task, and one run on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from harness import finetuning, tuning
+from harness.adaptation import Finetune, Protocol
+from harness.adaptation.baselines import BASELINES, Predictor
+from harness.adaptation.caching import encoded
+from harness.adaptation.forms import Form, form_of
+from harness.adaptation.inputs import Encoded
+from harness.adaptation.model import TaskModel
+from harness.adaptation.prompting import prompted
+from harness.models.backbone import read_note
+from harness.pretraining.watch import KEPT, share_name
+from harness.stages.job import Job
+from harness.tasks.loading import Examples, load_examples, split_holdout
+from harness.tasks.scoring import score
+from harness.tasks.task import Split, Task
+
+HOLDOUT_SEED = 0
+
+
+@dataclass(frozen=True)
+class BenchRun:
+    predict: Predictor
+    holdout_score: float | None
+    train_loss: float | None = None
+    """None where nothing is trained step by step: a baseline."""
+    steps: int = 0
+
+    @property
+    def diverged(self) -> bool:
+        return self.train_loss is not None and not np.isfinite(self.train_loss)
+
+
+class Bench:
+    """What tune and finetune share: the task's data, and one fine-tuning run on it."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.task = Task.model_validate({"name": job.spec["task"], **job.spec["content"]})
+        self.protocol = Protocol.model_validate(job.spec["protocol"])
+        self.settings = Finetune.model_validate(job.spec["finetune"])
+        self.adaptation = job.spec["adaptation"]
+        self.model = _weights(job)
+        self.baseline = BASELINES.get(read_note(self.model)["family"])
+        self.trained = bool(self.task.train) and not self.baseline and self.adaptation != "prompt"
+
+    @cached_property
+    def form(self) -> Form:
+        return form_of(self.task, self.protocol, _load_tokenizer(self.job.inputs["tokenizer"]))
+
+    @cached_property
+    def _split(self) -> tuple[Examples, Examples]:
+        return split_holdout(
+            read_examples(self.task, "train", self.job.spec["fingerprint"]),
+            self.protocol.holdout_fraction,
+            self.protocol.max_holdout,
+            HOLDOUT_SEED,
+        )
+
+    @cached_property
+    def train_examples(self) -> Examples | None:
+        return self._split[0].head(self.protocol.max_train) if self.task.train else None
+
+    @property
+    def truncated(self) -> float:
+        """Share of the train set that is cut; 0 where nothing is trained on."""
+        return self.encode(self.train_examples).truncated if self.trained else 0.0
+
+    def encode(self, examples: Examples | None) -> Encoded:
+        assert examples is not None
+        return encoded(self.form, examples, self.job.inputs["tokenizer"], self.job.shared)
+
+    def run(
+        self, settings: Finetune, seed: int, progress: Callable[..., None] = lambda *_: None
+    ) -> BenchRun:
+        """Trains on train without the hold-out, if there is anything to train."""
+        if self.trained:
+            return self._finetune(settings, seed, progress)
+        predict = self._untrained(seed)
+        return BenchRun(predict, self._holdout_score(predict) if self.task.train else None)
+
+    def _untrained(self, seed: int) -> Predictor:
+        """A baseline heeds neither settings nor seed; a prompted model draws its examples by it."""
+        if self.baseline:
+            return self.baseline(self.task, self.train_examples)
+        if self.adaptation == "prompt":
+            tokenizer = self.job.inputs["tokenizer"]
+            return prompted(
+                self.model, tokenizer, self.task, self.protocol, self.train_examples, seed
+            )
+        model = finetuning.prepared_model(
+            self.model, self.form, self.adaptation, seed, self.settings
+        )
+        return self._predictor(model)
+
+    def _finetune(self, settings: Finetune, seed: int, progress: Callable[..., None]) -> BenchRun:
+        """Keeps the weights that the protocol selects."""
+        epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
+
+        def keep(model: TaskModel, epoch: int) -> None:
+            weights = {name: value.clone() for name, value in model.state_dict().items()}
+            score = self._holdout_score(self._predictor(model))
+            epochs.append((tuning.WORST if score is None else score, weights))
+
+        run = finetuning.finetune(
+            self.model,
+            self.encode(self.train_examples),
+            self.form,
+            settings,
+            seed=seed,
+            adaptation=self.adaptation,
+            progress=progress,
+            on_epoch=keep if self.protocol.selection == "best" else None,
+        )
+        if epochs:
+            run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
+        predict = self._predictor(run.model)
+        holdout = None if run.diverged else self._holdout_score(predict)
+        return BenchRun(predict, holdout, run.train_loss, run.steps)
+
+    def _predictor(self, model: TaskModel) -> Predictor:
+        return lambda examples: finetuning.predict(
+            model, self.form, self.encode(examples), examples
+        )
+
+    def _holdout_score(self, predict: Predictor) -> float | None:
+        holdout = self._split[1]
+        return score(self.task, holdout, predict(holdout))[self.task.metrics[0]]
+
+
+@lru_cache(maxsize=8)
+def _read(content: str, split: str, fingerprint: str) -> Examples:
+    task = Task.model_validate_json(content)
+    return load_examples(task, "train" if split == "train" else Split.model_validate_json(split))
+
+
+def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str) -> Examples:
+    """The examples; those read last are kept, for many stages ask for the same ones."""
+    name = split if isinstance(split, str) else split.model_dump_json()
+    return _read(task.model_dump_json(), name, fingerprint)
+
+
+def _weights(job: Job) -> Path:
+    """Folder of the pretrained weights: those of the end, or after a share of the updates."""
+    folder, share = job.inputs["pretrain"], job.spec.get("checkpoint")
+    return folder / "model" if share is None else folder / KEPT / share_name(share)
+
+
+@cache
+def _load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast.from_pretrained(folder)
