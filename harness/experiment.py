@@ -16,7 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from harness.adaptation import ADAPTATIONS, Finetune, Protocol
+from harness.adaptation import ADAPTATIONS, AnyAdaptation, Finetune, Protocol
+from harness.adaptation.adaptation import Full
 from harness.compute import Compute
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES, checkpoint_files, checkpoint_objectives
@@ -121,8 +122,8 @@ class Evaluate(Value):
     """Some tasks of the suite; null takes all. An average needs them all."""
     probes: tuple[str, ...] = ()
     """Names in `harness list probes`: what pretrained models are tested with as they are."""
-    adaptation: str = "full"
-    """A name in `harness list adaptations`."""
+    adaptation: AnyAdaptation = Full()
+    """A name in `harness list adaptations`, or its fields."""
     protocol: Protocol = Protocol()
     finetune: Finetune = Finetune()
     submission: bool = False
@@ -145,13 +146,6 @@ class Evaluate(Value):
         if isinstance(suite, str):
             suite_named(suite)
         return suite
-
-    @field_validator("adaptation")
-    @classmethod
-    def _adaptation(cls, name: str) -> str:
-        if name not in ADAPTATIONS:
-            raise ValueError(unknown("the adaptation", name, ADAPTATIONS))
-        return name
 
     @field_validator("tasks")
     @classmethod
@@ -306,6 +300,7 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
         tree = put(tree, path, changes[path])
         if isinstance(tree["pretrain"], Mapping):
             tree["pretrain"] = expand_names(tree["pretrain"])
+        tree["evaluate"] = _with_adaptation(tree["evaluate"])
     return tree
 
 
@@ -404,6 +399,14 @@ def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(out.get(role), Mapping):
             out[role] = expand_names(out[role])
     return out
+
+
+def _with_adaptation(evaluate: Any) -> Any:
+    """The name of an adaptation replaced by its fields, so that others can be laid over them."""
+    name = evaluate.get("adaptation") if isinstance(evaluate, Mapping) else None
+    if not isinstance(name, str) or name not in ADAPTATIONS:
+        return evaluate
+    return {**evaluate, "adaptation": ADAPTATIONS[name].model_dump()}
 
 
 def _with_kinds(objective: Mapping[str, Any]) -> dict[str, Any]:

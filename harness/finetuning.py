@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from harness.adaptation import Finetune
+from harness.adaptation import ADAPTATIONS, Adaptation, Finetune
 from harness.adaptation.forms import Form
 from harness.adaptation.inputs import Batch, Encoded, TrainBatches
+from harness.adaptation.methods import adapt
 from harness.adaptation.model import TaskModel
 from harness.models.build import load
 from harness.optimizer import Optimizer, Schedule, configure
@@ -78,12 +79,12 @@ def finetune(
     settings: Finetune,
     *,
     seed: int,
-    adaptation: str = "full",
+    adaptation: Adaptation = ADAPTATIONS["full"],
     progress: Callable[[int, int], None] = lambda done, total: None,
     on_epoch: Callable[[TaskModel, int], None] | None = None,
 ) -> Finetuned:
-    """Trains what `form` puts on the backbone in `model_folder`, and with it every parameter of
-    the backbone or, with the adaptation `frozen`, none.
+    """Trains what `form` puts on the backbone in `model_folder`, and of the backbone what the
+    adaptation says.
 
     A function of its arguments: the seed decides the head, the order of the examples and dropout.
     `on_epoch(model, epoch)` is called after each epoch.
@@ -103,18 +104,20 @@ def finetune(
 
 
 def prepared_model(
-    folder: Path, form: Form, adaptation: str, seed: int, settings: Finetune
+    folder: Path, form: Form, adaptation: Adaptation, seed: int, settings: Finetune
 ) -> TaskModel:
     """The backbone in `folder` with what `form` puts on it, as training begins with it."""
     backbone = load(folder)
     _check_auxiliary(settings, backbone.representation, adaptation)
     seed_torch(torch.device("cpu"), seed)
-    return form.make_model(backbone, adaptation)
+    model = form.make_model(backbone, adaptation)
+    adapt(model, adaptation)
+    return model
 
 
-def _check_auxiliary(settings: Finetune, reading: str, adaptation: str) -> None:
-    if settings.auxiliary_lm_weight and (reading != "causal" or adaptation == "frozen"):
-        found = "a frozen model" if adaptation == "frozen" else f"one read {reading}"
+def _check_auxiliary(settings: Finetune, reading: str, adaptation: Adaptation) -> None:
+    if settings.auxiliary_lm_weight and (reading != "causal" or adaptation.kind == "frozen"):
+        found = "a frozen model" if adaptation.kind == "frozen" else f"one read {reading}"
         raise ValueError(
             f"finetune.auxiliary_lm_weight is for a model read causal that is trained whole, but "
             f"this is {found}; set it to 0"

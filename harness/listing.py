@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from harness.adaptation import ADAPTATIONS
+from harness.adaptation import ADAPTATIONS, Adaptation
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES
 from harness.objectives import OBJECTIVES, Mixture, Objective
@@ -62,6 +62,9 @@ def _pick(where: str, members: Mapping[str, Any], name: str) -> Any:
 
 
 def _line(member: Any) -> str:
+    if isinstance(member, Adaptation):
+        about = " ".join((type(member).__doc__ or "").split())
+        return f"{member.label}: {about[0].lower()}{about[1:].rstrip('.')}"
     if isinstance(member, Pretrain):
         return f"{member.model.family}: {member.objective.formula}"
     if isinstance(member, Objective | Mixture):

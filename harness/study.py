@@ -15,6 +15,7 @@ from harness import leaderboard, results
 from harness.budget import FLOPS_CONVENTION
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
+from harness.experiment import Evaluate
 from harness.plan import Plan, flat_fields, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import provenance
@@ -124,19 +125,19 @@ class Study:
     def _protocol(self) -> dict[str, object]:
         evaluate = self.plan.experiment.evaluate
         sweep = self.plan.experiment.sweep
-        protocol = {"adaptation": evaluate.adaptation, **evaluate.protocol.model_dump()}
+        protocol = {"adaptation": evaluate.adaptation.label, **evaluate.protocol.model_dump()}
         protocol["finetune"] = evaluate.finetune.model_dump()
         protocol["sweep"] = f"{sweep.trials} {sweep.sampler} trials" if sweep.trials else "none"
         return protocol | self._exceptions()
 
     def _exceptions(self) -> dict[str, object]:
         """What arms are fine-tuned with that differs from the base, arm by arm."""
-        base = dict(flat_fields("", self.plan.experiment.evaluate))
+        base = _said(self.plan.experiment.evaluate)
         own = {
             arm.name: [
-                f"{path.removeprefix('.')} {value}"
-                for path, value in flat_fields("", arm.evaluate)
-                if base[path] != value
+                f"{path} {value}"
+                for path, value in _said(arm.evaluate).items()
+                if base.get(path) != value
             ]
             for arm in self.plan.arms
         }
@@ -221,3 +222,10 @@ def board_table(name: str, store: Path, average: str | None = None) -> leaderboa
     return leaderboard.build(
         frame, board.suite, average or board.average, published=board.published
     )
+
+
+def _said(evaluate: Evaluate) -> dict[str, object]:
+    """Its fields by dotted path; the adaptation as one."""
+    fields = {path.removeprefix("."): value for path, value in flat_fields("", evaluate)}
+    rest = {path: value for path, value in fields.items() if not path.startswith("adaptation.")}
+    return {"adaptation": evaluate.adaptation.label, **rest}

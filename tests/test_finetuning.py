@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from harness.adaptation import Finetune, Protocol
+from harness.adaptation import ADAPTATIONS, Finetune, Protocol
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms import Form
 from harness.adaptation.forms.classes import Classes, Values
@@ -216,7 +216,7 @@ ROWS = [[2, 7, 5, 3], [2, 5, 9, 6, 8, 7, 3], [2, 3]]
 @pytest.mark.parametrize("adaptation", ["full", "frozen"])
 def test_padding_changes_no_prediction(family: str, representation: str, adaptation: str) -> None:
     torch.manual_seed(0)
-    model = Classifier(make(family, representation), 3, Protocol(), adaptation).eval()
+    model = Classifier(make(family, representation), 3, Protocol(), ADAPTATIONS[adaptation]).eval()
     with torch.no_grad():
         padded = model(batch_of(ROWS))
         alone = torch.cat([model(batch_of([row])) for row in ROWS])
@@ -233,7 +233,7 @@ def test_every_family_is_fine_tuned(
     form, data = make_form("classification", tokenizer), inputs(False)
     settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
     for adaptation in ("full", "frozen"):
-        done = finetune(folder, data, form, settings, seed=0, adaptation=adaptation)
+        done = finetune(folder, data, form, settings, seed=0, adaptation=ADAPTATIONS[adaptation])
         assert np.isfinite(done.train_loss) and not done.diverged
         assert set(predict(done.model, form, data, examples_of(data))) <= {0.0, 1.0}
         assert isinstance(done.model, Classifier)
@@ -248,7 +248,9 @@ def test_every_family_is_fine_tuned(
 
 
 def test_a_frozen_backbone_has_no_dropout() -> None:
-    model = Classifier(make("elmo", "two_way"), 2, Protocol(head_dropout=0), "frozen").train()
+    model = Classifier(
+        make("elmo", "two_way"), 2, Protocol(head_dropout=0), ADAPTATIONS["frozen"]
+    ).train()
     batch = batch_of(ROWS)
     assert torch.equal(model(batch), model(batch))
     assert not model.backbone.training and model.head.training
@@ -320,7 +322,7 @@ def test_an_auxiliary_loss_needs_a_causal_reading(
             make_form("classification", tokenizer),
             Finetune(auxiliary_lm_weight=0.5),
             seed=0,
-            adaptation=adaptation,
+            adaptation=ADAPTATIONS[adaptation],
         )
 
 
@@ -336,7 +338,7 @@ def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> N
     tokens = Tokens(len(tokenizer), 0, 2, 3, pair_format=True)
     for family in ("bert", "gpt2"):
         backbone = build(MODELS[family], SIZE, tokens, FAMILIES[family].representations[0], seed=0)
-        model = forms[0].make_model(backbone, "full").eval()
+        model = forms[0].make_model(backbone, ADAPTATIONS["full"]).eval()
         assert isinstance(model, Classifier)
         one, other = forms[0].encode(there), forms[0].encode(back)
         assert one.swapped

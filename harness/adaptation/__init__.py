@@ -4,13 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from harness.adaptation.adaptation import ADAPTATIONS, Adaptation, AnyAdaptation, read_adaptation
 from harness.values import Value
 
-ADAPTATIONS: dict[str, str] = {
-    "full": "every parameter is trained, with a new linear head",
-    "frozen": "a linear head on standardised features, a learned mix of all layers, which stay",
-    "prompt": "nothing is trained: the answer whose words are likeliest in the task's prompt",
-}
+__all__ = ["ADAPTATIONS", "Adaptation", "AnyAdaptation", "Finetune", "Protocol", "read_adaptation"]
 
 UNSEEING = ("causal", "encoder_decoder", "window")
 """Readings under which the first token has seen nothing but itself."""

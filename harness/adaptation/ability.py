@@ -1,6 +1,6 @@
 """What a pretrained model can do at all, known before anything is spent."""
 
-from harness.adaptation import Protocol, baselines
+from harness.adaptation import Adaptation, Protocol, baselines
 from harness.asking import obstacle as asking_obstacle
 from harness.models import FAMILIES, checkpoint_files
 from harness.recipes import Pretrain
@@ -24,11 +24,11 @@ def can_search(family: str, reading: str) -> bool:
     return reading in WRITING and reading in own
 
 
-def obstacle(task: Task, protocol: Protocol, adaptation: str, run: Pretrain) -> str:
+def obstacle(task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     """Why a model pretrained by `run` cannot do `task`; empty if it can."""
     if FAMILIES[run.model.family].kind == "baseline":
         return baselines.obstacle(run.model.family, task)
-    if adaptation == "prompt":
+    if not adaptation.trains:
         return _asked(task, protocol, run)
     if in_words(task, protocol):
         return _writes(protocol, adaptation, run)
@@ -50,11 +50,11 @@ def _family(run: Pretrain) -> str:
     return (checkpoint_files.own_family(folder) if folder else "") or run.model.family
 
 
-def _writes(protocol: Protocol, adaptation: str, run: Pretrain) -> str:
+def _writes(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     reading, family = run.representation, _family(run)
     if reading not in WRITING:
         return f"it writes no text, for it is read {reading}"
-    if adaptation == "frozen":
+    if adaptation.kind == "frozen":
         return "its weights are frozen, and a task that is answered in words has no head to train"
     if protocol.num_beams > 1 and not can_search(family, reading):
         return f"a {family} read {reading} writes without a search, but num_beams is not 1"

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Adaptation, Protocol
+from harness.adaptation.adaptation import Frozen
 from harness.adaptation.inputs import Batch, orders
 from harness.adaptation.model import TaskModel
 from harness.adaptation.pooling import ScalarMix, pool, pooling_of
@@ -32,7 +33,7 @@ class Classifier(TaskModel):
         backbone: Backbone,
         num_outputs: int,
         protocol: Protocol,
-        adaptation: str = "full",
+        adaptation: Adaptation = ADAPTATIONS["full"],
         per_token: bool = False,
     ) -> None:
         super().__init__()
@@ -49,8 +50,13 @@ class Classifier(TaskModel):
         nn.init.zeros_(self.head.bias)
         self.mix: ScalarMix | None = None
         self.standardise: nn.Module = nn.Identity()
-        if adaptation == "frozen":
-            self.mix = ScalarMix(self._freeze())
+        self.layer: int | None = None
+        if isinstance(adaptation, Frozen):
+            num_layers = self._freeze()
+            if adaptation.layer is None:
+                self.mix = ScalarMix(num_layers)
+            else:
+                self.layer = _layer(adaptation.layer, num_layers)
             # States of all texts share a large constant part, beside which a linear head learns
             # little: batch norm without weights, as He et al. 2022 (MAE), appendix A.1.
             self.standardise = Standardise(backbone.hidden_size, affine=False)
@@ -92,12 +98,14 @@ class Classifier(TaskModel):
         return [self._states(one) for one in orders(batch)]
 
     def _states(self, batch: Batch) -> Tensor:
-        """[B, T, H] of the last layer, or mixed of all layers where the backbone is frozen."""
+        """[B, T, H] of the last layer; if frozen, of one layer or mixed of all."""
         states: Tensor
-        if self.mix is None:
-            states = self.backbone(**self._inputs(batch)).last_hidden_state
-        else:
+        if self.mix is not None:
             states = self.mix(self._layers(batch))
+        elif self.layer is not None:
+            states = self._layers(batch)[self.layer]
+        else:
+            states = self.backbone(**self._inputs(batch)).last_hidden_state
         if self.per_token and self.reading == "encoder_decoder":
             return _moved_back(states, batch["attention_mask"])
         return states
@@ -146,6 +154,16 @@ def _moved_back(states: Tensor, mask: Tensor) -> Tensor:
     places = torch.arange(states.shape[1], device=states.device) + 1
     places = torch.minimum(places, mask.sum(1, keepdim=True) - 1)
     return states.gather(1, places.unsqueeze(-1).expand_as(states))
+
+
+def _layer(number: int, num_layers: int) -> int:
+    """Place of a layer that may be counted from the end."""
+    if not -num_layers <= number < num_layers:
+        raise ValueError(
+            f"evaluate.adaptation.layer must be {-num_layers} to {num_layers - 1} for a network of "
+            f"{num_layers - 1} layers and embeddings, but is {number}"
+        )
+    return number % num_layers
 
 
 class Standardise(nn.BatchNorm1d):

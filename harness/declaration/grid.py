@@ -127,7 +127,7 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
                 f"read {reading}, whose first token has seen nothing else, but is 'cls'",
             )
-        frozen = evaluate.adaptation == "frozen"
+        frozen = evaluate.adaptation.kind == "frozen"
         if evaluate.finetune.auxiliary_lm_weight and (reading != "causal" or frozen):
             yield (
                 ("evaluate", "finetune", "auxiliary_lm_weight"),
@@ -156,7 +156,7 @@ def _length_problems(arm: Arm) -> Problems:
 def _answer_problems(arm: Arm) -> Problems:
     """What answers in words do not go with."""
     evaluate = arm.evaluate
-    if evaluate.protocol.answer == "text" and evaluate.adaptation == "frozen":
+    if evaluate.protocol.answer == "text" and evaluate.adaptation.kind == "frozen":
         yield (
             ("evaluate", "protocol", "answer"),
             f"evaluate.protocol.answer must be 'head' for {arm.name!r}, which is frozen: in words "

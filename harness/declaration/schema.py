@@ -1,6 +1,6 @@
 """JSON schema of an experiment file, for editors: completion, descriptions and early errors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.adaptation import ADAPTATIONS, Finetune
@@ -38,7 +38,7 @@ def json_schema() -> Schema:
     del definitions["Size"]["required"]  # what is missing comes from the recipe's size
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["suite"]["oneOf"][0]["enum"] = list(SUITES)
-    evaluate["adaptation"]["enum"] = list(ADAPTATIONS)
+    evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
     names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
     evaluate["tasks"]["anyOf"][0]["items"] = names
     definitions["OwnSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
@@ -52,13 +52,15 @@ def _pretrain(schema: Schema) -> Schema:
     fields = dict(schema["properties"])
     fields["recipe"] = {**fields["recipe"], "enum": list(RECIPES)}
     for name, family in NAMED.items():
-        description = fields[name].get("description")
-        value = {
-            key: part for key, part in fields[name].items() if key not in ("description", "default")
-        }
-        fields[name] = {"anyOf": [{"enum": list(family)}, value]}
-        fields[name] |= {"description": description} if description else {}
+        fields[name] = _or_name(fields[name], family)
     return {"type": "object", "additionalProperties": False, "properties": fields}
+
+
+def _or_name(field: Schema, family: Iterable[str]) -> Schema:
+    """A field that may be given by a name of the family."""
+    value = {key: part for key, part in field.items() if key not in ("description", "default")}
+    about = {"description": field["description"]} if "description" in field else {}
+    return {"anyOf": [{"enum": list(family)}, value], **about}
 
 
 def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:

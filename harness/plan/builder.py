@@ -110,7 +110,7 @@ class Builder:
         tune: dict[str, str] = {}
         sweep = self.experiment.sweep
         own = arm.pretrain.model.facts.kind != "baseline"
-        trained = own and task.train and arm.evaluate.adaptation != "prompt"
+        trained = own and task.train and arm.evaluate.adaptation.trains
         if sweep.trials and trained:
             parents = {
                 "pretrain": self.pretrains[arm.name, seeds.pretrain[0]],
@@ -168,7 +168,7 @@ def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, An
         "task": task.name,
         "content": task.content,
         "fingerprint": fingerprint,
-        "adaptation": evaluate.adaptation,
+        "adaptation": evaluate.adaptation.content,
         "protocol": evaluate.protocol.model_dump(),
         "finetune": evaluate.finetune.model_dump(),
     }

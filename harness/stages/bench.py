@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness import finetuning, tuning
-from harness.adaptation import Finetune, Protocol
+from harness.adaptation import Finetune, Protocol, read_adaptation
 from harness.adaptation.baselines import BASELINES, Predictor
 from harness.adaptation.caching import encoded
 from harness.adaptation.forms import Form, form_of
@@ -49,10 +49,10 @@ class Bench:
         self.task = Task.model_validate({"name": job.spec["task"], **job.spec["content"]})
         self.protocol = Protocol.model_validate(job.spec["protocol"])
         self.settings = Finetune.model_validate(job.spec["finetune"])
-        self.adaptation = job.spec["adaptation"]
+        self.adaptation = read_adaptation(job.spec["adaptation"])
         self.model = _weights(job)
         self.baseline = BASELINES.get(read_note(self.model)["family"])
-        self.trained = bool(self.task.train) and not self.baseline and self.adaptation != "prompt"
+        self.trained = bool(self.task.train) and not self.baseline and self.adaptation.trains
 
     @cached_property
     def form(self) -> Form:
@@ -93,7 +93,7 @@ class Bench:
         """A baseline heeds neither settings nor seed; a prompted model draws its examples by it."""
         if self.baseline:
             return self.baseline(self.task, self.train_examples)
-        if self.adaptation == "prompt":
+        if not self.adaptation.trains:
             tokenizer = self.job.inputs["tokenizer"]
             return prompted(
                 self.model, tokenizer, self.task, self.protocol, self.train_examples, seed

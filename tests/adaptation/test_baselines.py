@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.ability import obstacle
 from harness.adaptation.baselines import BASELINES, MAKERS, UNTAUGHT, Predictor, make
 from harness.adaptation.baselines.words import Features
@@ -162,7 +162,7 @@ def test_what_it_cannot_do_is_known_before(
     recipe: str, kind: Kind, train: str | None, why: str
 ) -> None:
     task, run = toy(kind, train), RECIPES[recipe]
-    found = obstacle(task, Protocol(), "full", run)
+    found = obstacle(task, Protocol(), ADAPTATIONS["full"], run)
     assert why in found and bool(why) == bool(found)
     if why:
         with pytest.raises(ValueError, match=f"{run.model.family} cannot do toy: it .*{why}"):

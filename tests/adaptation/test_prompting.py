@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 import harness.models.build
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.ability import obstacle
 from harness.adaptation.prompting import Asker, draw, prompted
 from harness.asking import Text
@@ -301,5 +301,5 @@ def test_what_a_model_can_do(
     recipe: str, adaptation: str, task: dict[str, Any], protocol: dict[str, Any], why: str
 ) -> None:
     asked = task_of().model_copy(update=task)
-    found = obstacle(asked, Protocol(**protocol), adaptation, run_of(recipe))
+    found = obstacle(asked, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe))
     assert (why in found) if why else not found

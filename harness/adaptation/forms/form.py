@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from harness.adaptation import Protocol
+from harness.adaptation import Adaptation, Protocol
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.inputs import SWAPPED, Batch, Encoded, pad_rows
 from harness.adaptation.model import TaskModel
@@ -53,7 +53,7 @@ class Form(ABC):
         objects (a text; a tuple of tag numbers)."""
         return np.asarray(read, dtype=np.float64)
 
-    def make_model(self, backbone: Backbone, adaptation: str) -> TaskModel:
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """The network with what it needs to answer."""
         return Classifier(backbone, self.num_outputs, self.protocol, adaptation, self.per_token)
 

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.adaptation import Adaptation
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms.form import Form
 from harness.adaptation.inputs import Batch, Encoded, tokenize
@@ -33,7 +34,7 @@ class Likeness(Form):
         truncated = float(full.reshape(-1, 2).any(1).mean())
         return Encoded(ids, types, examples.labels, truncated, first_rows)
 
-    def make_model(self, backbone: Backbone, adaptation: str) -> TaskModel:
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """The same for every adaptation: weights of a mix of layers would be learned by nothing."""
         return Embedder(backbone, self.num_outputs, self.protocol)
 

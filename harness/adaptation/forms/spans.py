@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Adaptation, Protocol
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms.form import Form
 from harness.adaptation.inputs import Batch, Encoded, Ragged
@@ -124,7 +124,7 @@ class Spans(Form):
             for item, sample in enumerate(out["overflow_to_sample_mapping"]):
                 yield _window(out, item, rows[sample])
 
-    def make_model(self, backbone: Backbone, adaptation: str) -> TaskModel:
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         return SpanFinder(backbone, self.num_outputs, self.protocol, adaptation)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
@@ -193,7 +193,11 @@ class SpanFinder(Classifier):
     may_abstain: Tensor
 
     def __init__(
-        self, backbone: Backbone, num_outputs: int, protocol: Protocol, adaptation: str = "full"
+        self,
+        backbone: Backbone,
+        num_outputs: int,
+        protocol: Protocol,
+        adaptation: Adaptation = ADAPTATIONS["full"],
     ) -> None:
         super().__init__(backbone, num_outputs, protocol, adaptation, per_token=True)
         # Kept with the weights: known from training, asked when answers are given.

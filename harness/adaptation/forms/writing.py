@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast
 
-from harness.adaptation import Protocol
+from harness.adaptation import Adaptation, Protocol
 from harness.adaptation.forms import verbalising
 from harness.adaptation.forms.form import Form
 from harness.adaptation.forms.spelling import Speller, fit
@@ -94,13 +94,13 @@ class Writing(Form):
         right = batch["target_ids"][batch["target_mask"].bool()]
         return F.cross_entropy(outputs.float(), right)
 
-    def make_model(self, backbone: Backbone, adaptation: str) -> TaskModel:
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """The network with its own token head.
 
         Raises:
             ValueError: it is frozen, or writes no text.
         """
-        if adaptation == "frozen":
+        if adaptation.kind == "frozen":
             raise ValueError(
                 f"{self.task.name} is answered in words, which a frozen model cannot learn; set "
                 "evaluate.adaptation to full"

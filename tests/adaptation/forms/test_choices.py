@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMultipleChoice, PreTrainedTokenizerFast
 
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms.choices import Choices, side_by_side
 from harness.tasks import Task
@@ -66,7 +66,7 @@ def test_scores_side_by_side_by_hand(form: Choices) -> None:
 def test_it_is_bert_for_multiple_choice(form: Choices, tokenizer: PreTrainedTokenizerFast) -> None:
     """But for BERT's pooler, a layer that this head does not have."""
     backbone = make_backbone("bert", "bidirectional", tokenizer)
-    model = form.make_model(backbone, "full").eval()
+    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
     assert isinstance(model, Classifier)
     config = backbone.network.config
     assert isinstance(config, BertConfig)

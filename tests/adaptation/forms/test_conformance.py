@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.adaptation import Finetune, Protocol
+from harness.adaptation import ADAPTATIONS, Finetune, Protocol
 from harness.adaptation.forms import HEADS, Form, form_of
 from harness.adaptation.inputs import Batch, Encoded, Ragged
 from harness.finetuning import finetune, predict, prepared_model
@@ -134,7 +134,9 @@ def test_padding_changes_nothing(
     data = form.encode(examples)
     for adaptation in ("full", "frozen"):
         torch.manual_seed(0)
-        model = form.make_model(make_backbone(family, reading, tokenizer), adaptation).eval()
+        model = form.make_model(
+            make_backbone(family, reading, tokenizer), ADAPTATIONS[adaptation]
+        ).eval()
         batch = form.collate(data, np.arange(data.num_items))
         padded = wider(batch, form.pad_token_id)
         with torch.no_grad():
@@ -164,7 +166,9 @@ def test_padding_does_not_enter_the_statistics(
 ) -> None:
     form = make_form(kind, tokenizer)
     data = form.encode(make_examples(kind))
-    model = form.make_model(make_backbone(family, reading, tokenizer), "frozen").train()
+    model = form.make_model(
+        make_backbone(family, reading, tokenizer), ADAPTATIONS["frozen"]
+    ).train()
     batch = form.collate(data, np.arange(data.num_items))
     padded = wider(batch, form.pad_token_id)
     torch.testing.assert_close(
@@ -182,7 +186,7 @@ def test_one_batch_is_learned_by_heart(
     data = form.encode(examples)
     rate = LEARNING_RATES.get(reading, 5e-3)
     settings = Finetune(learning_rate=rate, batch_size=data.num_items, epochs=60, weight_decay=0)
-    before = prepared_model(tmp_path, form, "full", 0, settings).train()
+    before = prepared_model(tmp_path, form, ADAPTATIONS["full"], 0, settings).train()
     batch = form.collate(data, np.arange(data.num_items))
     first = form.loss(before(batch), batch).item()
     done = finetune(tmp_path, data, form, settings, seed=0)
@@ -201,9 +205,11 @@ def test_the_seed_decides(
 
     def run(seed: int) -> tuple[float, np.ndarray]:
         if kind == "similarity":
-            model = prepared_model(tmp_path, form, adaptation, seed, settings)
+            model = prepared_model(tmp_path, form, ADAPTATIONS[adaptation], seed, settings)
             return 0.0, predict(model, form, data, examples)
-        done = finetune(tmp_path, data, form, settings, seed=seed, adaptation=adaptation)
+        done = finetune(
+            tmp_path, data, form, settings, seed=seed, adaptation=ADAPTATIONS[adaptation]
+        )
         return done.train_loss, predict(done.model, form, data, examples)
 
     (loss, first), (again, second) = run(0), run(0)
@@ -220,7 +226,7 @@ def test_predictions_have_their_type_and_outlive_the_file(
     data = form.encode(examples)
     data.save(tmp_path / "data.npz")
     stored = Encoded.load(tmp_path / "data.npz")
-    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), "full")
+    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
     predictions = predict(model, form, stored, examples)
     assert same(predictions, predict(model, form, data, examples))
     assert predictions.shape == (len(examples),)
@@ -243,7 +249,7 @@ def test_a_decoder_has_just_read_the_token_it_is_asked_about(
     backbone = make_backbone("bart", "encoder_decoder", tokenizer)
     for layer in backbone.network.get_decoder().layers:
         torch.nn.init.zeros_(layer.encoder_attn.out_proj.weight)
-    model = form.make_model(backbone, "full").eval()
+    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
     data = form.encode(Examples([("the", "cat", "saw", "a", "dog")], column([(0,) * 5])))
     batch = form.collate(data, np.array([0]))
     ids = data.input_ids.values.copy()

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.forms.likeness import Likeness
 from harness.finetuning import predict
 from harness.tasks.loading import Examples
@@ -38,7 +38,7 @@ def test_the_cosine_by_hand(
     protocol = Protocol.model_validate({"pooling": pooling})
     form = Likeness(make_task("similarity"), protocol, tokenizer)
     backbone = make_backbone(family, reading, tokenizer).eval()
-    model = form.make_model(backbone, adaptation)
+    model = form.make_model(backbone, ADAPTATIONS[adaptation])
     found = predict(model, form, form.encode(EXAMPLES), EXAMPLES)
     assert found.dtype == np.float64 and found[1] == pytest.approx(1.0)
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast
 
-from harness.adaptation import Finetune, Protocol
+from harness.adaptation import ADAPTATIONS, Finetune, Protocol
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms.spans import MAX_ANSWER, Read, SpanFinder, Spans
 from harness.adaptation.inputs import Encoded
@@ -146,7 +146,7 @@ def test_windows_of_a_small_room(tokenizer: PreTrainedTokenizerFast) -> None:
 def test_the_loss_is_that_of_bert(tokenizer: PreTrainedTokenizerFast) -> None:
     form = make_form(tokenizer)
     backbone = make_backbone("bert", "bidirectional", tokenizer)
-    model = form.make_model(backbone, "full").eval()
+    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
     assert isinstance(model, Classifier)
     config = backbone.network.config
     assert isinstance(config, BertConfig)
@@ -215,14 +215,18 @@ def test_it_abstains_only_if_it_was_taught_to(tokenizer: PreTrainedTokenizerFast
         examples = Examples(answered.texts, label)
         data = form.encode(examples)
         assert (targets(data)[:, 0] == 0).any()
-        model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), "full")
+        model = form.make_model(
+            make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
+        )
         assert isinstance(model, SpanFinder)
         with torch.no_grad():
             model.head.weight.zero_()
         module = Finetuning(model, form, Finetune(), 1, seed=0).train()
         module.training_step(form.collate(data, np.arange(data.num_items)), 0)
         assert model.may_abstain.item() is abstains
-        other = form.make_model(make_backbone("bert", "bidirectional", tokenizer), "full")
+        other = form.make_model(
+            make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
+        )
         assert isinstance(other, SpanFinder)
         other.load_state_dict(model.state_dict())  # as when the best epoch is taken
         with torch.no_grad():  # by its scores, position 0 wins
@@ -236,7 +240,9 @@ def test_position_0_has_seen_everything(tokenizer: PreTrainedTokenizerFast) -> N
     texts: list[tuple[str, ...]] = [("a cat", "the dog saw rain"), ("a cat", "the dog saw the")]
     data = form.encode(Examples(texts, column([NONE, NONE])))
     for family, reading in (("gpt2", "causal"), ("bart", "encoder_decoder"), ("elmo", "two_way")):
-        model = form.make_model(make_backbone(family, reading, tokenizer), "full").eval()
+        model = form.make_model(
+            make_backbone(family, reading, tokenizer), ADAPTATIONS["full"]
+        ).eval()
         with torch.no_grad():
             first, second = model(form.collate(data, np.arange(2)))[:, 0]
         assert (first - second).abs().max() > 1e-4
@@ -248,6 +254,6 @@ def test_an_answer_is_a_stretch_of_the_context(tokenizer: PreTrainedTokenizerFas
     examples = Examples([("a cat", "The  DOG saw Rain")], column([NONE]))
     data: Encoded = form.encode(examples)
     assert form.answers([Read(0, 1, 4, 5)], data, examples).tolist() == ["The  DOG"]
-    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), "full")
+    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
     (found,) = predict(model, form, data, examples)
     assert found and found in examples.texts[0][1]

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.adaptation import Protocol
+from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.forms.tags import IGNORED, Tags
 from harness.adaptation.inputs import Ragged
 from harness.finetuning import predict
@@ -92,7 +92,9 @@ def test_tags_are_those_of_the_windows(tokenizer: PreTrainedTokenizerFast) -> No
     form = make_form(tokenizer, max_sequence_length=16, doc_stride=4)
     words = ("the", "cat", "aingat", "dog", "saw") * 8
     examples = Examples([words], column([(0,) * 40]))
-    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), "full").eval()
+    model = form.make_model(
+        make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"]
+    ).eval()
     data = form.encode(examples)
     (found,) = predict(model, form, data, examples)
     assert data.places is not None

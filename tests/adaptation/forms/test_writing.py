@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.adaptation import Finetune, Protocol
+from harness.adaptation import ADAPTATIONS, Finetune, Protocol
 from harness.adaptation.forms import form_of
 from harness.adaptation.forms.spelling import Speller, fit
 from harness.adaptation.forms.verbalising import choice_of, source, tags_of, target, value_of
@@ -330,7 +330,7 @@ def a_batch(
     tok = tokenizer("wordpiece")
     task, examples = CASES["generation"]
     form = Writing(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
-    model = form.make_model(network(tok, family, read).eval(), "full")
+    model = form.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
     assert isinstance(model, Writer)
     return model, form.collate(form.encode(examples), np.arange(4))
 
@@ -349,7 +349,7 @@ def test_what_cannot_write(
     tok = tokenizer("wordpiece")
     form = Writing(CASES["generation"][0], Protocol(**protocol), tok)
     with pytest.raises(ValueError, match=said):
-        form.make_model(network(tok, family, read), adaptation)
+        form.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
 
 
 def test_encoded_targets_are_kept(tokenizer: Tok, tmp_path: Path) -> None:
