@@ -11,8 +11,11 @@ from harness.adaptation.ability import obstacle
 from harness.corpora import reading as corpus_reading
 from harness.experiment import ROLES, Arm, Evaluate, Experiment
 from harness.models import checkpoint_files
+from harness.plan.chaining import other_tasks
+from harness.plan.continuing import pretrained
 from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
 from harness.plan.keys import stage_key
+from harness.plan.searching import searched
 from harness.plan.values import Cell, Probing, Stage
 from harness.probes import PROBES
 from harness.probes import items as probe_items
@@ -74,8 +77,8 @@ class Builder:
             "fingerprint": checkpoint_files.fingerprint(name, revision),
         }
         label = name if folder or revision else f"{name}, of which no commit is pinned"
-        tokenizer = self._stage("tokenizer", f"of {label}", spec, {})
-        key = self._stage("pretrain", f"{label}, imported", spec, {"tokenizer": tokenizer})
+        tokenizer = self.stage("tokenizer", f"of {label}", spec, {})
+        key = self.stage("pretrain", f"{label}, imported", spec, {"tokenizer": tokenizer})
         self.pretrains[arm.name, self._seeds(arm)[0]] = key
         return tokenizer
 
@@ -84,9 +87,9 @@ class Builder:
         data = {"corpus": spec.corpus.model_dump(), "fingerprint": fingerprint}
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
         learned = {**data, "tokenizer": spec.tokenizer.model_dump()}
-        tokenizer = self._stage("tokenizer", f"{algorithm} {size}", learned, {})
+        tokenizer = self.stage("tokenizer", f"{algorithm} {size}", learned, {})
         label = f"{spec.corpus.source} as {algorithm} {size}"
-        return tokenizer, self._stage("tokens", label, data, {"tokenizer": tokenizer})
+        return tokenizer, self.stage("tokens", label, data, {"tokenizer": tokenizer})
 
     def _pretrain(self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str) -> str:
         """The stage of a run, after those of the runs that it builds on, with the same seed."""
@@ -101,48 +104,50 @@ class Builder:
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
                 content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
-        return self._stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
+        return self.stage("pretrain", f"{label}, seed {seed}", content, parents, cost)
 
     def _task_stages(self, arm: Arm, task: Task, tokenizer: str) -> None:
-        base = _task_spec(arm.evaluate, task, self.task_fingerprint(task.name))
+        evaluate, seeds = arm.evaluate, self.experiment.seeds
+        base = _task_spec(evaluate, task, self.task_fingerprint(task.name))
         cost = finetuning_flops(arm, task)
-        seeds = self.experiment.seeds
-        tune: dict[str, str] = {}
-        sweep = self.experiment.sweep
         own = arm.pretrain.model.facts.kind != "baseline"
-        trained = own and task.train and arm.evaluate.adaptation.trains
-        if sweep.trials and trained:
-            parents = {
-                "pretrain": self.pretrains[arm.name, seeds.pretrain[0]],
+        trained = own and task.train and evaluate.adaptation.trains
+
+        def parents_of(seed: int) -> dict[str, str]:
+            return {
+                "pretrain": pretrained(self, arm, task, seed, tokenizer),
                 "tokenizer": tokenizer,
             }
-            spec = {**base, "sweep": sweep.model_dump()}
-            label = f"{arm.name}, {task.name}, {sweep.trials} trials"
-            tune["tune"] = self._stage("tune", label, spec, parents, cost * sweep.trials)
+
+        tune: dict[str, str] = {}
+        if self.experiment.sweep.trials and trained:
+            first = parents_of(seeds.pretrain[0])
+            tune["tune"] = searched(self, arm, task, base, first, cost)
         # Else every fine-tuning seed gives the same.
-        drawn = trained or (own and arm.evaluate.protocol.shots)
-        submitted = {"submission": True} if arm.evaluate.submission and task.test else {}
+        drawn = trained or (own and evaluate.protocol.shots)
+        submitted = {"submission": True} if evaluate.submission and task.test else {}
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
         for pretrain_seed, seed, share in itertools.product(
             self._seeds(arm), seeds.finetune if drawn else seeds.finetune[:1], (*shares, 1.0)
         ):
-            parents = {"pretrain": self.pretrains[arm.name, pretrain_seed], "tokenizer": tokenizer}
+            parents = parents_of(pretrain_seed)
+            parents |= other_tasks(self, arm, task, parents, seed)
             label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
             spec = {**base, **submitted, "seed": seed}
             if share < 1:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
-            key = self._stage("finetune", label, spec, {**parents, **tune}, cost)
+            key = self.stage("finetune", label, spec, {**parents, **tune}, cost)
             self.cells.append(Cell(arm.name, task.name, pretrain_seed, seed, key, share))
 
     def _probe_stage(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
         spec = {"probe": probe, "fingerprint": self.probe_fingerprint(probe)}
         parents = {"pretrain": self.pretrains[arm.name, seed], "tokenizer": tokenizer}
         cost = probe_flops(arm, probe)
-        key = self._stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, cost)
+        key = self.stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, cost)
         self.probes.append(Probing(arm.name, probe, seed, key))
 
-    def _stage(
+    def stage(
         self,
         kind: str,
         label: str,
@@ -150,6 +155,7 @@ class Builder:
         parents: Mapping[str, str],
         flops: float = 0.0,
     ) -> str:
+        """Adds a stage, if there is no equal one; returns its key."""
         key = stage_key(kind, spec, parents)
         self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
         return key
