@@ -1,0 +1,57 @@
+"""The layers of a network, and which of them a parameter belongs to."""
+
+from torch import nn
+
+from harness.models.backbone import Backbone
+
+EMBEDDINGS = "embeddings"
+HEAD = "head"
+
+
+def layers(backbone: Backbone) -> list[tuple[str, nn.Module]]:
+    """(name, module) of each layer from bottom to top, without embeddings and token head.
+
+    Names count from 1: `layer 2`, or `encoder 2` and `decoder 2`, the encoder's first. A layer of a
+    two-way reader is both its directions; ALBERT's one layer stands for all; static vectors have
+    none.
+    """
+    stacks = _stacks(backbone.network)
+    found: list[tuple[str, nn.Module]] = []
+    for parent, lists in stacks.items():
+        kind = parent.split(".")[-1] if len(stacks) > 1 else "layer"
+        for number, parts in enumerate(zip(*lists, strict=True), 1):
+            module = parts[0] if len(parts) == 1 else nn.ModuleList(parts)
+            found.append((f"{kind} {number}", module))
+    return found
+
+
+def layer_of_parameters(model: nn.Module, backbone: Backbone) -> dict[str, str]:
+    """Name of each parameter of `model` to the layer that has it; embeddings of any kind are
+    `embeddings`, and what stands above the layers, or beside the backbone, is `head`.
+
+    Args:
+        model: holds `backbone`, or is it.
+    """
+    # From the top: what layers share belongs to the lowest of them.
+    owners = {id(p): name for name, layer in layers(backbone)[::-1] for p in layer.parameters()}
+    return {
+        name: owners.get(id(parameter), EMBEDDINGS if _is_embedding(name) else HEAD)
+        for name, parameter in model.named_parameters()
+    }
+
+
+def _stacks(network: nn.Module) -> dict[str, list[nn.ModuleList]]:
+    """Path of each module to the lists of layers in it; lists within layers are none."""
+    found: dict[str, nn.ModuleList] = {}
+    for path, module in network.named_modules():
+        if isinstance(module, nn.ModuleList) and not any(path.startswith(f"{p}.") for p in found):
+            found[path] = module
+    stacks: dict[str, list[nn.ModuleList]] = {}
+    for path, module in found.items():
+        stacks.setdefault(path.rpartition(".")[0], []).append(module)
+    return stacks
+
+
+def _is_embedding(name: str) -> bool:
+    """`wte` and `wpe` are GPT-2's, `shared` T5's and BART's, `mask_emb` XLNet's."""
+    return any("emb" in part or part in ("wte", "wpe", "shared") for part in name.split("."))
