@@ -2,16 +2,25 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from harness import listing
+from harness.commands.options import (
+    BAD_INPUT,
+    DEFAULT_STORE,
+    FAILED,
+    INTERRUPTED,
+    Experiment,
+    Overrides,
+    StoreFolder,
+    clear_errors,
+    err,
+    out,
+)
 
 if TYPE_CHECKING:
     from harness.declaration import Declaration
@@ -26,19 +35,9 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Data sets of the Hub: list, fetch, verify.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Family = Annotated[
     str, typer.Argument(help=" | ".join(listing.FAMILIES), autocompletion=lambda: listing.FAMILIES)
-]
-Experiment = Annotated[Path, typer.Argument(help="experiment file (YAML)", show_default=False)]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the run"),
-]
-StoreFolder = Annotated[
-    Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
 ]
 DataNames = Annotated[
     list[str] | None,
@@ -48,8 +47,6 @@ SuiteName = Annotated[str | None, typer.Option(help="those of a suite's tasks")]
 FetchFolder = Annotated[
     Path | None, typer.Option("--to", envvar="HARNESS_DATA", help="default: data")
 ]
-DEFAULT_STORE = Path("runs")
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class Format(StrEnum):
@@ -59,16 +56,6 @@ class Format(StrEnum):
     csv = "csv"
     html = "html"
     latex = "latex"
-
-
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Bad input ends in one clear line and exit code 2, never in a traceback."""
-    try:
-        yield
-    except (ValueError, FileNotFoundError) as error:
-        err.print(str(error), style="red", markup=False)
-        raise typer.Exit(BAD_INPUT) from None
 
 
 def _plan(path: Path, overrides: list[str] | None) -> "tuple[Declaration, Plan]":

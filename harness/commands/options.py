@@ -1,0 +1,33 @@
+"""What the commands share: arguments and options, consoles, exit codes, errors in one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Experiment = Annotated[Path, typer.Argument(help="experiment file (YAML)", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the run"),
+]
+StoreFolder = Annotated[
+    Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
+]
+DEFAULT_STORE = Path("runs")
+BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Bad input ends in one clear line and exit code 2, never in a traceback."""
+    try:
+        yield
+    except (ValueError, FileNotFoundError) as error:
+        err.print(str(error), style="red", markup=False)
+        raise typer.Exit(BAD_INPUT) from None
