@@ -1,4 +1,4 @@
-"""harness.statistics against brute force, scipy, scikit-learn's metrics and hand computation."""
+"""The multi-bootstrap against brute force, scipy, scikit-learn's metrics and hand computation."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,6 @@ from harness.statistics import (
     Runs,
     bootstrap_scores,
     compare,
-    seed_limits,
-    seed_note,
     summarise,
 )
 from harness.tasks.metrics import METRICS
@@ -122,7 +120,7 @@ def test_bootstrap_scores_in_chunks_follow_one_stream(monkeypatch):
     labels, predictions = np.arange(50) % 2, (np.arange(50) % 3 == 0).astype(int)[None]
     draw = [labels, predictions, ["accuracy"], 40]
     whole = bootstrap(*draw, np.random.default_rng(5))["accuracy"]
-    monkeypatch.setattr("harness.statistics.CHUNK", 50 * 7)
+    monkeypatch.setattr("harness.statistics.bootstrap.CHUNK", 50 * 7)
     parts = bootstrap(*draw, np.random.default_rng(5))["accuracy"]
     assert whole == pytest.approx(parts, abs=1e-12)  # sums in another order
 
@@ -285,28 +283,3 @@ def test_interval_covers_the_truth():
         found = summarise(drawn)
         covered += found.low <= truth <= found.high
     assert 0.87 <= covered / trials <= 0.98
-
-
-@pytest.mark.parametrize(
-    ("seeds", "multisets", "shrinkage", "permutation", "sign_flip"),
-    [
-        (1, 1, 0.0, 1.0, 1.0),
-        (3, 10, 0.816, 0.1, 0.25),
-        (4, 35, 0.866, 0.0286, 0.125),
-        (5, 126, 0.894, 0.0079, 0.0625),
-        (10, 92378, 0.949, 1.08e-5, 0.00195),
-    ],
-)
-def test_seed_limits(seeds, multisets, shrinkage, permutation, sign_flip):
-    limits = seed_limits(seeds)
-    assert limits.multisets == multisets
-    assert limits.shrinkage == pytest.approx(shrinkage, abs=5e-4)
-    assert limits.permutation_floor == pytest.approx(permutation, rel=0.01)
-    assert limits.sign_flip_floor == pytest.approx(sign_flip, rel=0.01)
-
-
-def test_seed_note_says_what_cannot_be_shown():
-    assert "0.82 of its true size" in seed_note(3)
-    assert "these checkpoints only" in seed_note(1)
-    with pytest.raises(ValueError, match="at least one seed"):
-        seed_note(0)

@@ -1,4 +1,4 @@
-"""How sure a difference between two arms is: arrays in, numbers out; no files, no plots.
+"""How sure a difference between two arms is.
 
 The multi-bootstrap of Sellam et al. 2022 ("The MultiBERTs", ICLR, section 3) resamples pretraining
 seeds and test examples at once, so that its interval speaks of the pretraining procedure and not of
@@ -6,7 +6,7 @@ the one checkpoint or the one test set at hand. Two things are added here: fine-
 resampled within their pretraining seed (the paper averages over them), and several tasks share the
 draw of pretraining seeds, so that an average over a suite has an interval too.
 
-Two things pull the interval's width from the truth. Few seeds make it too narrow (`seed_limits`).
+Two things pull the interval's width from the truth. Few seeds make it too narrow (`limits.py`).
 Noise that belongs to single pairs of a run and an example is counted by both resamplings, which
 makes it somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics).
 
@@ -17,7 +17,6 @@ computed on whole arrays, and `summarise` turns the result into an estimate with
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import comb, sqrt
 
 import numpy as np
 
@@ -156,53 +155,6 @@ def summarise(replicates: Array, level: float = 0.95) -> Difference:
     below = np.mean(drawn < 0) + np.mean(drawn == 0) / 2
     p_value = max(2 * min(below, 1 - below), 2 / len(drawn))
     return Difference(float(replicates[0]), float(low), float(high), float(min(1.0, p_value)))
-
-
-@dataclass(frozen=True)
-class SeedLimits:
-    """What no test can do with this many pretraining seeds an arm."""
-
-    multisets: int
-    """Distinct bootstrap draws of the seeds."""
-    shrinkage: float
-    """Expected seed spread in the bootstrap over the true one, sqrt((S - 1) / S)."""
-    permutation_floor: float
-    """Smallest two-sided p of an unpaired permutation test."""
-    sign_flip_floor: float
-    """Smallest two-sided p of a paired sign-flip test."""
-
-
-def seed_limits(num_seeds: int) -> SeedLimits:
-    """Exact limits for `num_seeds` pretraining seeds in each of two arms.
-
-    Raises:
-        ValueError: less than one seed.
-    """
-    if num_seeds < 1:
-        raise ValueError(f"at least one seed is needed, but got {num_seeds}")
-    return SeedLimits(
-        multisets=comb(2 * num_seeds - 1, num_seeds),
-        shrinkage=sqrt((num_seeds - 1) / num_seeds),
-        permutation_floor=min(1.0, 2 / comb(2 * num_seeds, num_seeds)),
-        sign_flip_floor=min(1.0, 2 / 2**num_seeds),
-    )
-
-
-def seed_note(num_seeds: int) -> str:
-    """One sentence on what `num_seeds` pretraining seeds an arm can and cannot show."""
-    limits = seed_limits(num_seeds)
-    if num_seeds == 1:
-        return (
-            "One pretraining seed an arm: the intervals leave out the spread between pretraining "
-            "runs altogether, and speak of these checkpoints only."
-        )
-    return (
-        f"{num_seeds} pretraining seeds an arm: the bootstrap knows only {limits.multisets} "
-        f"distinct draws of them and shows their spread at {limits.shrinkage:.2f} of its true "
-        "size, so the intervals are too narrow. An exact permutation test of the seeds could not "
-        f"go below p = {limits.permutation_floor:.2g}, a paired sign-flip test not below "
-        f"{limits.sign_flip_floor:.2g}."
-    )
 
 
 def _unit_draws(

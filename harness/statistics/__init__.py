@@ -1,0 +1,25 @@
+"""Arrays in, numbers out; no files, no plots. Whatever draws takes a Generator."""
+
+from harness.statistics.bootstrap import (
+    Array,
+    Difference,
+    Runs,
+    bootstrap_scores,
+    common_seeds,
+    compare,
+    summarise,
+)
+from harness.statistics.limits import SeedLimits, seed_limits, seed_note
+
+__all__ = [
+    "Array",
+    "Difference",
+    "Runs",
+    "SeedLimits",
+    "bootstrap_scores",
+    "common_seeds",
+    "compare",
+    "seed_limits",
+    "seed_note",
+    "summarise",
+]
