@@ -4,13 +4,12 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     Discriminator,
     Field,
     Tag,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -18,16 +17,19 @@ from pydantic import (
 
 from harness.adaptation import ADAPTATIONS, AnyAdaptation, Finetune, Protocol
 from harness.adaptation.adaptation import Full
+from harness.adaptation.chaining import Intermediate, Multitask, siamese_problem
+from harness.adaptation.continuing import Continued
 from harness.compute import Compute
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES, checkpoint_files, checkpoint_objectives
 from harness.objectives import OBJECTIVES
 from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
+from harness.sweep import Sweep
+from harness.tasks import TASKS
 from harness.tasks.own import AnySuite, as_suite, suite_named, tasks_of
 from harness.tasks.task import Suite, Task
 from harness.tokenizers import TOKENIZERS
-from harness.tuning_spaces import SPACES, Dimension, Range
 from harness.values import Value, merge, put, tuples, unknown
 
 NAMED: dict[str, Mapping[str, Value]] = {
@@ -71,48 +73,6 @@ class Seeds(Value):
         return seeds
 
 
-class Sweep(Value):
-    """Search of fine-tuning settings, alike for every arm and task, on a hold-out of train."""
-
-    trials: int = Field(default=0, ge=0)
-    """Trials of every (arm, task); 0 keeps `evaluate.finetune` as it stands."""
-    sampler: Literal["tpe", "random", "grid"] = "tpe"
-    space: Mapping[str, Dimension] = Field(default_factory=dict)
-    """A name in `harness list spaces`, or fields of `evaluate.finetune` with what to search."""
-
-    @field_validator("space", mode="before", json_schema_input_type=str | dict[str, Dimension])
-    @classmethod
-    def _named(cls, space: Any) -> Any:
-        if isinstance(space, str):
-            if space not in SPACES:
-                raise ValueError(unknown("the space", space, SPACES))
-            return SPACES[space]
-        for name in space if isinstance(space, Mapping) else ():
-            if name not in Finetune.model_fields:
-                raise ValueError(unknown("the hyperparameter", name, Finetune.model_fields))
-        return tuples(space)
-
-    @field_validator("space")
-    @classmethod
-    def _possible(cls, space: Mapping[str, Dimension]) -> Mapping[str, Dimension]:
-        for name, dimension in space.items():
-            if isinstance(dimension, Range):
-                dimension = (dimension.low, dimension.high)
-            elif len(set(dimension)) < len(dimension):
-                raise ValueError(f"the choices of {name} must differ, but are {list(dimension)}")
-            for value in dimension:
-                _check_tried(name, value)
-        return space
-
-    @model_validator(mode="after")
-    def _something_to_search(self) -> "Sweep":
-        if self.trials and not self.space:
-            raise ValueError(f"{self.trials} trials need a space to search, but none is given")
-        if self.space and "trials" not in self.model_fields_set:
-            raise ValueError("a space needs trials, the number of points to try, but none is given")
-        return self
-
-
 class Evaluate(Value):
     """What the arms are judged on."""
 
@@ -128,6 +88,37 @@ class Evaluate(Value):
     finetune: Finetune = Finetune()
     submission: bool = False
     """Whether the splits without public labels are predicted, too, for a benchmark's server."""
+    continued: tuple[Continued, ...] = ()
+    """Runs that go on from the pretrained model on other text before it meets a task, in order."""
+    intermediate: tuple[Intermediate, ...] = ()
+    """Tasks that a model is trained on, one after the other, before it meets the chosen ones."""
+    multitask: Multitask | None = None
+    """How the chosen tasks are learned together by one model; null: each by a model of its own."""
+    sequence: bool = False
+    """Whether one model learns the chosen tasks one after the other, in their order, and is scored
+    after the last; after each task, the earlier ones are scored anew."""
+
+    @property
+    def chained(self) -> bool:
+        """Whether what a task starts from has learned other tasks."""
+        return bool(self.chain)
+
+    @property
+    def chain(self) -> dict[str, object]:
+        """What is learned before a task or beside it, as lines of the protocol; empty: nothing."""
+        lines: dict[str, object] = {}
+        if self.intermediate:
+            lines["intermediate"] = " then ".join(one.label for one in self.intermediate)
+        if self.multitask:
+            lines["multitask"] = self.multitask.model_dump(exclude_none=True)
+        if self.sequence:
+            lines["sequence"] = " then ".join(self.chosen)
+        return lines
+
+    @property
+    def known_tasks(self) -> dict[str, Task]:
+        """Name to task: all that ship, and those of the suite."""
+        return {**TASKS, **tasks_of(self.suite_value)}
 
     @property
     def suite_value(self) -> Suite:
@@ -168,6 +159,33 @@ class Evaluate(Value):
             if probe in probes[:number]:
                 raise ValueError(f"the probe {probe!r} is given twice")
         return probes
+
+    @model_validator(mode="after")
+    def _one_chain(self) -> "Evaluate":
+        given = [name for name in ("intermediate", "multitask", "sequence") if getattr(self, name)]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} do not go together; keep one of them")
+        if (self.multitask or self.sequence) and self.adaptation.kind != "full":
+            raise ValueError(
+                f"{given[0]} trains the whole model and needs the adaptation full, but it is "
+                f"{self.adaptation.kind}"
+            )
+        for one in self.intermediate:
+            self._check_intermediate(one)
+        return self
+
+    def _check_intermediate(self, one: Intermediate) -> None:
+        known = self.known_tasks
+        if one.task not in known:
+            raise ValueError(unknown("the intermediate task", one.task, known))
+        task = known[one.task]
+        if not task.train:
+            raise ValueError(f"an intermediate task needs a train set, but {one.task} has none")
+        for name in one.into or ():
+            if name not in self.chosen:
+                raise ValueError(unknown("into: the chosen task", name, self.chosen))
+        if one.siamese and (why := siamese_problem(task, one.siamese)):
+            raise ValueError(why)
 
 
 class Comparison(Value):
@@ -240,6 +258,13 @@ class Arm:
     """Dotted path to the value that the axes set."""
     pretrain: Pretrain
     evaluate: Evaluate
+
+    @property
+    def adapted(self) -> Pretrain:
+        """The pretraining as a task meets it: with the objective of the last continued run that
+        has one of its own."""
+        told = [step.objective for step in self.evaluate.continued if step.objective]
+        return self.pretrain.model_copy(update={"objective": told[-1]}) if told else self.pretrain
 
 
 def choices(axis: str, values: Axis) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -417,12 +442,3 @@ def _with_kinds(objective: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(out.get(part), str):
             out[part] = {"kind": out[part]}
     return out
-
-
-def _check_tried(name: str, value: float | int) -> None:
-    """Refuses a point of a search space that `evaluate.finetune` would refuse."""
-    try:
-        Finetune.model_validate({name: value})
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Input ")
-        raise ValueError(f"a {name} of {value:g} cannot be tried: it {reason}") from error

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytorch_lightning as pl
@@ -24,12 +24,20 @@ from harness.training import make_trainer, seed_torch
 EVALUATION_BATCH = 256
 
 
+class HasLoss(Protocol):
+    """A form, or what stands for several."""
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean loss of a batch, from what the model gives for it."""
+        ...
+
+
 class Finetuning(pl.LightningModule):
     """The loss of the task's form; beside it the next-token loss on the inputs, if it has a weight
     (Radford et al. 2018, equation 5)."""
 
     def __init__(
-        self, model: TaskModel, form: Form, finetune: Finetune, num_steps: int, seed: int
+        self, model: TaskModel, form: HasLoss, finetune: Finetune, num_steps: int, seed: int
     ) -> None:
         super().__init__()
         self.model = model

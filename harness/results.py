@@ -100,6 +100,35 @@ def counts_reader(
     return read
 
 
+FORGETTING_COLUMNS = [
+    "arm",
+    "pretrain_seed",
+    "finetune_seed",
+    "step",
+    "task",
+    "split",
+    "metric",
+    "value",
+]
+
+
+def forgetting_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """Of arms that learn task after task (`evaluate.sequence`), one row per task just learned
+    (`step`), task scored then (`task`: that one or an earlier one), split and metric; in the order
+    of the sequence. Where `task` is `step`, the score is the one before anything is forgotten."""
+    tasks = plan.experiment.evaluate.chosen
+    rows = [
+        (
+            *(one.arm, one.pretrain_seed, one.finetune_seed, one.step, one.task),
+            *(split, metric, value),
+        )
+        for one in plan.rescored
+        if one.key in records
+        for split, metric, value in _scores(records[one.key], tasks[one.task])
+    ]
+    return pd.DataFrame(rows, columns=FORGETTING_COLUMNS)
+
+
 PROBE_COLUMNS = [
     "arm",
     "probe",

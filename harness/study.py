@@ -124,11 +124,10 @@ class Study:
 
     def _protocol(self) -> dict[str, object]:
         evaluate = self.plan.experiment.evaluate
-        sweep = self.plan.experiment.sweep
         protocol = {"adaptation": evaluate.adaptation.label, **evaluate.protocol.model_dump()}
         protocol["finetune"] = evaluate.finetune.model_dump()
-        protocol["sweep"] = f"{sweep.trials} {sweep.sampler} trials" if sweep.trials else "none"
-        return protocol | self._exceptions()
+        protocol["sweep"] = self.plan.experiment.sweep.label
+        return protocol | evaluate.chain | self._exceptions()
 
     def _exceptions(self) -> dict[str, object]:
         """What arms are fine-tuned with that differs from the base, arm by arm."""

@@ -10,7 +10,7 @@ from harness.experiment import ROLES
 from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.progress import duration
 
-KINDS = ("tokenizer", "tokens", "pretrain", "probe", "tune", "finetune")
+KINDS = ("tokenizer", "tokens", "pretrain", "probe", "learn", "trial", "tune", "finetune")
 MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""
 
@@ -31,7 +31,7 @@ def print_plan(plan: Plan, console: Console) -> None:
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
-        f"{experiment.sweep.trials} trials for every arm and task"
+        f"{experiment.sweep.size} trials for every arm and task"
     )
     for line in obstacle_lines(plan):
         console.print(line, markup=False)

@@ -46,7 +46,7 @@ class Classifier(TaskModel):
         self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1
         self.dropout = nn.Dropout(protocol.head_dropout)
         self.head = nn.Linear(backbone.hidden_size, num_outputs)
-        nn.init.normal_(self.head.weight, std=_initial_range(backbone))
+        nn.init.normal_(self.head.weight, std=initial_range(backbone))
         nn.init.zeros_(self.head.bias)
         self.mix: ScalarMix | None = None
         self.standardise: nn.Module = nn.Identity()
@@ -176,7 +176,8 @@ class Standardise(nn.BatchNorm1d):
         return super().forward(input)
 
 
-def _initial_range(backbone: Backbone) -> float:
+def initial_range(backbone: Backbone) -> float:
+    """Standard deviation of a new head's weights: that of the network's own."""
     config = backbone.network.config
     for name in ("initializer_range", "init_std"):
         if getattr(config, name, None):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.corpora import reading
-from harness.declaration import checkpoint, grid
+from harness.declaration import checkpoint, continuing, grid
 from harness.declaration.source import Source, mentions, read_text
 from harness.declaration.wording import sentences
 from harness.declaration.yaml_text import Keys
@@ -105,6 +105,8 @@ def check_data(declaration: Declaration) -> None:
             path = ("pretrain", "model", "vectors")
             keys = _origin(source, experiment, arm.labels, path, "")
             source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
+        for keys, message in continuing.data_problems(arm):
+            source.report(_origin(source, experiment, arm.labels, keys, ""), message)
         if arm.pretrain.model.facts.kind == "checkpoint":
             for keys, message in checkpoint.data_problems(arm):
                 source.report(_origin(source, experiment, arm.labels, keys, ""), message)
@@ -114,7 +116,7 @@ def check_data(declaration: Declaration) -> None:
         except ValueError as error:
             path = ("pretrain", "corpus", "path")
             source.report(_origin(source, experiment, arm.labels, path, ""), f"pretrain.{error}")
-    for task in experiment.evaluate.chosen.values():
+    for task in _tasks_read(declaration):
         try:
             loading.fingerprint(task)
             own.check_header(task)
@@ -128,6 +130,15 @@ def check_data(declaration: Declaration) -> None:
         except ValueError as error:
             source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
     source.raise_problems()
+
+
+def _tasks_read(declaration: Declaration) -> list[Task]:
+    """The chosen tasks, and those that an arm learns before them."""
+    found = dict(declaration.experiment.evaluate.chosen)
+    for arm in declaration.arms:
+        known = arm.evaluate.known_tasks
+        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate}
+    return list(found.values())
 
 
 def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
@@ -165,7 +176,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     if source.problems:
         return arms
     for arm in arms:
-        for keys, message in checkpoint.problems(arm):
+        for keys, message in (*checkpoint.problems(arm), *continuing.problems(arm)):
             source.report(_origin(source, experiment, arm.labels, keys, ""), message)
     for check in (
         grid.arms_problems,

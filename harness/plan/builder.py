@@ -11,12 +11,12 @@ from harness.adaptation.ability import obstacle
 from harness.corpora import reading as corpus_reading
 from harness.experiment import ROLES, Arm, Evaluate, Experiment
 from harness.models import checkpoint_files
-from harness.plan.chaining import other_tasks
+from harness.plan.chaining import chain_obstacle, is_sequence, other_tasks, rescored
 from harness.plan.continuing import pretrained
 from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
-from harness.plan.keys import stage_key
+from harness.plan.keys import run_content, stage_key
 from harness.plan.searching import searched
-from harness.plan.values import Cell, Probing, Stage
+from harness.plan.values import Cell, Continuation, Probing, Rescored, Stage
 from harness.probes import PROBES
 from harness.probes import items as probe_items
 from harness.recipes import Pretrain
@@ -33,8 +33,10 @@ class Builder:
         self.cells: list[Cell] = []
         self.probes: list[Probing] = []
         self.pretrains: dict[tuple[str, int], str] = {}
+        self.rescored: list[Rescored] = []
         self.obstacles: dict[tuple[str, str], str] = {}
-        tasks = experiment.evaluate.chosen
+        self.continued: dict[tuple[str, str, int, int], Continuation] = {}
+        tasks = experiment.evaluate.known_tasks
         # Data is read once a plan, and anew by the next: files may change in between.
         self.corpus_fingerprint = cache(corpus_reading.fingerprint)
         self.task_fingerprint = cache(lambda task: task_loading.fingerprint(tasks[task]))
@@ -44,11 +46,14 @@ class Builder:
         tokenizer = self._pretrain_stages(arm)
         for name, task in arm.evaluate.chosen.items():
             evaluate = arm.evaluate
-            why = obstacle(task, evaluate.protocol, evaluate.adaptation, arm.pretrain)
+            why = obstacle(task, evaluate.protocol, evaluate.adaptation, arm.adapted)
+            why = why or chain_obstacle(arm, task)
             if why:
                 self.obstacles[arm.name, name] = why
             else:
                 self._task_stages(arm, task, tokenizer)
+        if is_sequence(arm.evaluate, arm):
+            self._sequence_stages(arm, tokenizer)
         for probe, seed in itertools.product(arm.evaluate.probes, self._seeds(arm)):
             self._probe_stage(arm, probe, seed, tokenizer)
 
@@ -100,7 +105,7 @@ class Builder:
                 about = f"{role} of {label}"
                 parents[role] = self._pretrain(other, about, seed, tokenizer, tokens)
         cost = expected_flops(run)
-        content = {"pretrain": _content(run), "seed": seed}
+        content = {"pretrain": run_content(run), "seed": seed}
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
                 content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
@@ -108,23 +113,21 @@ class Builder:
 
     def _task_stages(self, arm: Arm, task: Task, tokenizer: str) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
-        base = _task_spec(evaluate, task, self.task_fingerprint(task.name))
+        base = self.task_spec(evaluate, task)
         cost = finetuning_flops(arm, task)
         own = arm.pretrain.model.facts.kind != "baseline"
         trained = own and task.train and evaluate.adaptation.trains
 
         def parents_of(seed: int) -> dict[str, str]:
-            return {
-                "pretrain": pretrained(self, arm, task, seed, tokenizer),
-                "tokenizer": tokenizer,
-            }
+            return self._parents(arm, task, seed, tokenizer)
 
         tune: dict[str, str] = {}
         if self.experiment.sweep.trials and trained:
             first = parents_of(seeds.pretrain[0])
+            first |= other_tasks(self, arm, task, first, seeds.finetune[0])
             tune["tune"] = searched(self, arm, task, base, first, cost)
         # Else every fine-tuning seed gives the same.
-        drawn = trained or (own and evaluate.protocol.shots)
+        drawn = trained or (own and (evaluate.protocol.shots or evaluate.chained))
         submitted = {"submission": True} if evaluate.submission and task.test else {}
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
@@ -132,13 +135,27 @@ class Builder:
             self._seeds(arm), seeds.finetune if drawn else seeds.finetune[:1], (*shares, 1.0)
         ):
             parents = parents_of(pretrain_seed)
-            parents |= other_tasks(self, arm, task, parents, seed)
+            parents |= other_tasks(self, arm, task, parents, seed, share)
             label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
             spec = {**base, **submitted, "seed": seed}
             if share < 1:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
             key = self.stage("finetune", label, spec, {**parents, **tune}, cost)
             self.cells.append(Cell(arm.name, task.name, pretrain_seed, seed, key, share))
+
+    def _sequence_stages(self, arm: Arm, tokenizer: str) -> None:
+        seeds, last = self.experiment.seeds.finetune, list(arm.evaluate.chosen.values())[-1]
+        for pretrain_seed, seed in itertools.product(self._seeds(arm), seeds):
+            parents = self._parents(arm, last, pretrain_seed, tokenizer)
+            self.rescored += rescored(self, arm, parents, pretrain_seed, seed)
+
+    def _parents(self, arm: Arm, task: Task, seed: int, tokenizer: str) -> dict[str, str]:
+        pretrain = pretrained(self, arm, task, seed, tokenizer)
+        return {"pretrain": pretrain, "tokenizer": tokenizer}
+
+    def task_spec(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
+        """What a run on `task` is told, but for its seed."""
+        return _task_spec(evaluate, task, self.task_fingerprint(task.name))
 
     def _probe_stage(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
         spec = {"probe": probe, "fingerprint": self.probe_fingerprint(probe)}
@@ -159,14 +176,6 @@ class Builder:
         key = stage_key(kind, spec, parents)
         self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
         return key
-
-
-def _content(run: Pretrain) -> dict[str, Any]:
-    """What a run is told: the text reaches it through its parents, and the recipe's name changes
-    nothing."""
-    spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
-    others = {role: getattr(run, role) for role in ROLES}
-    return spec | {role: _content(other) if other else None for role, other in others.items()}
 
 
 def _task_spec(evaluate: Evaluate, task: Task, fingerprint: str) -> dict[str, Any]:

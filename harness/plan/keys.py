@@ -5,13 +5,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from harness.experiment import ROLES
+from harness.recipes import Pretrain
+
 STAGE_VERSIONS = {
     "tokenizer": 1,
     "tokens": 2,
     "pretrain": 3,
+    "continued": 1,
+    "loss": 1,
     "probe": 1,
-    "tune": 3,
+    "trial": 1,
+    "tune": 4,
     "finetune": 3,
+    "learn": 1,
 }
 """Raised when the code of a stage changes what it computes; part of every key of that kind."""
 
@@ -27,10 +34,21 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     if "vectors" in spec:  # their content, which is in the key already
         run = spec["pretrain"]
         spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
-    if "files" in spec.get("content", {}).get("data", {}):
+    if "content" in spec:
         spec = {**spec, "content": _without_paths(spec["content"])}
+    if "tasks" in spec:
+        tasks = [{**task, "content": _without_paths(task["content"])} for task in spec["tasks"]]
+        spec = {**spec, "tasks": tasks}
     content = [kind, STAGE_VERSIONS[kind], _without_nulls(spec), parents]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def run_content(run: Pretrain) -> dict[str, Any]:
+    """What a run is told: the text reaches it through its parents, and the recipe's name changes
+    nothing."""
+    spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
+    others = {role: getattr(run, role) for role in ROLES}
+    return spec | {role: run_content(other) if other else None for role, other in others.items()}
 
 
 def _without_nulls(value: Any) -> Any:
@@ -40,7 +58,9 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _without_paths(content: Mapping[str, Any]) -> dict[str, Any]:
+def _without_paths(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """A task of files without where they lie; the fingerprint is of what is in them."""
-    data = content["data"]
+    data = content.get("data", {})
+    if "files" not in data:
+        return content
     return {**content, "data": {**data, "files": sorted(data["files"])}}

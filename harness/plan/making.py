@@ -45,6 +45,8 @@ def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
         declared=declared,
         probes=tuple(builder.probes),
         obstacles=builder.obstacles,
+        continued=tuple(builder.continued.values()),
+        rescored=tuple(builder.rescored),
     )
 
 

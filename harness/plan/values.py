@@ -48,6 +48,41 @@ class Probing:
 
 
 @dataclass(frozen=True)
+class Rescored:
+    """One task of a sequence, scored after a task (`step`) that was learned later or just now."""
+
+    arm: str
+    step: str
+    task: str
+    pretrain_seed: int
+    finetune_seed: int
+    key: str
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """One continued run of an arm before a task, and the stages that hold losses around it; runs
+    that are shared by tasks have equal keys."""
+
+    arm: str
+    task: str
+    step: int
+    """Number of the run among those of the arm, from 0."""
+    corpus: str
+    """What it reads, in words."""
+    pretrain_seed: int
+    key: str
+    """Its stage, which tells the loss after it."""
+    cost: Cost
+    before: str | None
+    """Stage with the loss before it on its own held-out text; null where none is told: of models
+    that name no tokens (replaced-token detection)."""
+    old_before: str | None
+    """The same on the held-out text of the pretraining, which a checkpoint does not bring."""
+    old_after: str | None
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything an experiment will do, before anything is spent."""
 
@@ -64,5 +99,8 @@ class Plan:
     declared: frozenset[str]
     """Those of `differences` that an axis sets; the others follow from a varied recipe or name."""
     probes: tuple[Probing, ...] = ()
+    rescored: tuple[Rescored, ...] = ()
+    """Of arms that learn task after task: every task after each step."""
+    continued: tuple[Continuation, ...] = ()
     obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(arm, task) to why the arm cannot do the task; there is no cell for it."""

@@ -15,7 +15,9 @@ from harness.adaptation import Finetune, Protocol, read_adaptation
 from harness.adaptation.baselines import BASELINES, Predictor
 from harness.adaptation.caching import encoded
 from harness.adaptation.forms import Form, form_of
+from harness.adaptation.forms.siamese import SIAMESE
 from harness.adaptation.inputs import Encoded
+from harness.adaptation.joint import load_head
 from harness.adaptation.model import TaskModel
 from harness.adaptation.prompting import prompted
 from harness.models.backbone import read_note
@@ -26,6 +28,8 @@ from harness.tasks.scoring import score
 from harness.tasks.task import Split, Task
 
 HOLDOUT_SEED = 0
+HEADS = "heads"
+"""Folder of what answers each task, beside a network that has learned several."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,16 @@ class Bench:
         self.adaptation = read_adaptation(job.spec["adaptation"])
         self.model = _weights(job)
         self.baseline = BASELINES.get(read_note(self.model)["family"])
-        self.trained = bool(self.task.train) and not self.baseline and self.adaptation.trains
+        learned = "head" in job.inputs  # in a stage of its own: here it is only scored
+        fresh = not learned and not self.baseline and self.adaptation.trains
+        self.trained = bool(self.task.train) and fresh
 
     @cached_property
     def form(self) -> Form:
-        return form_of(self.task, self.protocol, _load_tokenizer(self.job.inputs["tokenizer"]))
+        tokenizer = _load_tokenizer(self.job.inputs["tokenizer"])
+        if siamese := self.job.spec.get("siamese"):
+            return SIAMESE[siamese](self.task, self.protocol, tokenizer)
+        return form_of(self.task, self.protocol, tokenizer)
 
     @cached_property
     def _split(self) -> tuple[Examples, Examples]:
@@ -81,11 +90,16 @@ class Bench:
         return encoded(self.form, examples, self.job.inputs["tokenizer"], self.job.shared)
 
     def run(
-        self, settings: Finetune, seed: int, progress: Callable[..., None] = lambda *_: None
+        self,
+        settings: Finetune,
+        seed: int,
+        progress: Callable[..., None] = lambda *_: None,
+        on_epoch: Callable[[int, float | None], None] | None = None,
     ) -> BenchRun:
-        """Trains on train without the hold-out, if there is anything to train."""
+        """Trains on train without the hold-out, if there is anything to train; `on_epoch` is told
+        each epoch, from 1, and its hold-out score."""
         if self.trained:
-            return self._finetune(settings, seed, progress)
+            return self._finetune(settings, seed, progress, on_epoch)
         predict = self._untrained(seed)
         return BenchRun(predict, self._holdout_score(predict) if self.task.train else None)
 
@@ -101,16 +115,29 @@ class Bench:
         model = finetuning.prepared_model(
             self.model, self.form, self.adaptation, seed, self.settings
         )
+        if "head" in self.job.inputs:
+            name = f"{self.task.name}.safetensors"
+            load_head(model, self.job.inputs["head"] / HEADS / name)
         return self._predictor(model)
 
-    def _finetune(self, settings: Finetune, seed: int, progress: Callable[..., None]) -> BenchRun:
+    def _finetune(
+        self,
+        settings: Finetune,
+        seed: int,
+        progress: Callable[..., None],
+        on_epoch: Callable[[int, float | None], None] | None,
+    ) -> BenchRun:
         """Keeps the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
+        select = self.protocol.selection == "best"
 
-        def keep(model: TaskModel, epoch: int) -> None:
-            weights = {name: value.clone() for name, value in model.state_dict().items()}
+        def after_epoch(model: TaskModel, epoch: int) -> None:
             score = self._holdout_score(self._predictor(model))
-            epochs.append((tuning.WORST if score is None else score, weights))
+            if select:
+                weights = {name: value.clone() for name, value in model.state_dict().items()}
+                epochs.append((tuning.WORST if score is None else score, weights))
+            if on_epoch:
+                on_epoch(epoch, score)
 
         run = finetuning.finetune(
             self.model,
@@ -120,7 +147,7 @@ class Bench:
             seed=seed,
             adaptation=self.adaptation,
             progress=progress,
-            on_epoch=keep if self.protocol.selection == "best" else None,
+            on_epoch=after_epoch if select or on_epoch else None,
         )
         if epochs:
             run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
@@ -151,7 +178,10 @@ def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str)
 
 
 def _weights(job: Job) -> Path:
-    """Folder of the pretrained weights: those of the end, or after a share of the updates."""
+    """Folder of the weights to begin with: those that have learned other tasks, else pretrained
+    ones, of the end or after a share of the updates."""
+    if "body" in job.inputs:
+        return job.inputs["body"] / "model"
     folder, share = job.inputs["pretrain"], job.spec.get("checkpoint")
     return folder / "model" if share is None else folder / KEPT / share_name(share)
 
