@@ -1,11 +1,15 @@
 """Search spaces of fine-tuning: the dimensions a sweep may declare, and the published grids."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from harness.values import Value
+
+OF_THE_ADAPTATION = "adaptation."
+"""What the names of an adaptation's own fields begin with in a space."""
 
 
 class Range(Value):
@@ -25,7 +29,8 @@ class Range(Value):
         return self
 
 
-Choices = Annotated[tuple[float | int, ...], Field(min_length=1)]
+Choice = float | int | bool | str
+Choices = Annotated[tuple[Choice, ...], Field(min_length=1)]
 
 
 def _kind(value: Any) -> str:
@@ -51,4 +56,21 @@ SPACES: dict[str, Mapping[str, Dimension]] = {
         "batch_size": (8, 16, 32, 64, 128),
         "learning_rate": (3e-4, 1e-4, 5e-5, 3e-5),
     },
+    # Houlsby et al. 2019, section 3.2; for the adaptation `adapters`
+    "adapter_grid": {
+        "adaptation.bottleneck": (8, 64, 256),
+        "learning_rate": (3e-5, 3e-4, 3e-3),
+        "epochs": (3, 20),
+    },
 }
+"""Named spaces; more points than trials are tried in an order drawn by the space alone."""
+
+
+def points(space: Mapping[str, Dimension]) -> list[dict[str, Choice]]:
+    """Every combination of the choices; a range has none to list."""
+    axes = [
+        [(name, value) for value in dimension]
+        for name, dimension in space.items()
+        if not isinstance(dimension, Range)
+    ]
+    return [dict(point) for point in itertools.product(*axes)]

@@ -14,7 +14,6 @@ from harness.experiment import (
     Evaluate,
     Experiment,
     Seeds,
-    Sweep,
     combinations,
     expand_names,
     resolve_arm,
@@ -24,6 +23,7 @@ from harness.models import SIZES
 from harness.objectives import OBJECTIVES
 from harness.objectives.transforms import SpanMasking
 from harness.recipes import RECIPES
+from harness.sweep import Sweep
 from harness.tuning_spaces import SPACES
 from harness.values import merge, put
 

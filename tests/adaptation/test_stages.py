@@ -1,6 +1,7 @@
 """Tuning and fine-tuning as stages, of a baseline and of what is frozen."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from harness.compute import Compute
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.stages.finetuning import finetune, tune
+from harness.stages.finetuning import finetune
 from harness.stages.job import Job
+from harness.stages.searching import trial, tune
 from harness.tasks import TASKS
 from harness.tasks.loading import fingerprint, load_examples
 from harness.tasks.scoring import load_counts
@@ -21,7 +23,8 @@ from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
 
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=1, intermediate_size=64)
-SWEEP = {"trials": 2, "sampler": "random", "space": {"learning_rate": [1e-3, 1e-2]}}
+SWEEP = {"sampler": "random", "space": {"learning_rate": [1e-3, 1e-2]}}
+TRIAL = ("trial", "value", "state", "seconds", "epochs")
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +84,17 @@ def test_symmetric_tasks_are_about_likeness() -> None:
 
 @pytest.mark.parametrize("family", ["majority", "bag_of_words"])
 def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: Path) -> None:
-    tuning = job(tmp_path, tokenizer, family, "tune", sweep=SWEEP)
-    assert tune(tuning)["trials"] == 2
-    assert json.loads((tuning.out / "best.json").read_text()).keys() == {"learning_rate"}
+    tried = [
+        job(tmp_path, tokenizer, family, f"trial{number}", sweep=SWEEP, trial=number)
+        for number in range(2)
+    ]
+    scores = [trial(one)["value"] for one in tried]
+    gathered = job(tmp_path, tokenizer, family, "tune", sweep={**SWEEP, "trials": 2})
+    gathered = replace(gathered, inputs={f"trial{i}": one.out for i, one in enumerate(tried)})
+    assert tune(gathered)["best"] == max(scores)
+    assert json.loads((gathered.out / "best.json").read_text()).keys() == {"learning_rate"}
+    rows = pd.read_csv(gathered.out / "trials.csv")
+    assert list(rows.columns) == [*TRIAL, "learning_rate"] and list(rows.value) == scores
     scoring = job(tmp_path, tokenizer, family, "finetune", seed=0)
     metrics = finetune(scoring)
     assert metrics["train_loss"] is None and metrics["diverged"] == metrics["steps"] == 0
@@ -91,6 +102,30 @@ def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: 
     assert accuracy is not None
     rows = pd.read_parquet(scoring.out / "predictions.parquet")
     assert accuracy == pytest.approx((rows.label == rows.prediction).mean())
+
+
+def studied(folder: Path, tokenizer: Path, trials: int, **sweep: Any) -> pd.DataFrame:
+    """The trials of a study of tpe over the same store."""
+    space = {"learning_rate": [1e-3, 1e-2], "adaptation.layer": [0, -1], "epochs": [2, 3]}
+    fields = {"sampler": "tpe", "trials": trials, "space": space, **sweep}
+    protocol = {"max_train": 16, "max_sequence_length": 48, "max_holdout": 20}
+    told = {"sweep": fields, "study": "of-layers", "adaptation": "frozen", "protocol": protocol}
+    given = job(folder, tokenizer, "bert", "tune", **told)
+    assert tune(given)["trials"] == trials
+    return pd.read_csv(given.out / "trials.csv")
+
+
+def test_a_study_is_continued_and_ends_trials_early(tokenizer: Path, tmp_path: Path) -> None:
+    few = studied(tmp_path, tokenizer, 2, pruner="median")
+    more = studied(tmp_path, tokenizer, 8, pruner="median")
+    pd.testing.assert_frame_equal(more[:2], few)
+    assert set(more.state) <= {"complete", "pruned"} and (more.epochs <= 3).all()
+    scoring = job(tmp_path, tokenizer, "bert", "finetune", adaptation="frozen", seed=0)
+    chosen = json.loads((tmp_path / "tune/best.json").read_text())
+    finetune(replace(scoring, inputs={**scoring.inputs, "tune": tmp_path / "tune"}))
+    settings = json.loads((scoring.out / "settings.json").read_text())
+    assert settings["learning_rate"] == chosen["learning_rate"]
+    assert settings["adaptation"]["layer"] == chosen["adaptation.layer"]
 
 
 @pytest.mark.parametrize(
