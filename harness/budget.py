@@ -94,7 +94,8 @@ def planned_steps(spec: "Pretrain", steps_per_second: float | None = None) -> in
     return steps_of(
         spec.budget,
         tokens_per_step=tokens_per_step(spec),
-        flops_per_step=training_flops_per_step(spec),
+        # Of someone else's network they are not known, and asked for by this budget alone.
+        flops_per_step=training_flops_per_step(spec) if spec.budget.flops else math.inf,
         steps_per_second=steps_per_second,
     )
 

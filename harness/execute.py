@@ -79,7 +79,7 @@ def _needed(plan: Plan, done: Mapping[str, Any]) -> list[str]:
 
 def _is_result(stage: Stage) -> bool:
     """Whether people look at this stage; the others are only made for those."""
-    return stage.kind in ("pretrain", "probe", "tune", "finetune")
+    return stage.kind in ("pretrain", "continued", "loss", "probe", "tune", "finetune")
 
 
 class _Executor:

@@ -19,6 +19,7 @@ from harness.adaptation import ADAPTATIONS, AnyAdaptation, Finetune, Protocol
 from harness.adaptation.adaptation import Full
 from harness.adaptation.chaining import Intermediate, Multitask, siamese_problem
 from harness.adaptation.continuing import Continued
+from harness.adaptation.recording import RECORDS
 from harness.compute import Compute
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES, checkpoint_files, checkpoint_objectives
@@ -88,6 +89,8 @@ class Evaluate(Value):
     finetune: Finetune = Finetune()
     submission: bool = False
     """Whether the splits without public labels are predicted, too, for a benchmark's server."""
+    record: tuple[str, ...] = ()
+    """What fine-tuning does, beside its scores: names in `harness list records`."""
     continued: tuple[Continued, ...] = ()
     """Runs that go on from the pretrained model on other text before it meets a task, in order."""
     intermediate: tuple[Intermediate, ...] = ()
@@ -159,6 +162,16 @@ class Evaluate(Value):
             if probe in probes[:number]:
                 raise ValueError(f"the probe {probe!r} is given twice")
         return probes
+
+    @field_validator("record")
+    @classmethod
+    def _record(cls, records: tuple[str, ...]) -> tuple[str, ...]:
+        for number, record in enumerate(records):
+            if record not in RECORDS:
+                raise ValueError(unknown("the record", record, RECORDS))
+            if record in records[:number]:
+                raise ValueError(f"the record {record!r} is given twice")
+        return records
 
     @model_validator(mode="after")
     def _one_chain(self) -> "Evaluate":

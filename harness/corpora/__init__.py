@@ -5,6 +5,7 @@ from harness.corpora.sources import (
     HubCorpus,
     JsonLinesCorpus,
     MicroworldCorpus,
+    TaskCorpus,
     TextCorpus,
 )
 
@@ -28,5 +29,6 @@ __all__ = [
     "HubCorpus",
     "JsonLinesCorpus",
     "MicroworldCorpus",
+    "TaskCorpus",
     "TextCorpus",
 ]

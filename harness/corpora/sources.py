@@ -60,6 +60,16 @@ class JsonLinesCorpus(Source):
     text_field: str = "text"
 
 
+class TaskCorpus(Source):
+    """The texts of a task's train set, without its labels and its hold-out: a document an example
+    (task-adaptive pretraining, Gururangan et al. 2020, section 4)."""
+
+    source: Literal["task"] = "task"
+    validation_fraction: float = Field(default=0.05, gt=0, lt=1)
+    """Share of the texts held out for the pretraining loss: more than of a corpus, for train sets
+    are small."""
+
+
 Corpus = Annotated[
     MicroworldCorpus | HubCorpus | TextCorpus | JsonLinesCorpus, Field(discriminator="source")
 ]

@@ -120,7 +120,7 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """What a model that reads as an arm's does cannot be fine-tuned with."""
     for arm in arms:
-        reading, evaluate = arm.pretrain.representation, arm.evaluate
+        reading, evaluate = arm.adapted.representation, arm.evaluate
         if evaluate.protocol.pooling == "cls" and reading in UNSEEING:
             yield (
                 ("evaluate", "protocol", "pooling"),

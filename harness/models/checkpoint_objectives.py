@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.models.checkpoint_files import NOTE, read_config
+from harness.models import FAMILIES
+from harness.models.checkpoint_files import NOTE, own_family, read_config
+
+TYPES = {
+    **{name: name for name in ("bert", "roberta", "albert", "electra", "deberta", "distilbert")},
+    **{name: name for name in ("modernbert", "xlnet", "gpt2", "llama", "t5", "bart")},
+    "deberta-v2": "deberta_v3",
+    "openai-gpt": "gpt",
+}
+"""transformers' model_type to the family here that is built of the same class."""
 
 CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel")
 CAUSAL = ("gpt2", "openai-gpt", "gpt_neo", "gpt_neox", "gptj", "opt", "bloom", "llama", "mistral")
@@ -48,3 +57,14 @@ def learned(folder: Path) -> str | dict[str, Any]:
     note = json.loads((folder / NOTE).read_text())
     objective: dict[str, Any] = note.get("objective") or {}
     return objective or BY_READING.get(note["representation"], "mlm")
+
+
+def readings(folder: Path) -> tuple[str, ...]:
+    """How the network of the checkpoint in `folder` can be read, as far as its files say."""
+    config = read_config(folder)
+    family = own_family(folder) or TYPES.get(str(config.get("model_type")), "")
+    if family in FAMILIES and family != "checkpoint":
+        return FAMILIES[family].representations
+    learned_by = objective_name(config)
+    own = [reading for reading, name in BY_READING.items() if name == learned_by]
+    return tuple(own) or ("bidirectional",)

@@ -18,17 +18,10 @@ from harness.models import FAMILIES
 from harness.models.backbone import NOTE, Backbone
 from harness.models.build import load, wrap
 from harness.models.checkpoint_files import CONFIG, read_config
-from harness.models.checkpoint_objectives import objective_name
+from harness.models.checkpoint_objectives import TYPES, objective_name
 from harness.models.checkpoints import AUTO, HEADS
 from harness.objectives import OBJECTIVES, Objective
 
-TYPES = {
-    **{name: name for name in ("bert", "roberta", "albert", "electra", "deberta", "distilbert")},
-    **{name: name for name in ("modernbert", "xlnet", "gpt2", "llama", "t5", "bart")},
-    "deberta-v2": "deberta_v3",
-    "openai-gpt": "gpt",
-}
-"""transformers' model_type to the family here that is built of the same class."""
 TOLERANCE = 1e-4
 
 

@@ -7,6 +7,7 @@ from typing import cast
 import torch
 
 from harness.corpora.packing import PAIR_FORMATS
+from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.static import StaticVectors
@@ -29,12 +30,31 @@ Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
 def _token_prediction(
     spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
 ) -> Learner:
-    backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
+    backbone = _network(spec, tokens, seed, folders)
     return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
 
 
 def _permutation(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return Permutation(build(spec.model, spec.size, tokens, spec.representation, seed))
+    return Permutation(_network(spec, tokens, seed, folders))
+
+
+def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Backbone:
+    """A new network; of someone else's checkpoint, which only its files describe, what they hold.
+
+    Raises:
+        ValueError: the checkpoint cannot be read as the run reads.
+    """
+    if spec.model.facts.kind != "checkpoint":
+        return build(spec.model, spec.size, tokens, spec.representation, seed)
+    backbone = load(folders["start_from"] / "model")
+    if spec.representation not in backbone.facts.representations:
+        raise ValueError(
+            f"the checkpoint can be read {', '.join(backbone.facts.representations)}, but "
+            f"objective.representation is {spec.representation}"
+        )
+    backbone.representation = spec.representation
+    backbone.network.train()
+    return backbone
 
 
 def _two_way(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:

@@ -37,7 +37,7 @@ def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
         for name in type(value).model_fields:
             yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
     elif isinstance(value, tuple) and value and all(isinstance(item, Value) for item in value):
-        yield prefix, [item.model_dump() for item in value]
+        yield prefix, [getattr(item, "label", None) or item.model_dump() for item in value]
     else:
         yield prefix, value
 

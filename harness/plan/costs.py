@@ -22,6 +22,9 @@ PROBE_INPUTS = 3_000
 PROBE_TOKENS = 12
 """Their length, assumed likewise."""
 
+HELD_OUT_INPUTS = 1_000
+"""Sequences of held-out text, of 128 tokens, assumed likewise."""
+
 SUSTAINED_FLOPS = 5e10
 """FLOP/s of one CPU thread at `nano` and `tiny`, assumed for the time estimate only."""
 
@@ -53,6 +56,25 @@ def pretraining_cost(spec: Pretrain) -> Cost:
     steps = planned_steps(spec)
     tokens = round(steps * tokens_per_step(spec))
     return Cost(steps, tokens, parameters, steps * training_flops_per_step(spec))
+
+
+def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
+    """The same of `run`, which goes on from a model that `start` made; of a checkpoint 2 FLOPs for
+    each of its weights and each token forward, and twice that backward."""
+    if not start.model.checkpoint:
+        return pretraining_cost(run)
+    folder = checkpoint_files.found(start.model.checkpoint, start.model.revision)
+    parameters = weight_files.num_weights(folder) or None
+    if run.budget.seconds:
+        return Cost(None, None, parameters, None)
+    steps = planned_steps(run)
+    tokens = round(steps * tokens_per_step(run))
+    return Cost(steps, tokens, parameters, TRAINING * _reading_flops(start, tokens))
+
+
+def held_out_flops(run: Pretrain) -> float:
+    """FLOPs of reading the held-out text once, at most."""
+    return _reading_flops(run, 128) * HELD_OUT_INPUTS
 
 
 def expected_flops(spec: Pretrain) -> float:

@@ -85,7 +85,7 @@ def pretrain(
             if micro_batch_tokens < min(phase.sequence_length for phase in spec.phases):
                 raise
     start = decoder_start(module, vocabulary)
-    validation = _validation_loaders(spec, tokens / "validation", vocabulary, start)
+    validation = validation_loaders(spec, tokens / "validation", vocabulary, start)
     trainer.validate(module, validation, verbose=False)
     _leave(module, work, out)
     return module.figures()
@@ -197,7 +197,7 @@ def decoder_start(module: Pretraining, vocabulary: Vocabulary) -> int:
     return vocabulary.pad if start is None else int(start)
 
 
-def _validation_loaders(
+def validation_loaders(
     spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int
 ) -> list[DataLoader[TensorBatch]]:
     """The batches of the output, and those of pairs where there is a pair loss."""

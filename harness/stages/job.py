@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from harness.compute import Compute
-from harness.corpora import Corpus
+from harness.corpora import Corpus, TaskCorpus
 from harness.models import checkpoint_files
 
 Metrics = dict[str, float | None]
@@ -43,6 +43,11 @@ def checkpoint_folder(job: Job) -> Path:
 def read_corpus(spec: Mapping[str, Any]) -> Corpus:
     corpus: Corpus = TypeAdapter(Corpus).validate_python(spec)
     return corpus
+
+
+def read_text(spec: Mapping[str, Any]) -> Corpus | TaskCorpus:
+    """A corpus, or that the texts of a task are meant."""
+    return TaskCorpus.model_validate(spec) if spec["source"] == "task" else read_corpus(spec)
 
 
 def write_json(path: Path, value: Any) -> None:

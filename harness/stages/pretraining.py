@@ -1,11 +1,12 @@
 """The stages up to a pretrained model, and what it is asked as it is."""
 
 from harness import pretraining, probing
-from harness.corpora import reading, stream
+from harness.corpora import TaskCorpus, reading, stream
 from harness.models import importing
 from harness.probes.probe import OBSTACLE
 from harness.recipes import Pretrain
-from harness.stages.job import Job, Metrics, checkpoint_folder, read_corpus
+from harness.stages.job import Job, Metrics, checkpoint_folder, read_corpus, read_text
+from harness.stages.task_text import task_documents
 from harness.tokenizers import Tokenizer, adopting, training
 
 
@@ -23,10 +24,15 @@ def tokenizer(job: Job) -> Metrics:
 
 def tokens(job: Job) -> Metrics:
     """Turns the corpus into a memory-mapped token stream, with some documents held out."""
-    corpus = read_corpus(job.spec["corpus"])
+    corpus = read_text(job.spec["corpus"])
+    documents = (
+        task_documents(job.spec, corpus)
+        if isinstance(corpus, TaskCorpus)
+        else reading.read_documents(corpus)
+    )
     return dict(
         stream.write_streams(
-            reading.read_documents(corpus),
+            documents,
             job.inputs["tokenizer"],
             job.out,
             corpus.validation_fraction,
@@ -41,9 +47,13 @@ def pretrain(job: Job) -> Metrics:
         importing.check_tokens(backbone, job.inputs["tokenizer"])
         backbone.save(job.out / "model")
         return {}
+    return _pretrained(job, Pretrain.model_validate(job.spec["pretrain"]))
+
+
+def _pretrained(job: Job, spec: Pretrain) -> Metrics:
     return dict(
         pretraining.pretrain(
-            Pretrain.model_validate(job.spec["pretrain"]),
+            spec,
             tokens=job.inputs["tokens"],
             tokenizer=job.inputs["tokenizer"],
             out=job.out,
@@ -52,6 +62,31 @@ def pretrain(job: Job) -> Metrics:
             progress=job.progress,
             compute=job.compute,
             folders=job.inputs,
+        )
+    )
+
+
+def continued(job: Job) -> Metrics:
+    """Trains on from the weights of another run; a batch holds no more than the text does."""
+    spec = Pretrain.model_validate(job.spec["pretrain"])
+    text = stream.TokenStream.open(job.inputs["tokens"] / "train")
+    return _pretrained(job, _with_full_batches(spec, text.num_tokens))
+
+
+def _with_full_batches(spec: Pretrain, num_tokens: int) -> Pretrain:
+    """The run with as many sequences in a batch as a text of `num_tokens` gives, where that is less
+    than it asks for: a small text, as a task's own, is read again and again."""
+    longest = max(phase.sequence_length for phase in spec.phases)
+    fitting = max(1, num_tokens // longest)
+    return spec.model_copy(update={"batch_size": min(spec.batch_size, fitting)})
+
+
+def loss(job: Job) -> Metrics:
+    """Tells the loss of a model on held-out text, as the end of a run does."""
+    spec = Pretrain.model_validate(job.spec["pretrain"])
+    return dict(
+        pretraining.held_out(
+            spec, job.inputs["tokens"], job.inputs["tokenizer"], job.spec["seed"], job.inputs
         )
     )
 
