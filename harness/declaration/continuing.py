@@ -9,6 +9,7 @@ from harness.budget import planned_steps
 from harness.corpora import TaskCorpus, reading
 from harness.declaration.grid import Problems
 from harness.experiment import Arm
+from harness.tasks.own import tasks_of
 from harness.values import unknown
 
 HERE = ("evaluate", "continued")
@@ -68,9 +69,10 @@ def _arm_problems(arm: Arm) -> Problems:
 def _texts(arm: Arm, step: Continued) -> Iterator[str]:
     tasks = arm.evaluate.chosen
     if isinstance(step.corpus, Mapping):
+        suite = arm.evaluate.suite_value
         for name in step.corpus:
-            if name not in tasks:
-                yield "corpus: " + unknown("the task", name, tasks)
+            if name not in tasks_of(suite):
+                yield "corpus: " + unknown(f"in {suite.name} the task", name, tasks)
         if lacking := [name for name in tasks if name not in step.corpus]:
             yield f"corpus must give a text for each task, but has none for {', '.join(lacking)}"
             return
