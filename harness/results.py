@@ -234,9 +234,12 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     cells: list[Cell] = [cell for cell in plan.cells if cell.arm == arm]
     finetunes = list(dict.fromkeys(cell.key for cell in cells))
     parents = [plan.stages[key].parents.get("tune") for key in finetunes]
+    tunes = list(dict.fromkeys(key for key in parents if key))
+    gathered = [plan.stages[key].parents.values() for key in tunes]
+    trials = [key for keys in gathered for key in keys if plan.stages[key].kind == "trial"]
     keys = {
         "pretrain": [key for (name, _), key in plan.pretrains.items() if name == arm],
-        "tune": list(dict.fromkeys(key for key in parents if key)),
+        "tune": [*tunes, *dict.fromkeys(trials)],
         "probe": list(dict.fromkeys(one.key for one in plan.probes if one.arm == arm)),
         "finetune": finetunes,
     }

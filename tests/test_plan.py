@@ -7,7 +7,7 @@ import pytest
 
 from harness.experiment import Experiment, combinations, resolve_arm
 from harness.objectives import OBJECTIVES
-from harness.plan import Plan, differing_fields, make_plan, stage_key
+from harness.plan import Plan, Stage, differing_fields, make_plan, stage_key
 
 BASE: dict[str, Any] = {
     "name": "x",
@@ -44,6 +44,48 @@ def test_parents_come_first() -> None:
     for key, stage in planned(sweep={"trials": 1, "space": "bert_grid"}).stages.items():
         assert set(stage.parents.values()) <= seen
         seen.add(key)
+
+
+def stages_of(kind: str, **fields: Any) -> list[Stage]:
+    return [stage for stage in planned(**fields).stages.values() if stage.kind == kind]
+
+
+@pytest.mark.parametrize("sampler", ["random", "grid"])
+def test_more_trials_reuse_those_that_are_there(sampler: str) -> None:
+    def trials(number: int, space: Any = "bert_grid") -> list[str]:
+        sweep = {"trials": number, "sampler": sampler, "space": space}
+        return [stage.key for stage in stages_of("trial", sweep=sweep)]
+
+    few, many = trials(2), trials(4)
+    # Two tasks, whose trials come one task after the other.
+    assert [many[0], many[1], many[4], many[5]] == few
+    assert not set(few) & set(trials(2, "roberta_grid"))
+    gathered = [stages_of("tune", sweep={"trials": n, "sampler": sampler, "space": "bert_grid"})
+                for n in (2, 4)]  # fmt: skip
+    assert [list(stages[0].parents) for stages in gathered] == [
+        ["trial0", "trial1"],
+        ["trial0", "trial1", "trial2", "trial3"],
+    ]
+    assert gathered[0][0].key != gathered[1][0].key
+
+
+def test_a_study_keeps_its_name_when_it_is_continued() -> None:
+    def study(**sweep: Any) -> tuple[str, str]:
+        stage = stages_of("tune", sweep={"trials": 2, "space": "bert_grid", **sweep})[0]
+        return stage.spec["study"], stage.key
+
+    assert study()[0] == study(trials=4)[0] and study()[1] != study(trials=4)[1]
+    assert study()[0] != study(pruner="median")[0]
+    assert study()[0] != study(space="roberta_grid")[0]
+
+
+def test_every_arm_and_task_has_as_many_trials_of_one_space() -> None:
+    grid = {"pretrain.objective.pair": ["nsp", "none"]}
+    sweep = {"trials": 100, "sampler": "grid", "space": "roberta_grid"}
+    stages = stages_of("trial", grid=grid, sweep=sweep)
+    assert len(stages) == 2 * 2 * 6
+    searched = {(str(stage.spec["sweep"]), stage.spec["trial"]) for stage in stages}
+    assert len(searched) == 6
 
 
 def pretrain_keys(**fields: Any) -> set[str]:

@@ -9,14 +9,12 @@ from harness.adaptation import UNSEEING
 from harness.adaptation.ability import in_words
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
+from harness.models import WITH_A_TABLE
 from harness.recipes import Pretrain
+from harness.sweep import check_tried, ends
+from harness.tuning_spaces import OF_THE_ADAPTATION
 from harness.values import unknown
 
-WITH_A_TABLE = (
-    *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
-    *("gpt", "gpt2", "bart"),
-)
-"""Families with a vector for each position, and none beyond `max_position`."""
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
 ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.submission")
@@ -196,9 +194,30 @@ def sweep_problems(experiment: Experiment) -> Problems:
         return
     for axis, values in experiment.grid.items():
         for keys, path in _paths(axis, values):
-            name = path.removeprefix("evaluate.finetune.")
-            if path != name and name in experiment.sweep.space:
+            name = path.removeprefix("evaluate.").removeprefix("finetune.")
+            if name in experiment.sweep.space:
                 yield keys, f"{path} has no effect, for the sweep searches {name}; drop one of them"
+
+
+def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Fields of an adaptation that are searched, but that an arm's does not have or refuses."""
+    for name, dimension in experiment.sweep.space.items():
+        field = name.removeprefix(OF_THE_ADAPTATION)
+        for arm in arms if field != name else ():
+            adaptation = arm.evaluate.adaptation
+            fields = [known for known in type(adaptation).model_fields if known != "kind"]
+            try:
+                if field not in fields:
+                    has = ", ".join(fields) or "none"
+                    raise ValueError(
+                        f"the adaptation {adaptation.kind} of {arm.name!r} has no field {field}; "
+                        f"it has: {has}"
+                    )
+                for value in ends(dimension):
+                    check_tried(type(adaptation), field, value, kind=adaptation.kind)
+            except ValueError as error:
+                yield ("sweep", "space", name), f"sweep.space.{name}: {error}"
+                break
 
 
 def base_problems(experiment: Experiment) -> Problems:

@@ -182,6 +182,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
         grid.arms_problems,
         grid.world_problems,
         grid.protocol_problems,
+        grid.space_problems,
         grid.expectation_problems,
     ):
         for keys, message in check(experiment, arms):
