@@ -1,6 +1,6 @@
 """Fine-tuning: a backbone and what answers a task, under one protocol for every paradigm."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -90,19 +90,20 @@ def finetune(
     adaptation: Adaptation = ADAPTATIONS["full"],
     progress: Callable[[int, int], None] = lambda done, total: None,
     on_epoch: Callable[[TaskModel, int], None] | None = None,
+    watching: Sequence[pl.Callback] = (),
 ) -> Finetuned:
     """Trains what `form` puts on the backbone in `model_folder`, and of the backbone what the
     adaptation says.
 
     A function of its arguments: the seed decides the head, the order of the examples and dropout.
-    `on_epoch(model, epoch)` is called after each epoch.
+    `on_epoch(model, epoch)` is called after each epoch; `watching` sees every update.
 
     Raises:
         ValueError: pooling or auxiliary loss does not suit the way the backbone is read.
     """
     batches = TrainBatches(train, settings, form.collate, seed)
     hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
-    trainer = make_trainer(hooks, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
+    trainer = make_trainer(hooks, *watching, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
     model = prepared_model(model_folder, form, adaptation, seed, settings)
     module = Finetuning(model, form, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from harness.adaptation import ADAPTATIONS, Adaptation
+from harness.adaptation.recording import RECORDS
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES
 from harness.objectives import OBJECTIVES, Mixture, Objective
@@ -25,6 +26,7 @@ FAMILIES: dict[str, Mapping[str, Any]] = {
     "models": MODELS,
     "sizes": SIZES,
     "adaptations": ADAPTATIONS,
+    "records": RECORDS,
     "tasks": TASKS,
     "suites": SUITES,
     "probes": PROBES,

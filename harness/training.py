@@ -10,7 +10,7 @@ import torch
 import transformers
 
 
-def make_trainer(callback: pl.Callback, **settings: Any) -> pl.Trainer:
+def make_trainer(*callbacks: pl.Callback, **settings: Any) -> pl.Trainer:
     """A trainer on one device that writes nothing: progress and results go their own ways."""
     _quieten()
     return pl.Trainer(
@@ -20,7 +20,7 @@ def make_trainer(callback: pl.Callback, **settings: Any) -> pl.Trainer:
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=[callback],
+        callbacks=list(callbacks),
         **settings,
     )
 

@@ -1,4 +1,18 @@
 """What can be recorded of a fine-tuning run, beside its scores."""
 
-RECORDS: dict[str, str] = {}
-"""Name to what it is."""
+RECORDS: dict[str, str] = {
+    "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
+    "gradient_norms": "norm of the gradient of each layer's trained parameters, before clipping, "
+    "mean over the updates",
+    "similarity": "linear CKA of each layer's states before and after, the mean over the tokens of "
+    "each input, on the hold-out (Kornblith et al. 2019, section 3)",
+    "effective_rank": "exp of the entropy of the singular values of the change of each matrix (Roy "
+    "and Vetterli 2007), mean over the matrices of each layer",
+    "loss_curve": "training loss of each update",
+}
+"""Name to what it is. Layers are named by `harness.models.layers`."""
+
+RECORD_FILE = "records.parquet"
+RECORD_COLUMNS = ["record", "layer", "name", "value", "step"]
+"""Of the frame that a run leaves: `layer` is empty where a value is of the whole run, and `step`
+counts updates from 1, or is null where a value is of all of them."""

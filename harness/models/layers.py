@@ -54,4 +54,5 @@ def _stacks(network: nn.Module) -> dict[str, list[nn.ModuleList]]:
 
 def _is_embedding(name: str) -> bool:
     """`wte` and `wpe` are GPT-2's, `shared` T5's and BART's, `mask_emb` XLNet's."""
-    return any("emb" in part or part in ("wte", "wpe", "shared") for part in name.split("."))
+    own = ("wte", "wpe", "shared", "soft_prompt")
+    return any("emb" in part or part in own for part in name.split("."))

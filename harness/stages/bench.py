@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import torch
 from transformers import PreTrainedTokenizerFast
 
@@ -18,6 +19,7 @@ from harness.adaptation.forms import Form, form_of
 from harness.adaptation.forms.siamese import SIAMESE
 from harness.adaptation.inputs import Encoded
 from harness.adaptation.joint import load_head
+from harness.adaptation.measuring import MAX_EXAMPLES, Recorder
 from harness.adaptation.model import TaskModel
 from harness.adaptation.prompting import prompted
 from harness.models.backbone import read_note
@@ -39,6 +41,8 @@ class BenchRun:
     train_loss: float | None = None
     """None where nothing is trained step by step: a baseline."""
     steps: int = 0
+    records: pd.DataFrame | None = None
+    """What was asked for of the run (`harness.adaptation.recording`)."""
 
     @property
     def diverged(self) -> bool:
@@ -139,6 +143,7 @@ class Bench:
             if on_epoch:
                 on_epoch(epoch, score)
 
+        recorder = self._recorder()
         run = finetuning.finetune(
             self.model,
             self.encode(self.train_examples),
@@ -148,12 +153,20 @@ class Bench:
             adaptation=self.adaptation,
             progress=progress,
             on_epoch=after_epoch if select or on_epoch else None,
+            watching=[recorder] if recorder else (),
         )
         if epochs:
             run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
         predict = self._predictor(run.model)
         holdout = None if run.diverged else self._holdout_score(predict)
-        return BenchRun(predict, holdout, run.train_loss, run.steps)
+        records = recorder.frame(run.model) if recorder else None
+        return BenchRun(predict, holdout, run.train_loss, run.steps, records)
+
+    def _recorder(self) -> Recorder | None:
+        asked = self.job.spec.get("record")
+        if not asked:
+            return None
+        return Recorder(asked, self.form, self.encode(self._split[1].head(MAX_EXAMPLES)))
 
     def _predictor(self, model: TaskModel) -> Predictor:
         return lambda examples: finetuning.predict(
