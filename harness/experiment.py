@@ -20,7 +20,6 @@ from harness.adaptation.adaptation import Full
 from harness.adaptation.chaining import Intermediate, Multitask, siamese_problem
 from harness.adaptation.continuing import Continued
 from harness.adaptation.recording import RECORDS
-from harness.adaptation.recording import RECORDS
 from harness.compute import Compute
 from harness.corpora import CORPORA
 from harness.models import MODELS, SIZES, checkpoint_files, checkpoint_objectives
@@ -90,8 +89,6 @@ class Evaluate(Value):
     finetune: Finetune = Finetune()
     submission: bool = False
     """Whether the splits without public labels are predicted, too, for a benchmark's server."""
-    record: tuple[str, ...] = ()
-    """What fine-tuning does, beside its scores: names in `harness list records`."""
     record: tuple[str, ...] = ()
     """What fine-tuning does, beside its scores: names in `harness list records`."""
     continued: tuple[Continued, ...] = ()
@@ -165,16 +162,6 @@ class Evaluate(Value):
             if probe in probes[:number]:
                 raise ValueError(f"the probe {probe!r} is given twice")
         return probes
-
-    @field_validator("record")
-    @classmethod
-    def _record(cls, records: tuple[str, ...]) -> tuple[str, ...]:
-        for number, record in enumerate(records):
-            if record not in RECORDS:
-                raise ValueError(unknown("the record", record, RECORDS))
-            if record in records[:number]:
-                raise ValueError(f"the record {record!r} is given twice")
-        return records
 
     @field_validator("record")
     @classmethod

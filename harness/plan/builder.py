@@ -130,7 +130,6 @@ class Builder:
         drawn = trained or (own and (evaluate.protocol.shots or evaluate.chained))
         submitted = {"submission": True} if evaluate.submission and task.test else {}
         recorded = {"record": evaluate.record} if evaluate.record and trained else {}
-        recorded = {"record": evaluate.record} if evaluate.record and trained else {}
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
         for pretrain_seed, seed, share in itertools.product(

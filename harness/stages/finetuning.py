@@ -6,7 +6,6 @@ from dataclasses import replace
 import pandas as pd
 
 from harness.adaptation.recording import RECORD_FILE
-from harness.adaptation.recording import RECORD_FILE
 from harness.stages.bench import Bench, read_examples
 from harness.stages.job import Job, Metrics, write_json
 from harness.stages.searching import with_settings
@@ -43,8 +42,6 @@ def finetune(job: Job) -> Metrics:
             counts[split.name] = scoring.counts(bench.task, examples, predictions, defined)
     pd.concat(frames).to_parquet(job.out / "predictions.parquet", index=False)
     save_counts(job.out / "counts.npz", counts)
-    if done.records is not None:
-        done.records.to_parquet(job.out / RECORD_FILE, index=False)
     if done.records is not None:
         done.records.to_parquet(job.out / RECORD_FILE, index=False)
     chosen = {**settings.model_dump(), "adaptation": bench.adaptation.content}
