@@ -91,7 +91,7 @@ def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: 
     scores = [trial(one)["value"] for one in tried]
     gathered = job(tmp_path, tokenizer, family, "tune", sweep={**SWEEP, "trials": 2})
     gathered = replace(gathered, inputs={f"trial{i}": one.out for i, one in enumerate(tried)})
-    assert tune(gathered)["best"] == max(scores)
+    assert tune(gathered)["best"] == max(score for score in scores if score is not None)
     assert json.loads((gathered.out / "best.json").read_text()).keys() == {"learning_rate"}
     rows = pd.read_csv(gathered.out / "trials.csv")
     assert list(rows.columns) == [*TRIAL, "learning_rate"] and list(rows.value) == scores
@@ -109,8 +109,8 @@ def studied(folder: Path, tokenizer: Path, trials: int, **sweep: Any) -> pd.Data
     space = {"learning_rate": [1e-3, 1e-2], "adaptation.layer": [0, -1], "epochs": [2, 3]}
     fields = {"sampler": "tpe", "trials": trials, "space": space, **sweep}
     protocol = {"max_train": 16, "max_sequence_length": 48, "max_holdout": 20}
-    told = {"sweep": fields, "study": "of-layers", "adaptation": "frozen", "protocol": protocol}
-    given = job(folder, tokenizer, "bert", "tune", **told)
+    told: dict[str, Any] = {"study": "of-layers", "adaptation": "frozen", "protocol": protocol}
+    given = job(folder, tokenizer, "bert", "tune", sweep=fields, **told)
     assert tune(given)["trials"] == trials
     return pd.read_csv(given.out / "trials.csv")
 
