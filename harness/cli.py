@@ -2,13 +2,13 @@
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness import listing
+from harness.commands import leaderboards
 from harness.commands.options import (
     BAD_INPUT,
     DEFAULT_STORE,
@@ -47,15 +47,6 @@ SuiteName = Annotated[str | None, typer.Option(help="those of a suite's tasks")]
 FetchFolder = Annotated[
     Path | None, typer.Option("--to", envvar="HARNESS_DATA", help="default: data")
 ]
-
-
-class Format(StrEnum):
-    """How a table is written."""
-
-    md = "md"
-    csv = "csv"
-    html = "html"
-    latex = "latex"
 
 
 def _plan(path: Path, overrides: list[str] | None) -> "tuple[Declaration, Plan]":
@@ -143,26 +134,7 @@ def status(
     Study(declaration, planned, store).print_status(out)
 
 
-@app.command()
-def leaderboard(
-    name: Annotated[str, typer.Argument(help="experiment file, or a board such as glue")],
-    format: Annotated[Format, typer.Option(help="how to write the table")] = Format.md,
-    average: Annotated[
-        str | None, typer.Option(help="averaging rule [default: the suite's]")
-    ] = None,
-    set_: Overrides = None,
-    store: StoreFolder = DEFAULT_STORE,
-) -> None:
-    """The table of an experiment, or of every experiment in the store on a board's suite."""
-    from harness.leaderboard import render
-    from harness.study import Study, board_table
-
-    with clear_errors():
-        if Path(name).suffix in (".yaml", ".yml"):
-            table = Study.load(Path(name), set_ or (), store).table(average)
-        else:
-            table = board_table(name, store, average)
-        print(render(table, format.value))
+app.command()(leaderboards.leaderboard)
 
 
 @app.command()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.leaderboard.averages import Average, Term, combine, get_average, terms_of
-from harness.leaderboard.published import published_entry, published_table
+from harness.leaderboard.published import as_validation, published_entry, published_table
 from harness.leaderboard.tables import Published, Row, Score, Table, split_of
 from harness.tasks.own import suite_named, tasks_of
 from harness.tasks.task import Column, Suite, Task
@@ -205,7 +205,7 @@ def _published(
         printed_cells = cells[["task", "split", "metric", "value"]].itertuples(index=False)
         exact = {(task, split, metric): value for task, split, metric, value in printed_cells}
         # A dev split stands beside a published test split, unless that one is measured, too.
-        stood_for = {(t, _as_validation(s), m): value for (t, s, m), value in exact.items()}
+        stood_for = {(t, as_validation(s), m): value for (t, s, m), value in exact.items()}
         values = stood_for | exact
         scores = [
             float(np.mean([values.get((c.task, c.split, m), np.nan) for m in c.metrics]))
@@ -222,8 +222,3 @@ def _published(
         rows=tuple(rows),
         measured=split_of(columns),
     )
-
-
-def _as_validation(split: str) -> str:
-    """The dev split that stands for a published test split."""
-    return split.replace("test", "validation", 1)

@@ -100,3 +100,8 @@ def published_table(name: str) -> pd.DataFrame:
     path = leaderboards_folder() / "published" / f"{name}.csv"
     text = pd.read_csv(path, dtype=str, keep_default_na=False)
     return text.assign(value=text["value"].astype(float))
+
+
+def as_validation(split: str) -> str:
+    """The dev split that stands for a published test split."""
+    return split.replace("test", "validation", 1)

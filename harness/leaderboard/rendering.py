@@ -160,7 +160,7 @@ def html(table: Table) -> str:
 def latex(table: Table) -> str:
     """A `tabular` with the rules of booktabs, and its notes."""
     width = len(table.columns) + 4
-    labels = [_tex(column_label(column)) for column in table.columns]
+    labels = [tex(column_label(column)) for column in table.columns]
     lines = [
         f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c}}",
         "\\toprule",
@@ -169,23 +169,24 @@ def latex(table: Table) -> str:
     ]
     lines += [_tex_row(row, "") for row in (*table.rows, *table.references)]
     for block in table.published:
-        title = _tex(f"{block.source}; {block.split}")
+        title = tex(f"{block.source}; {block.split}")
         lines += [
             "\\midrule",
             f"\\multicolumn{{{width}}}{{l}}{{$^\\dagger$ {title}}} \\\\",
             *(_tex_row(row, "$^\\dagger$") for row in block.rows),
         ]
     lines += ["\\bottomrule", "\\end{tabular}", "\\par\\footnotesize"]
-    lines += [f"{_tex(note)}\\par" for note in all_notes(table)]
+    lines += [f"{tex(note)}\\par" for note in all_notes(table)]
     return "\n".join(lines) + "\n"
 
 
 def _tex_row(row: Row, mark: str) -> str:
-    rank, name, *rest = (_tex(cell) for cell in _cells(row, row.name))
+    rank, name, *rest = (tex(cell) for cell in _cells(row, row.name))
     return " & ".join([rank, name + mark, *rest]) + r" \\"
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
+    """Text that LaTeX shows as it stands."""
     text = text.translate(LATEX_ESCAPES)
     symbols = {"±": r"$\pm$", DAGGER: r"$^\dagger$", MISSING: "--"}
     for symbol, command in symbols.items():

@@ -1,0 +1,78 @@
+"""`harness leaderboard`: measured tables and published ones."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.commands.options import DEFAULT_STORE, Overrides, StoreFolder, clear_errors
+
+if TYPE_CHECKING:
+    from harness.leaderboard.rendering import Format as Form
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    md = "md"
+    csv = "csv"
+    html = "html"
+    latex = "latex"
+
+
+def leaderboard(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="experiment file, a board such as glue, or a published table"),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="how to write the table")] = Format.md,
+    average: Annotated[
+        str | None, typer.Option(help="averaging rule [default: the suite's]")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="a published table; without a name: which there are")
+    ] = False,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """The table of an experiment, of every experiment in the store on a board's suite, or of a
+    paper."""
+    with clear_errors():
+        if published:
+            text = _published(name, format.value)
+        elif name is None:
+            raise ValueError("name an experiment file or a board, or ask for --published tables")
+        else:
+            text = _measured(name, format.value, average, set_, store)
+        print(text)
+
+
+def _published(name: str | None, format: "Form") -> str:
+    from harness.leaderboard.browsing import (
+        find_published,
+        published_frame,
+        published_list,
+        published_sheets,
+    )
+    from harness.leaderboard.sheets import render_sheets
+
+    if name is None:
+        return render_sheets([published_list()], format)
+    table = find_published(name)
+    if format == "csv":
+        return published_frame(table).to_csv(index=False, lineterminator="\n").rstrip()
+    return render_sheets(published_sheets(table), format)
+
+
+def _measured(
+    name: str, format: "Form", average: str | None, set_: list[str] | None, store: Path
+) -> str:
+    from harness.leaderboard import render
+    from harness.study import Study, board_table
+
+    if Path(name).suffix in (".yaml", ".yml"):
+        table = Study.load(Path(name), set_ or (), store).table(average)
+    else:
+        table = board_table(name, store, average)
+    return render(table, format)
