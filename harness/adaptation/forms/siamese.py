@@ -109,7 +109,7 @@ def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, 
     for kind, pairs in of.items():
         if not pairs:
             raise ValueError(f"triplets need pairs labelled {kind}, but there are none")
-    own = dict(reversed(of[CONTRADICTED]))
+    own = {pair[0]: pair[1] for pair in reversed(of[CONTRADICTED])}
     others = [text for _, text in of[CONTRADICTED]]
     return [
         (anchor, entailed, own.get(anchor, others[place % len(others)]))
