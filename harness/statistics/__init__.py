@@ -10,6 +10,7 @@ from harness.statistics.bootstrap import (
     summarise,
 )
 from harness.statistics.limits import SeedLimits, seed_limits, seed_note
+from harness.statistics.searching import expected_best
 
 __all__ = [
     "Array",
@@ -19,6 +20,7 @@ __all__ = [
     "bootstrap_scores",
     "common_seeds",
     "compare",
+    "expected_best",
     "seed_limits",
     "seed_note",
     "summarise",
