@@ -94,12 +94,7 @@ class Continued(Value):
     @property
     def label(self) -> str:
         """What is set, in words: `on microworld domain=biomed, budget tokens=20000`."""
-        corpus = self.corpus
-        if isinstance(corpus, Mapping):
-            text = "; ".join(f"{task}: {_text_label(one)}" for task, one in corpus.items())
-        else:
-            text = _text_label(corpus)
-        parts = [f"on {text}", f"budget {_fields(self.budget)}"]
+        parts = [f"on {_texts_label(self.corpus)}", f"budget {_fields(self.budget)}"]
         if self.objective:
             parts.append(f"objective {_objective_label(self.objective)}")
         rest = self.model_dump(exclude={"corpus", "budget", "objective"}, exclude_none=True)
@@ -116,6 +111,15 @@ def _fields(value: Value) -> str:
 
 def _text_label(text: Corpus | TaskCorpus) -> str:
     return " ".join(filter(None, (text.source, _fields(text))))
+
+
+def _texts_label(corpus: Corpus | TaskCorpus | Mapping[str, Corpus | TaskCorpus]) -> str:
+    if not isinstance(corpus, Mapping):
+        return _text_label(corpus)
+    tasks: dict[str, list[str]] = {}
+    for task, text in corpus.items():
+        tasks.setdefault(_text_label(text), []).append(task)
+    return "; ".join(f"{text} before {' and '.join(names)}" for text, names in tasks.items())
 
 
 def _objective_label(objective: Objective | Mixture) -> str:
