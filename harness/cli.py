@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness import listing
-from harness.commands import leaderboards
+from harness.commands import exporting, leaderboards
 from harness.commands.options import (
     BAD_INPUT,
     DEFAULT_STORE,
@@ -268,6 +268,9 @@ def ui(
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
     raise typer.Exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
+
+
+app.command()(exporting.export)
 
 
 def main() -> None:

@@ -79,7 +79,7 @@ class Study:
             tasks=evaluate.tasks,
             arms=[arm.name for arm in self.plan.arms],
             published=board.published if board else (),
-            protocol=leaderboard.protocol_line(self._protocol()),
+            protocol=leaderboard.protocol_line(self.protocol),
         )
 
     def leaderboard(self) -> pd.DataFrame:
@@ -122,7 +122,9 @@ class Study:
         self.store.record_experiment(self.name, suite, folder)
         rmtree(folder)
 
-    def _protocol(self) -> dict[str, object]:
+    @property
+    def protocol(self) -> dict[str, object]:
+        """How the arms are fine-tuned, and in what some differ."""
         evaluate = self.plan.experiment.evaluate
         protocol = {"adaptation": evaluate.adaptation.label, **evaluate.protocol.model_dump()}
         protocol["finetune"] = evaluate.finetune.model_dump()
@@ -176,7 +178,7 @@ class Study:
             checkpoints=results.checkpoints_frame(plan, records),
             costs=results.costs_frame(plan, records),
             probes=results.probes_frame(plan, records, self.store),
-            protocol=self._protocol(),
+            protocol=self.protocol,
             flops_convention=FLOPS_CONVENTION,
             threats=self._threats(records),
             provenance=self._provenance(),

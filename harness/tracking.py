@@ -3,6 +3,7 @@
 The only file that imports mlflow.
 """
 
+import ast
 import hashlib
 import logging
 import os
@@ -79,6 +80,10 @@ class Store:
         """The record of one finished stage."""
         runs = self._search(f"tags.`{KEY}` = '{key}'")
         return _record(runs[0]) if runs else None
+
+    def spec(self, record: Record) -> dict[str, Any]:
+        """What a stage was told, read back from the params of its run."""
+        return unflatten(self._client.get_run(record.run_id).data.params)
 
     def record(
         self,
@@ -169,6 +174,22 @@ def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         path = f"{prefix}{name}"
         flat.update(flatten(value, f"{path}.") if isinstance(value, Mapping) else {path: value})
     return flat
+
+
+def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
+    """What `flatten` made dotted names and MLflow texts of; a text that looks like a number, or
+    like a list, becomes one."""
+    tree: dict[str, Any] = {}
+    for path, text in params.items():
+        *parents, name = path.split(".")
+        branch = tree
+        for parent in parents:
+            branch = branch.setdefault(parent, {})
+        try:
+            branch[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            branch[name] = text
+    return tree
 
 
 def digest(folder: Path) -> str:

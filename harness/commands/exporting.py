@@ -1,0 +1,33 @@
+"""`harness export`: a pretrained network leaves the store."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.commands.options import DEFAULT_STORE, Overrides, StoreFolder, clear_errors, out
+
+
+def export(
+    run: Annotated[str, typer.Argument(help="experiment file, or the key of a pretraining stage")],
+    folder: Annotated[Path, typer.Argument(metavar="OUT", help="new folder")],
+    arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
+    seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Writes a pretrained model as transformers' AutoModel loads it, with its model card."""
+    from harness.exporting import choosing
+    from harness.study import Study
+    from harness.tracking import Store
+
+    with clear_errors():
+        if Path(run).suffix in (".yaml", ".yml"):
+            study = Study.load(Path(run), set_ or (), store)
+            chosen, found = choosing.of_experiment(study, arm, seed), study.store
+        else:
+            if arm is not None or seed is not None or set_:
+                raise ValueError("--arm, --seed and --set go with an experiment file, not a key")
+            found = Store(store)
+            chosen = choosing.of_stage(run, found)
+        out.print(f"{choosing.export(chosen, found, folder)}", markup=False)

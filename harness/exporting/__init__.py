@@ -1,0 +1,2 @@
+"""A pretrained model of the store as a folder that transformers' own classes load, with a model
+card."""
