@@ -14,7 +14,8 @@ from torch.utils.data import DataLoader
 from harness.adaptation import ADAPTATIONS, Adaptation, Finetune
 from harness.adaptation.forms import Form
 from harness.adaptation.inputs import Batch, Encoded, TrainBatches
-from harness.adaptation.methods import adapt
+from harness.adaptation.methods import adapt, begin_epoch
+from harness.adaptation.methods.parts import freeze_unread
 from harness.adaptation.model import TaskModel
 from harness.models.build import load
 from harness.optimizer import Optimizer, Schedule, configure
@@ -48,6 +49,9 @@ class Finetuning(pl.LightningModule):
         self.losses: list[Tensor] = []
 
     def training_step(self, batch: Batch, step: int) -> Tensor:
+        per_epoch = max(1, self.num_steps // self.finetune.epochs)
+        if step % per_epoch == 0:
+            begin_epoch(self.model, step // per_epoch)
         seed_torch(self.device, self.seed, step)
         states = self.model.states(batch)
         loss = self.form.loss(self.model.outputs(batch, states), batch)
@@ -120,6 +124,8 @@ def prepared_model(
     _check_auxiliary(settings, backbone.representation, adaptation)
     seed_torch(torch.device("cpu"), seed)
     model = form.make_model(backbone, adaptation)
+    if not settings.auxiliary_lm_weight:
+        freeze_unread(model)
     adapt(model, adaptation)
     return model
 

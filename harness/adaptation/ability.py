@@ -1,8 +1,12 @@
 """What a pretrained model can do at all, known before anything is spent."""
 
+from pathlib import Path
+
 from harness.adaptation import Adaptation, Protocol, baselines
+from harness.adaptation.adaptation import PromptTuning, Selective
+from harness.adaptation.places import MODEL_TYPES, misfit
 from harness.asking import obstacle as asking_obstacle
-from harness.models import FAMILIES, checkpoint_files
+from harness.models import FAMILIES, WITH_A_TABLE, checkpoint_files
 from harness.recipes import Pretrain
 from harness.tasks.task import Task
 
@@ -30,9 +34,12 @@ def obstacle(task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretra
         return baselines.obstacle(run.model.family, task)
     if not adaptation.trains:
         return _asked(task, protocol, run)
-    if in_words(task, protocol):
+    if not task.train and adaptation.kind not in ("full", "frozen"):
+        return f"nothing is trained on the task, and {adaptation.kind} says what is"
+    why = misfit(adaptation, _model_type(run)) or _too_little(protocol, adaptation, run)
+    if not why and in_words(task, protocol):
         return _writes(protocol, adaptation, run)
-    return ""
+    return why
 
 
 def _asked(task: Task, protocol: Protocol, run: Pretrain) -> str:
@@ -43,11 +50,44 @@ def _asked(task: Task, protocol: Protocol, run: Pretrain) -> str:
     return asking_obstacle(run.objective.components[-1][1])
 
 
+def _too_little(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
+    """Fewer layers than are to be trained, or fewer positions than are to be read."""
+    model, size = run.model, run.size
+    if model.checkpoint:
+        return ""  # its own numbers hold, and it says so itself
+    if isinstance(adaptation, Selective) and adaptation.top_layers:
+        decoder = model.num_decoder_layers or size.num_layers
+        both = run.representation == "encoder_decoder"
+        found = size.num_layers + (decoder if both else 0)
+        if adaptation.top_layers > found:
+            return f"its layers are {found}, fewer than the {adaptation.top_layers} to train"
+    if isinstance(adaptation, PromptTuning) and model.family in WITH_A_TABLE:
+        read = protocol.max_sequence_length + adaptation.length
+        if read > model.max_position:
+            return (
+                f"its {model.max_position} positions are fewer than the {read} of an input with "
+                f"{adaptation.length} vectors before it"
+            )
+    return ""
+
+
+def _folder(run: Pretrain) -> Path | None:
+    name = run.model.checkpoint
+    return checkpoint_files.found(name, run.model.revision) if name else None
+
+
 def _family(run: Pretrain) -> str:
     """Of a checkpoint that is a network of our own, its family here."""
-    name = run.model.checkpoint
-    folder = checkpoint_files.found(name, run.model.revision) if name else None
+    folder = _folder(run)
     return (checkpoint_files.own_family(folder) if folder else "") or run.model.family
+
+
+def _model_type(run: Pretrain) -> str:
+    """transformers' name of the kind of network; empty for a checkpoint that is not there yet."""
+    if run.model.family != "checkpoint":
+        return MODEL_TYPES.get(run.model.family, run.model.family)
+    folder = _folder(run)
+    return str(checkpoint_files.read_config(folder).get("model_type", "")) if folder else ""
 
 
 def _writes(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
@@ -56,10 +96,14 @@ def _writes(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
         return f"it writes no text, for it is read {reading}"
     if adaptation.kind == "frozen":
         return "its weights are frozen, and a task that is answered in words has no head to train"
+    if protocol.num_beams > 1 and adaptation.kind == "prompt_tuning":
+        return "after trained vectors it writes without a search, but num_beams is not 1"
     if protocol.num_beams > 1 and not can_search(family, reading):
         return f"a {family} read {reading} writes without a search, but num_beams is not 1"
     lengths = protocol.max_sequence_length, protocol.max_target_length
     longest = max(lengths) if reading == "encoder_decoder" else sum(lengths)
+    if isinstance(adaptation, PromptTuning):
+        longest += adaptation.length
     if longest > run.model.max_position:
         return (
             f"its {run.model.max_position} positions are fewer than the {longest} tokens of a "

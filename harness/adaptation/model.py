@@ -1,8 +1,9 @@
 """What is trained on a task: a backbone with something that answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -14,6 +15,11 @@ class TaskModel(nn.Module, ABC):
     """A backbone, read, and what answers from its states."""
 
     backbone: Backbone
+    names_tokens: ClassVar[bool] = False
+    """Whether it answers with the network's own token head."""
+    unfreezing: Mapping[str, int] = MappingProxyType({})
+    """Parameter to the epoch, from 0, in which its training begins, where that is not the first
+    for all."""
 
     def forward(self, batch: Batch) -> Any:
         """The outputs for a batch."""

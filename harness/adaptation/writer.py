@@ -26,6 +26,8 @@ class Writer(TaskModel):
     under `prefix` the source is the prefix.
     """
 
+    names_tokens = True
+
     def __init__(self, backbone: Backbone, protocol: Protocol, end: int, pad: int) -> None:
         super().__init__()
         self.backbone = backbone
@@ -71,7 +73,9 @@ class Writer(TaskModel):
     def write(self, batch: Batch) -> Tensor:
         """[B, at most U] tokens: the likeliest one after the other or, with beams, the likeliest
         text that transformers' search finds, with its length penalty of 1."""
-        return self._search(batch) if self.is_native else self.write_greedily(batch)
+        prompted = self.backbone.soft_prompt is not None  # the search does not read it
+        searched = self.is_native and not prompted
+        return self._search(batch) if searched else self.write_greedily(batch)
 
     def write_greedily(self, batch: Batch) -> Tensor:
         """The same by a plain loop for any reading, which keeps nothing from step to step."""

@@ -113,6 +113,12 @@ FAMILIES: dict[str, Family] = {
     "checkpoint": Family("checkpoint", ("bidirectional", "causal", "encoder_decoder", "permuted")),
 }
 
+WITH_A_TABLE = (
+    *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
+    *("gpt", "gpt2", "bart"),
+)
+"""Families with a vector for each position, and none beyond `max_position`."""
+
 FamilyName = Literal[
     "bert",
     "roberta",

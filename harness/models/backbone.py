@@ -14,6 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from harness.models import FAMILIES
 from harness.models.attention import attention
 from harness.models.blueprints import Blueprint
+from harness.models.soft_prompt import SoftPrompt
 
 NOTE = "harness.json"
 """Beside the weights: what transformers' own configuration does not say of a network."""
@@ -26,6 +27,7 @@ class Backbone(nn.Module):
         network: transformers' model with its token head.
         representation: how it reads if nothing else is said.
         objective: what it was trained on, the last of a mixture, as plain data; empty if unknown.
+        soft_prompt: vectors that are read before every input, of which no states are given.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Backbone(nn.Module):
         self.family, self.representation = family, representation
         self.facts = FAMILIES[family]
         self.objective: dict[str, Any] = {}
+        self.soft_prompt: SoftPrompt | None = None
 
     @property
     def hidden_size(self) -> int:
@@ -70,6 +73,12 @@ class Backbone(nn.Module):
             more: passed on, as `output_hidden_states`.
         """
         reading = representation or self.representation
+        before = 0 if self.soft_prompt is None else len(self.soft_prompt)
+        if self.soft_prompt is not None:
+            input_ids, attention_mask, token_type_ids = self.soft_prompt.before(
+                input_ids, attention_mask, token_type_ids
+            )
+            prefix_lengths = None if prefix_lengths is None else prefix_lengths + before
         if reading == "encoder_decoder":
             encoded = self.network.get_encoder()(
                 input_ids=input_ids, attention_mask=attention_mask, **more
@@ -90,7 +99,10 @@ class Backbone(nn.Module):
         if self.facts.segments:
             more["token_type_ids"] = token_type_ids
         stack = self.blueprint.stack(self.network)
-        return cast(BaseModelOutput, stack(input_ids=input_ids, attention_mask=mask, **more))
+        output = cast(BaseModelOutput, stack(input_ids=input_ids, attention_mask=mask, **more))
+        if before and output.last_hidden_state is not None:
+            output.last_hidden_state = output.last_hidden_state[:, before:]
+        return output
 
     def token_logits(self, states: Tensor) -> Tensor:
         """[..., H] states to [..., V] logits, by the network's own head."""

@@ -4,8 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.adaptation import Adaptation
-from harness.adaptation.methods.selective import full, selective
+from harness.adaptation.methods.adapters import adapters
+from harness.adaptation.methods.low_rank import ia3, lora, merge
+from harness.adaptation.methods.prefix import prefix
+from harness.adaptation.methods.prompt_tuning import prompt_tuning
+from harness.adaptation.methods.selective import begin_epoch, full, gradual, selective
 from harness.adaptation.model import TaskModel
+from harness.adaptation.places import misfit
+
+__all__ = ["METHODS", "Method", "adapt", "begin_epoch", "merge"]
 
 Method = Callable[[TaskModel, Any], None]
 """(model, adaptation): changes the model, head and all, before it is trained."""
@@ -19,6 +26,12 @@ METHODS: dict[str, Method] = {
     "full": full,
     "frozen": _as_it_is,
     "selective": selective,
+    "gradual": gradual,
+    "lora": lora,
+    "adapters": adapters,
+    "prefix": prefix,
+    "prompt_tuning": prompt_tuning,
+    "ia3": ia3,
     "prompt": _as_it_is,
 }
 
@@ -29,4 +42,6 @@ def adapt(model: TaskModel, adaptation: Adaptation) -> None:
     Raises:
         ValueError: the network has no place for what is put in.
     """
+    if why := misfit(adaptation, model.backbone.network.config.model_type):
+        raise ValueError(f"the adaptation {adaptation.kind} does not suit the network: {why}")
     METHODS[adaptation.kind](model, adaptation)
