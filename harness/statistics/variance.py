@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy.stats import nct, t
+from scipy.special import nctdtr, stdtrit
 
 from harness.statistics.bootstrap import Array
 
@@ -79,11 +79,11 @@ def minimum_detectable_difference(
     if num_pretrain < 2:
         return float("inf")
     freedom = 2 * num_pretrain - 2
-    critical = float(t.ppf(1 - level / 2, freedom))
+    critical = float(stdtrit(freedom, 1 - level / 2))
     low, high = 0.0, 100.0
     for _ in range(60):  # halves the interval in which the noncentrality lies
         middle = (low + high) / 2
-        found = nct.sf(critical, freedom, middle)  # the other tail holds less than 1e-6 of it
+        found = 1 - nctdtr(freedom, middle, critical)  # the other tail holds less than 1e-6 of it
         low, high = (middle, high) if found < power else (low, middle)
     return high * standard_error(components, num_pretrain, num_finetune)
 
