@@ -22,6 +22,7 @@ from harness.provenance import provenance
 from harness.report import ReportData, write_report
 from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
+from harness.trials import trials_frame
 
 
 @dataclass
@@ -178,6 +179,8 @@ class Study:
             checkpoints=results.checkpoints_frame(plan, records),
             costs=results.costs_frame(plan, records),
             probes=results.probes_frame(plan, records, self.store),
+            trials=trials_frame(plan, records, self.store),
+            sweep=experiment.sweep if experiment.sweep.trials else None,
             protocol=self.protocol,
             flops_convention=FLOPS_CONVENTION,
             threats=self._threats(records),

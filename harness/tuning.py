@@ -123,8 +123,8 @@ def best(trials: list[Trial]) -> Trial:
 def importances(
     tried: list[Mapping[str, Choice]], values: list[float], space: Mapping[str, Dimension]
 ) -> dict[str, float]:
-    """Share of the variance of `values` that each hyperparameter explains by itself or with others,
-    by functional ANOVA over a random forest (Hutter et al. 2014, ICML); they sum to 1.
+    """Variance of `values` that each hyperparameter explains by itself, by functional ANOVA over a
+    random forest (Hutter et al. 2014, ICML), as shares of their sum.
 
     Raises:
         ValueError: nothing can be said, and why.

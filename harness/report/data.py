@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.sweep import Sweep
 from harness.tasks.task import Suite
 
 
@@ -39,6 +40,10 @@ class ReportData:
     """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
     checkpoints: pd.DataFrame = field(default_factory=pd.DataFrame)
     """As `results`, of weights along the way, with their `checkpoint`: a share of the updates."""
+    trials: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """As `harness.trials.trials_frame` gives."""
+    sweep: Sweep | None = None
+    """What was searched; null where nothing was."""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How every arm was fine-tuned."""
     flops_convention: str = ""

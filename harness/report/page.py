@@ -19,6 +19,13 @@ from harness.report.data import ReportData
 from harness.report.grid import Grid
 from harness.report.learning import learning_points, learning_table
 from harness.report.probes import PROBE_NOTE, probe_tables
+from harness.report.searching import (
+    importance_table,
+    search_curves,
+    search_note,
+    search_table,
+    settings_table,
+)
 from harness.report.threats import Scores, threats
 from harness.report.verdict import MANY_ARMS, REPLICATES, Pair, judge, pairwise
 from harness.statistics import Difference
@@ -109,6 +116,10 @@ def _content(
         "learning": learning_table(data),
         "probes": probe_tables(data.probes, data.arms),
         "probe_note": PROBE_NOTE,
+        "search": search_table(data),
+        "settings": settings_table(data),
+        "importance": importance_table(data),
+        "search_note": search_note(data),
         "cost": _cost(data),
         "time": _time(data.costs, data.arms),
         "flops_convention": data.flops_convention,
@@ -152,7 +163,8 @@ def _readme(content: Mapping[str, Any], plots: Mapping[str, Plot], table: Table)
 
 
 def _all_plots(plots: Mapping[str, Plot]) -> dict[str, Plot | None]:
-    return {name: plots.get(name) for name in ("loss", "differences", "seeds", "learning")}
+    names = ("loss", "differences", "seeds", "learning", "search")
+    return {name: plots.get(name) for name in names}
 
 
 def _plots(
@@ -174,6 +186,11 @@ def _plots(
             plots.learning_curves(learning_points(data)),
             "Average over the suite by tokens read: each pretraining seed a dot, their mean the "
             "line. Joined dots are weights along one run; a run of its own ends at its last dot.",
+        ),
+        "search": (
+            plots.search_curves(search_curves(data), data.arms),
+            "Expected best score on the hold-out by the number of random trials, mean over tasks, "
+            "with its standard deviation.",
         ),
         "seeds": (
             plots.seed_spread(scores, data.arms),

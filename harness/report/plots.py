@@ -88,6 +88,26 @@ def learning_curves(points: pd.DataFrame) -> str | None:
         return _svg(figure, "learning")
 
 
+def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
+    """Expected best by trials, with a band of one standard deviation; null without any."""
+    if curves.empty:
+        return None
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _canvas(3.4)
+        for i, arm in enumerate(arms):
+            curve = curves[curves["arm"] == arm]
+            colour, dash = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
+            low, high = (curve["mean"] + sign * curve["deviation"] for sign in (-1, 1))
+            axes.fill_between(curve["trials"], low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8, label=arm)
+        axes.set_xlabel("random trials")
+        axes.set_ylabel("expected best on the hold-out x 100")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(axis="y")
+        axes.legend()
+        return _svg(figure, "search")
+
+
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
     """Differences with their intervals, the average of each pair bold; null without any."""
     rows = _forest_rows(pairs, table)

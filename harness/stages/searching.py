@@ -111,6 +111,6 @@ def _value(score: float | None) -> float:
 
 
 def _row(one: Trial) -> dict[str, Any]:
-    fields = dataclasses.asdict(one)
-    params = fields.pop("params")
-    return {"trial": fields.pop("number"), **fields, **params}
+    """The epoch `reached` stands apart from a hyperparameter `epochs`."""
+    of_it = {"value": one.value, "state": one.state, "seconds": one.seconds, "reached": one.epochs}
+    return {"trial": one.number, **of_it, **one.params}
