@@ -32,6 +32,9 @@ METRIC_LABELS = {
     "bleu_intl": "BLEU (intl)",
     "f1_answers": "F1a",
     "exact_match_groups": "EM",
+    "ndcg_at_10": "at 10",
+    "mrr": "MRR",
+    "recall_at_5": "at 5",
 }
 """Short forms for the heads of columns."""
 SPREAD_NOTE = (
@@ -49,6 +52,8 @@ class Score:
     mean: float
     sd: float | None = None
     """Sample standard deviation; null for less than two values."""
+    best: bool = False
+    """Whether it is among those that none is told apart from and above, while others are below."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class Row:
     average: Score | None
     """Null unless every column that the average takes is there."""
     rank: int | None = None
-    """From 1 among measured rows; null for the others and without an average."""
+    """From 1 among measured rows; null for the others and without an average. Arms that are not
+    told apart share one where the table's `ranking` says so."""
     pretrain_seeds: int = 0
     finetune_seeds: int = 0
     """Most fine-tuning seeds of one pretraining seed and column."""
@@ -84,17 +90,21 @@ class Published:
     rows: tuple[Row, ...]
     measured: str = MEASURED_SPLIT
     """Split that the measured rows beside are on."""
+    kind: str = "Published"
+    """Or "Imported"."""
+    apart: str = ""
+    """Why the rows stand apart though the split is the same; empty where they do not."""
 
     @property
     def comparable(self) -> bool:
-        """Whether the rows are on the split that the measured rows are on."""
-        return self.split == self.measured
+        """Whether the rows may stand beside the measured rows."""
+        return self.split == self.measured and not self.apart
 
     @property
     def reason(self) -> str:
         """Why the rows stand apart; empty where they do not."""
-        if self.comparable:
-            return ""
+        if self.comparable or self.apart:
+            return self.apart
         return f"Not comparable row by row: published on {self.split}, measured on {self.measured}."
 
 
@@ -111,6 +121,8 @@ class Table:
     published: tuple[Published, ...] = ()
     protocol: str = ""
     """How the measured rows were fine-tuned, in one line."""
+    ranking: str = "Ranks are by the averages as they stand, whether or not they can be told apart."
+    """How ranks were given, and what is bold."""
 
     def to_frame(self) -> pd.DataFrame:
         """Measured rows with numbers: rank, arm, column and column_sd for each, average, seeds.
@@ -136,6 +148,7 @@ class Table:
         citation = self.suite.citation.rstrip(".")
         return [
             SPREAD_NOTE,
+            *([self.ranking] if self.rows else []),
             f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
             f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
             *self._metrics(),

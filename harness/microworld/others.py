@@ -6,6 +6,7 @@ from harness.microworld import continuation, likeness, overlap, reading, summari
 from harness.microworld import domains as dapt
 from harness.microworld import transfer as reviews
 from harness.microworld.labelled import Rows
+from harness.microworld.retrieval import Ranked
 from harness.microworld.sampling import Sampled
 from harness.microworld.translation import Translated
 
@@ -38,9 +39,10 @@ _SAMPLED = (
         for name, task in DOMAIN_TASKS.items()
     ),
 )
-MAKERS: dict[str, Sampled | Translated] = {
+MAKERS: dict[str, Sampled | Translated | Ranked] = {
     **{sampled.name: sampled for sampled in _SAMPLED},
     **{f"translation_{name}": Translated(f"translation_{name}", name) for name in "abc"},
+    "retrieval": Ranked("retrieval"),
 }
 """Name to what makes the examples, with the answers of one who knows the world."""
 

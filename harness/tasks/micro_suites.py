@@ -11,6 +11,7 @@ from harness.tasks.micro_generation import (
 from harness.tasks.micro_glue import MICRO_GLUE_TASKS, MICRO_GLUE_V1, MICRO_GLUE_V2
 from harness.tasks.micro_ner import MICRO_NER_TASKS, MICRO_NER_V1
 from harness.tasks.micro_overlap import MICRO_OVERLAP_TASKS, MICRO_OVERLAP_V1
+from harness.tasks.micro_retrieval import MICRO_RETRIEVAL_TASKS, MICRO_RETRIEVAL_V1
 from harness.tasks.micro_squad import MICRO_SQUAD_TASKS, MICRO_SQUAD_V1
 from harness.tasks.micro_sts import MICRO_STS_TASKS, MICRO_STS_V1
 from harness.tasks.micro_superglue import MICRO_SUPERGLUE_TASKS, MICRO_SUPERGLUE_V1
@@ -29,6 +30,7 @@ MICRO_TASKS: tuple[Task, ...] = (
     *MICRO_DAPT_TASKS.values(),
     *MICRO_OVERLAP_TASKS.values(),
     *MICRO_FOOD_TO_FILM_TASKS.values(),
+    *MICRO_RETRIEVAL_TASKS.values(),
 )
 
 MICRO_SUITES: tuple[Suite, ...] = (
@@ -44,4 +46,5 @@ MICRO_SUITES: tuple[Suite, ...] = (
     MICRO_DAPT_V1,
     MICRO_OVERLAP_V1,
     MICRO_FOOD_TO_FILM_V1,
+    MICRO_RETRIEVAL_V1,
 )

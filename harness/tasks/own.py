@@ -31,7 +31,7 @@ METRICS_OF_KIND: Mapping[Kind, tuple[str, ...]] = {
 """Names in METRICS, which cannot be asked here: it imports what planning must not."""
 GROUPED: Mapping[Kind, tuple[str, ...]] = {
     "classification": ("f1_answers", "exact_match_groups"),
-    "similarity": ("spearman_mean_of_groups",),
+    "similarity": ("spearman_mean_of_groups", "ndcg_at_10", "mrr", "recall_at_5"),
 }
 """Those that fit only where the task has a `group_field`."""
 TEXTS: Mapping[Kind, tuple[int, ...]] = {"extraction": (2,), "tagging": (1,), "similarity": (2,)}

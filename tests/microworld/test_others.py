@@ -31,6 +31,7 @@ from harness.tasks.micro_generation import (
 )
 from harness.tasks.micro_ner import MICRO_NER_TASKS, MICRO_NER_V1
 from harness.tasks.micro_overlap import MICRO_OVERLAP_TASKS, MICRO_OVERLAP_V1
+from harness.tasks.micro_retrieval import MICRO_RETRIEVAL_TASKS, MICRO_RETRIEVAL_V1
 from harness.tasks.micro_squad import MICRO_SQUAD_TASKS, MICRO_SQUAD_V1
 from harness.tasks.micro_sts import MICRO_STS_TASKS, MICRO_STS_V1
 from harness.tasks.micro_swag import MICRO_SWAG_TASKS, MICRO_SWAG_V1
@@ -46,10 +47,11 @@ TASKS: dict[str, Task] = {
     **MICRO_DAPT_TASKS,
     **MICRO_OVERLAP_TASKS,
     **MICRO_FOOD_TO_FILM_TASKS,
+    **MICRO_RETRIEVAL_TASKS,
 }
 SUITES = (
     *(MICRO_SQUAD_V1, MICRO_SWAG_V1, MICRO_NER_V1, MICRO_STS_V1, MICRO_SUM_V1, MICRO_MT_V1),
-    *(MICRO_DAPT_V1, MICRO_OVERLAP_V1, MICRO_FOOD_TO_FILM_V1),
+    *(MICRO_DAPT_V1, MICRO_OVERLAP_V1, MICRO_FOOD_TO_FILM_V1, MICRO_RETRIEVAL_V1),
 )
 CLASSES = [name for name, task in TASKS.items() if task.kind == "classification"]
 ALL = pytest.mark.parametrize("name", TASKS)

@@ -16,7 +16,8 @@ METRICS_OF = {
     "multiple_choice": {"accuracy"},
     "extraction": {"exact_match", "token_f1"},
     "tagging": {"accuracy_tags", "entity_f1", "entity_f1_strict"},
-    "similarity": {"pearson", "spearman", "spearman_mean_of_groups"},
+    "similarity": {"pearson", "spearman", "spearman_mean_of_groups"}
+    | {"ndcg_at_10", "mrr", "recall_at_5"},
     "generation": {"rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "bleu_intl"}
     | {"exact_match", "token_f1"},
 }

@@ -10,6 +10,7 @@ it is 0, because an interval needs a value for every resample.
 from harness.tasks.metrics.classes import CLASS_METRICS
 from harness.tasks.metrics.groups import GROUP_METRICS
 from harness.tasks.metrics.metric import Metric
+from harness.tasks.metrics.ranks import RANK_METRICS
 from harness.tasks.metrics.spans import SPAN_METRICS
 from harness.tasks.metrics.tags import TAG_METRICS
 from harness.tasks.metrics.texts import TEXT_METRICS
@@ -24,6 +25,7 @@ METRICS: dict[str, Metric] = {
         *TAG_METRICS,
         *TEXT_METRICS,
         *GROUP_METRICS,
+        *RANK_METRICS,
     )
 }
 

@@ -29,6 +29,9 @@ def sentences(draw):
     return tuple(draw(tags[0])), draw(tags[1])
 
 
+grades = st.integers(0, 3)
+
+
 def classes(count):
     return st.tuples(st.integers(0, count - 1), st.integers(-1, count - 1))
 
@@ -45,10 +48,12 @@ EXAMPLES = {
         (st.tuples(references, texts), ()),
     ),
     **dict.fromkeys(("f1_answers", "exact_match_groups"), (classes(2), CLASSES[:2])),
+    **dict.fromkeys(("ndcg_at_10", "mrr", "recall_at_5"), (st.tuples(grades, numbers), ())),
 }
 """Metric to a strategy of (label, prediction), and the names of its classes or tags."""
-OF_GROUPS = ("f1_answers", "exact_match_groups")
+OF_GROUPS = ("f1_answers", "exact_match_groups", "ndcg_at_10", "mrr", "recall_at_5")
 """Metrics whose units are not the examples."""
+OF_QUERIES = ("ndcg_at_10", "mrr", "recall_at_5")
 
 
 def test_every_metric_has_examples():
@@ -132,6 +137,8 @@ def test_all_are_one_when_all_is_right_and_better_when_higher(name):
     labels = PERFECT[kind] if name != "rouge2" else [("two words",), ("one more",)]
     predictions = [gold[0] for gold in labels] if kind == "extraction" else labels
     groups = np.array(list("xxxyyy"[-len(labels) :]), dtype=object)
+    if name in OF_QUERIES:
+        groups[:] = "x"  # a query without a right document would score 0
     score = METRICS[name](labels, predictions, groups, EXAMPLES[name][1])
     assert score == pytest.approx(1.0)
     assert METRICS[name].higher_is_better
