@@ -12,9 +12,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from harness.adaptation import ADAPTATIONS, Adaptation, Finetune
+from harness.adaptation.ability import settings_problem
 from harness.adaptation.forms import Form
 from harness.adaptation.inputs import Batch, Encoded, TrainBatches
 from harness.adaptation.methods import adapt, begin_epoch
+from harness.adaptation.methods.layerwise import learning_rate_factors, reinitialise
 from harness.adaptation.methods.parts import freeze_unread
 from harness.adaptation.model import TaskModel
 from harness.models.build import load
@@ -65,9 +67,14 @@ class Finetuning(pl.LightningModule):
             learning_rate=self.finetune.learning_rate,
             weight_decay=self.finetune.weight_decay,
             beta2=self.finetune.beta2,
+            bias_correction=self.finetune.bias_correction is not False,
         )
-        schedule = Schedule(warmup_fraction=self.finetune.warmup_fraction)
-        return configure(self.model, settings, schedule, self.num_steps)
+        schedule = Schedule(
+            warmup_fraction=self.finetune.warmup_fraction, decay=self.finetune.schedule or "linear"
+        )
+        decay = self.finetune.layer_decay
+        factors = learning_rate_factors(self.model, decay) if decay else {}
+        return configure(self.model, settings, schedule, self.num_steps, factors)
 
 
 @dataclass(frozen=True)
@@ -122,10 +129,14 @@ def prepared_model(
     """The backbone in `folder` with what `form` puts on it, as training begins with it."""
     backbone = load(folder)
     _check_auxiliary(settings, backbone.representation, adaptation)
+    if why := settings_problem(settings, adaptation):
+        raise ValueError(why)
     seed_torch(torch.device("cpu"), seed)
     model = form.make_model(backbone, adaptation)
     if not settings.auxiliary_lm_weight:
         freeze_unread(model)
+    if settings.reinit_layers:
+        reinitialise(model, settings.reinit_layers)
     adapt(model, adaptation)
     return model
 

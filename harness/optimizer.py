@@ -1,6 +1,8 @@
 """Parameter groups, AdamW, and schedules as pure functions of the step."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 SATURATED_STEP = 1e9
 """A step count at which AdamW's bias corrections 1 - beta^step are 1 to the last bit."""
+NO_FACTORS: Mapping[int, float] = MappingProxyType({})
 
 
 class Optimizer(Value):
@@ -80,10 +83,13 @@ def learning_rate_factor(schedule: Schedule, step: int, num_steps: int) -> float
     return 1.0
 
 
-def parameter_groups(model: "nn.Module", settings: Optimizer) -> list[dict[str, Any]]:
+def parameter_groups(
+    model: "nn.Module", settings: Optimizer, factors: Mapping[int, float] = NO_FACTORS
+) -> list[dict[str, Any]]:
     """The trained parameters by weight decay and learning rate, without empty groups.
 
-    Only matrices decay; only token embeddings may have a learning rate of their own.
+    Only matrices decay; token embeddings may have a learning rate of their own, and so may all
+    that `factors`, id of a parameter to what multiplies it, names.
     """
     embeddings = {
         id(cast(Any, module).get_input_embeddings().weight)
@@ -95,7 +101,7 @@ def parameter_groups(model: "nn.Module", settings: Optimizer) -> list[dict[str, 
         if parameter.requires_grad:
             decay = settings.weight_decay if parameter.ndim > 1 else 0.0
             factor = settings.embedding_learning_rate_factor if id(parameter) in embeddings else 1.0
-            rate = settings.learning_rate * factor
+            rate = settings.learning_rate * factor * factors.get(id(parameter), 1.0)
             groups.setdefault((decay, rate), []).append(parameter)
     return [
         {"params": parameters, "weight_decay": decay, "lr": rate}
@@ -103,12 +109,14 @@ def parameter_groups(model: "nn.Module", settings: Optimizer) -> list[dict[str, 
     ]
 
 
-def make_adamw(model: "nn.Module", settings: Optimizer) -> "torch.optim.AdamW":
+def make_adamw(
+    model: "nn.Module", settings: Optimizer, factors: Mapping[int, float] = NO_FACTORS
+) -> "torch.optim.AdamW":
     """Fused AdamW over `model`, which must be on its device already."""
     import torch
 
     optimizer = torch.optim.AdamW(
-        parameter_groups(model, settings),
+        parameter_groups(model, settings, factors),
         betas=(settings.beta1, settings.beta2),
         eps=settings.eps,
         fused=True,
@@ -119,12 +127,16 @@ def make_adamw(model: "nn.Module", settings: Optimizer) -> "torch.optim.AdamW":
 
 
 def configure(
-    model: "nn.Module", settings: Optimizer, schedule: Schedule, num_steps: int
+    model: "nn.Module",
+    settings: Optimizer,
+    schedule: Schedule,
+    num_steps: int,
+    factors: Mapping[int, float] = NO_FACTORS,
 ) -> dict[str, Any]:
     """What Lightning's `configure_optimizers` returns: AdamW, and its schedule by the update."""
     from torch.optim.lr_scheduler import LambdaLR
 
-    optimizer = make_adamw(model, settings)
+    optimizer = make_adamw(model, settings, factors)
     scheduler = LambdaLR(optimizer, lambda step: learning_rate_factor(schedule, step, num_steps))
     return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 

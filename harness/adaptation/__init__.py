@@ -25,6 +25,17 @@ class Finetune(Value):
     auxiliary_lm_weight: float = Field(default=0.0, ge=0)
     """Weight of the next-token loss on the task's inputs beside the task's own, for models read
     causally (Radford et al. 2018, section 3.2: 0.5)."""
+    layer_decay: float | None = Field(default=None, gt=0, le=1)
+    """Factor of the learning rate from layer to layer downwards: of L layers, the i-th from below
+    has it to the power of L + 2 - i, the embeddings of L + 2, the head 1 (google-research/electra,
+    optimization.py, `_get_layer_lrs`; Clark et al. 2020, table 7: 0.8 for small, 0.9 for large)."""
+    schedule: Literal["linear", "cosine", "constant"] | None = None
+    """Of the learning rate after its warmup; null: linear to zero, with warmup a triangle."""
+    bias_correction: bool | None = None
+    """False for BERT's own Adam, without which small tasks train less surely (Mosbach et al. 2021;
+    Zhang et al. 2021, section 4); null: Adam as published."""
+    reinit_layers: int | None = Field(default=None, ge=1)
+    """Layers next to the head that start with new weights (Zhang et al. 2021, section 5)."""
 
 
 class Protocol(Value):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.adaptation import Adaptation, Protocol, baselines
+from harness.adaptation import Adaptation, Finetune, Protocol, baselines
 from harness.adaptation.adaptation import PromptTuning, Selective
 from harness.adaptation.places import MODEL_TYPES, misfit
 from harness.asking import obstacle as asking_obstacle
@@ -26,6 +26,17 @@ def can_search(family: str, reading: str) -> bool:
     own = FAMILIES[family].representations
     own = own if FAMILIES[family].kind == "checkpoint" else own[:1]
     return reading in WRITING and reading in own
+
+
+def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
+    """Which field of fine-tuning does not go with an adaptation, and why; empty if all do."""
+    for name in ("layer_decay", "reinit_layers"):
+        if getattr(settings, name) is not None and not adaptation.whole:
+            return (
+                f"finetune.{name} is for adaptations that train the layers of the network, but "
+                f"{adaptation.kind} does not; leave it out"
+            )
+    return ""
 
 
 def obstacle(task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:

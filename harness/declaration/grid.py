@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.adaptation import UNSEEING
-from harness.adaptation.ability import in_words
+from harness.adaptation.ability import in_words, settings_problem
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
 from harness.models import WITH_A_TABLE
@@ -133,6 +133,8 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"{'frozen' if frozen else f'read {reading}'}: the loss is for causal models that "
                 "are trained",
             )
+        if why := settings_problem(evaluate.finetune, evaluate.adaptation):
+            yield ("evaluate", "finetune"), f"{arm.name!r}: evaluate.{why}"
         yield from _answer_problems(arm)
         yield from _length_problems(arm)
 
