@@ -12,6 +12,12 @@ import yaml
 from rich.console import Console
 
 from harness import leaderboard, results
+from harness.adaptation_frames import (
+    adaptation_costs_frame,
+    label_counts,
+    records_frame,
+    trained_parameters,
+)
 from harness.budget import FLOPS_CONVENTION
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
@@ -179,6 +185,11 @@ class Study:
             checkpoints=results.checkpoints_frame(plan, records),
             costs=results.costs_frame(plan, records),
             probes=results.probes_frame(plan, records, self.store),
+            adaptation_costs=adaptation_costs_frame(plan, records),
+            trained=trained_parameters(plan, records),
+            label_counts=label_counts(experiment, plan.arms),
+            records=records_frame(plan, records, self.store),
+            forgetting=results.forgetting_frame(plan, records),
             trials=trials_frame(plan, records, self.store),
             sweep=experiment.sweep if experiment.sweep.trials else None,
             protocol=self.protocol,

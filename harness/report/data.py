@@ -44,6 +44,16 @@ class ReportData:
     """As `harness.trials.trials_frame` gives."""
     sweep: Sweep | None = None
     """What was searched; null where nothing was."""
+    adaptation_costs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """As `harness.adaptation_frames.adaptation_costs_frame` gives."""
+    trained: Mapping[str, float] = field(default_factory=dict)
+    """Arm to the parameters that it trains, where arms are adapted in different ways."""
+    label_counts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Arm to its name without its number of labels, and that number, where an axis varies it."""
+    records: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Columns arm, task, pretrain_seed, finetune_seed, record, layer, name, value, step."""
+    forgetting: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Columns arm, pretrain_seed, finetune_seed, step, task, split, metric, value."""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How every arm was fine-tuned."""
     flops_convention: str = ""

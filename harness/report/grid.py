@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -11,3 +12,11 @@ class Grid:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     text_columns: Sequence[int] = (0,)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure and what it shows, in words."""
+
+    svg: Any
+    caption: str

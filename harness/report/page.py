@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from harness.leaderboard import board_of_suite, build, protocol_line, render, ru
 from harness.leaderboard.rendering import MISSING, markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
-from harness.report.grid import Grid
+from harness.report.grid import Grid, Plot
 from harness.report.learning import learning_points, learning_table
 from harness.report.probes import PROBE_NOTE, probe_tables
 from harness.report.searching import (
@@ -26,6 +26,7 @@ from harness.report.searching import (
     search_table,
     settings_table,
 )
+from harness.report.sections import adapting_sections, drawn
 from harness.report.threats import Scores, threats
 from harness.report.verdict import MANY_ARMS, REPLICATES, Pair, judge, pairwise
 from harness.statistics import Difference
@@ -76,6 +77,7 @@ def write_report(data: ReportData, out: Path) -> None:
         "leaderboard.md": render(table, "md"),
         "differences.csv": _differences_csv(pairs),
         **{f"{name}.svg": plot.svg for name, plot in plots.items()},
+        **{f"{name}.svg": plot.svg for name, plot in drawn(content["sections"]).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -120,6 +122,7 @@ def _content(
         "settings": settings_table(data),
         "importance": importance_table(data),
         "search_note": search_note(data),
+        "sections": adapting_sections(data),
         "cost": _cost(data),
         "time": _time(data.costs, data.arms),
         "flops_convention": data.flops_convention,

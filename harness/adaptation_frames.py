@@ -1,0 +1,93 @@
+"""What the store holds of adapting, beside scores, as the frames that reports read."""
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+
+from harness.adaptation.recording import RECORD_COLUMNS, RECORD_FILE
+from harness.experiment import Arm, Experiment
+from harness.plan import Cell, Plan
+from harness.tracking import Record, Store
+
+SEEDS = ["pretrain_seed", "finetune_seed"]
+TAKEN = ("trained_parameters", "stored_bytes", "peak_memory_bytes", "seconds")
+"""Metrics of a fine-tuning stage that say what it took; older stages have the last alone."""
+COST_COLUMNS = ["arm", "task", *SEEDS, *TAKEN, "parameters"]
+LABELS = "evaluate.protocol.max_train"
+"""The field that says how many labelled examples are learned from, at most."""
+
+
+def records_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.DataFrame:
+    """What was recorded of each finished run: arm, task, pretrain_seed, finetune_seed, and
+    `harness.adaptation.recording.RECORD_COLUMNS`.
+
+    Raises:
+        ValueError: the files of a stage are damaged.
+    """
+    asked = {arm.name for arm in plan.arms if arm.evaluate.record}
+    frames = []
+    for cell in _finished(plan, records):
+        folder = store.fetch(records[cell.key]) if cell.arm in asked else None
+        if cell.arm in asked and folder is None:
+            raise ValueError(f"the files of stage {cell.key} are damaged: run the experiment again")
+        if folder and (folder / RECORD_FILE).exists():  # a baseline leaves none
+            frame = pd.read_parquet(folder / RECORD_FILE).assign(arm=cell.arm, task=cell.task)
+            seeds = {"pretrain_seed": cell.pretrain_seed, "finetune_seed": cell.finetune_seed}
+            frames.append(frame.assign(**seeds))
+    columns = ["arm", "task", *SEEDS, *RECORD_COLUMNS]
+    if not frames:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(frames, ignore_index=True)[columns]
+
+
+def adaptation_costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """What each finished run took, columns COST_COLUMNS: parameters trained, bytes of what must be
+    kept of it, most bytes of memory, seconds; and the parameters of the pretrained network. NaN
+    where it is not known."""
+    rows = [
+        (
+            *(cell.arm, cell.task, cell.pretrain_seed, cell.finetune_seed),
+            *(_known(records[cell.key].metrics.get(name)) for name in TAKEN),
+            _known(plan.costs[cell.arm].parameters),
+        )
+        for cell in _finished(plan, records)
+    ]
+    return pd.DataFrame(rows, columns=COST_COLUMNS)
+
+
+def trained_parameters(plan: Plan, records: Mapping[str, Record]) -> dict[str, float]:
+    """Arm to the parameters that it trains, mean over its runs; empty where all arms are adapted
+    alike."""
+    if len({arm.evaluate.adaptation for arm in plan.arms}) < 2:
+        return {}
+    means = adaptation_costs_frame(plan, records).groupby("arm")["trained_parameters"].mean()
+    return {str(arm): float(value) for arm, value in means.dropna().items()}
+
+
+def label_counts(experiment: Experiment, arms: tuple[Arm, ...]) -> dict[str, tuple[str, int]]:
+    """Arm to its name without the axis of label counts, and its count; empty where no axis sets
+    one."""
+    axes = {
+        axis
+        for axis, values in experiment.grid.items()
+        if axis == LABELS
+        or (isinstance(values, Mapping) and any(LABELS in bundle for bundle in values.values()))
+    }
+    if not axes:
+        return {}
+    found = {}
+    for arm in arms:
+        rest = "/".join(label for axis, label in arm.labels.items() if axis not in axes)
+        count = arm.evaluate.protocol.max_train
+        if count is not None:
+            found[arm.name] = (rest or experiment.name, count)
+    return found
+
+
+def _finished(plan: Plan, records: Mapping[str, Record]) -> list[Cell]:
+    return [cell for cell in plan.cells if cell.checkpoint == 1 and cell.key in records]
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else float(value)

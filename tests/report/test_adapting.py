@@ -1,0 +1,160 @@
+"""What the ways of adapting cost and do, in both forms of the report."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.report import ReportData, write_report
+from harness.report.adapting import (
+    average_forgetting,
+    cost_table,
+    count_points,
+    count_table,
+    forgetting_scores,
+    layer_means,
+)
+from harness.tasks import TASKS
+
+Fabricate = Callable[..., ReportData]
+TITLES = (
+    "Costs of adapting",
+    "Learning curves over label counts",
+    "What fine-tuning does",
+    "Forgetting",
+)
+HOSTILE = "<script>x</script>"
+
+
+def costs(arms: list[str], **more: float) -> pd.DataFrame:
+    known = {"trained_parameters": 500.0, "stored_bytes": 2.0**20, "peak_memory_bytes": 3 * 2.0**20}
+    return pd.DataFrame(
+        [
+            {"arm": arm, "task": task, "pretrain_seed": 0, "finetune_seed": 0, "seconds": 1.0,
+             "parameters": 10_000.0, **known, **more}
+            for arm in arms
+            for task in ("sst2", "mrpc")
+        ]
+    )  # fmt: skip
+
+
+def records(arms: list[str]) -> pd.DataFrame:
+    rows = [
+        (arm, task, 0, 0, record, layer, "", value + place, None)
+        for arm in arms
+        for task, value in (("sst2", 0.1), ("mrpc", 0.3))
+        for record in ("weight_change", "similarity", "gradient_norms", "effective_rank")
+        for place, layer in enumerate(["embeddings", "layer 1", "layer 2", "head"])
+    ]
+    seeds = ["pretrain_seed", "finetune_seed"]
+    columns = ["arm", "task", *seeds, "record", "layer", "name", "value", "step"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def sequence(arms: list[str]) -> pd.DataFrame:
+    """sst2 falls from 0.9 over 0.7 to 0.6, mrpc from 0.8 to 0.7; stsb is the last."""
+    scores = [
+        ("sst2", {"sst2": 0.9}),
+        ("mrpc", {"sst2": 0.7, "mrpc": 0.8}),
+        ("stsb", {"sst2": 0.6, "mrpc": 0.7, "stsb": 0.5}),
+    ]
+    rows = [
+        (arm, seed, 0, step, task, "validation", TASKS[task].metrics[0], value + seed / 100)
+        for arm in arms
+        for seed in (-1, 1)
+        for step, found in scores
+        for task, value in found.items()
+    ]
+    columns = "arm pretrain_seed finetune_seed step task split metric value".split()
+    return pd.DataFrame(rows, columns=columns)
+
+
+def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> ReportData:
+    arms = [f"{name}/64", f"{name}/1000", "full/64", "full/1000"]
+    made = fabricate(dict(zip(arms, (0.7, 0.8, 0.6, 0.9), strict=True)), examples=60, **more)
+    return replace(
+        made,
+        adaptation_costs=costs(arms),
+        trained=dict.fromkeys(arms[:2], 500.0) | dict.fromkeys(arms[2:], 10100.0),
+        label_counts={
+            arm: (rest, count)
+            for arm, (rest, count) in zip(
+                arms, [(name, 64), (name, 1000), ("full", 64), ("full", 1000)], strict=True
+            )
+        },
+        records=records(arms),
+        forgetting=sequence(arms[:1]),
+    )
+
+
+def test_both_forms_show_all_of_it_again_the_same(fabricate: Fabricate, tmp_path: Path) -> None:
+    data = full(fabricate)
+    write_report(data, tmp_path / "one")
+    write_report(data, tmp_path / "two")
+    for name in ("README.md", "index.html"):
+        text = (tmp_path / "one" / name).read_text()
+        assert all(title in text for title in TITLES)
+        assert text == (tmp_path / "two" / name).read_text()
+    for name in ("label_counts.svg", "layers.svg", "forgetting.svg"):
+        assert name in (tmp_path / "one/README.md").read_text()
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+        assert "<image" not in (tmp_path / "one" / name).read_text()  # lines alone
+
+
+def test_there_is_none_where_there_is_nothing(fabricate: Fabricate, tmp_path: Path) -> None:
+    write_report(fabricate({"good": 0.9}, examples=60), tmp_path)
+    for name in ("README.md", "index.html"):
+        assert not any(title in (tmp_path / name).read_text() for title in TITLES)
+    assert not (tmp_path / "layers.svg").exists()
+
+
+def test_names_stay_text(fabricate: Fabricate, tmp_path: Path) -> None:
+    write_report(full(fabricate, HOSTILE), tmp_path)
+    assert HOSTILE not in (tmp_path / "index.html").read_text()
+    assert HOSTILE not in (tmp_path / "README.md").read_text().split("## Provenance")[0]
+
+
+def test_costs_by_hand(fabricate: Fabricate) -> None:
+    data = replace(fabricate({"good": 0.9, "old": 0.8}), adaptation_costs=costs(["good"]))
+    assert cost_table(data).rows == [
+        ["good", "500", "5", "3.00", "1.00"],
+        ["old", "–", "–", "–", "–"],
+    ]
+    unknown = dict.fromkeys(["trained_parameters", "stored_bytes", "peak_memory_bytes"], np.nan)
+    assert not cost_table(replace(data, adaptation_costs=costs(["good"], **unknown))).rows
+
+
+def test_points_of_label_counts_are_the_scores(fabricate: Fabricate) -> None:
+    data = full(fabricate)
+    points = count_points(data)
+    assert len(points) == 4 * 3 * 4  # arms x pretraining seeds x (columns, average)
+    one = points[
+        (points["arm"] == "lora") & (points["labels"] == 64) & (points["column"] == "sst2")
+    ]
+    runs = data.results[(data.results["arm"] == "lora/64") & (data.results["task"] == "sst2")]
+    seeds = runs.groupby("pretrain_seed")["value"].mean()
+    assert list(one["score"]) == pytest.approx(list(100 * seeds))
+    grid = count_table(points)
+    assert list(grid.head) == ["arm", "column", "64", "1,000"]
+    assert [row[:2] for row in grid.rows[:2]] == [["lora", "average"], ["full", "average"]]
+    mean, spread = one["score"].mean(), one["score"].std()
+    assert [f"{mean:.1f} ± {spread:.1f}"] == [row[2] for row in grid.rows if row[1] == "sst2"][:1]
+
+
+def test_layers_are_means_over_tasks(fabricate: Fabricate) -> None:
+    means = layer_means(full(fabricate), "weight_change")
+    assert list(means.columns) == ["embeddings", "layer 1", "layer 2", "head"]
+    assert list(means.loc["full/64"]) == pytest.approx([0.2, 1.2, 2.2, 3.2])
+
+
+def test_forgetting_by_hand(fabricate: Fabricate) -> None:
+    scores = forgetting_scores(full(fabricate), TASKS)["lora/64"]
+    nan = np.nan
+    expected = np.array([[90, 70, 60], [nan, 80, 70], [nan, nan, 50]])
+    np.testing.assert_allclose(scores.to_numpy(), expected)
+    assert average_forgetting(scores) == pytest.approx((30 + 10) / 2)
+    assert np.isnan(average_forgetting(scores.iloc[:1, :1]))
