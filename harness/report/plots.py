@@ -62,7 +62,7 @@ def loss_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.grid(axis="y")
         axes.legend()
-        return _svg(figure, "loss")
+        return as_svg(figure, "loss")
 
 
 def learning_curves(points: pd.DataFrame) -> str | None:
@@ -85,7 +85,7 @@ def learning_curves(points: pd.DataFrame) -> str | None:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.grid(axis="y")
         axes.legend()
-        return _svg(figure, "learning")
+        return as_svg(figure, "learning")
 
 
 def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
@@ -105,7 +105,7 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(axis="y")
         axes.legend()
-        return _svg(figure, "search")
+        return as_svg(figure, "search")
 
 
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
@@ -123,7 +123,7 @@ def forest(pairs: Sequence[Pair], table: Table) -> str | None:
         for tick, (_, _, bold) in zip(axes.get_yticklabels(), rows, strict=True):
             tick.set_fontweight("bold" if bold else "normal")
         axes.set_xlabel("difference in points, with 95 % interval")
-        return _svg(figure, "forest")
+        return as_svg(figure, "forest")
 
 
 def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[str]) -> str | None:
@@ -147,7 +147,7 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
         _name_rows(axes, list(scores), [j * step + (step - 2) / 2 for j in range(len(scores))])
         axes.set_ylim(step * len(scores) - 1, -1)
         figure.legend(loc="outside upper left", ncols=min(4, len(arms)))
-        return _svg(figure, "seeds")
+        return as_svg(figure, "seeds")
 
 
 def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[tuple[str, Difference | None, bool]]:
@@ -179,7 +179,7 @@ def _canvas(height: float) -> tuple[Figure, Axes]:
     return figure, figure.subplots()
 
 
-def _svg(figure: Figure, name: str) -> str:
+def as_svg(figure: Figure, name: str) -> str:
     """The figure as an `svg` element that fits its place, its ids apart from other figures'."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
