@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from harness.continued_frames import continued_costs
 from harness.experiment import ROLES, Arm
 from harness.plan import Cell, Plan, Probing, pretraining_cost
 from harness.probes import PROBES
@@ -203,7 +204,7 @@ def costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
                 }
             )
         rows += [_other_cost(arm, role, plan, records) for role in ROLES if _run(arm, role)]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows + continued_costs(plan, records))
 
 
 def _run(arm: Arm, role: str) -> Pretrain | None:
@@ -239,6 +240,7 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     trials = [key for keys in gathered for key in keys if plan.stages[key].kind == "trial"]
     keys = {
         "pretrain": [key for (name, _), key in plan.pretrains.items() if name == arm],
+        "continued": list(dict.fromkeys(one.key for one in plan.continued if one.arm == arm)),
         "tune": [*tunes, *dict.fromkeys(trials)],
         "probe": list(dict.fromkeys(one.key for one in plan.probes if one.arm == arm)),
         "finetune": finetunes,

@@ -18,7 +18,9 @@ from harness.adaptation_frames import (
     records_frame,
     trained_parameters,
 )
+from harness.boards import tied
 from harness.budget import FLOPS_CONVENTION
+from harness.continued_frames import losses_frame
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
 from harness.experiment import Evaluate
@@ -75,12 +77,14 @@ class Study:
         return results.probes_frame(self.plan, self.records, self.store)
 
     def table(self, average: str | None = None) -> leaderboard.Table:
-        """The leaderboard, by the suite's averaging rule or another, published rows beside."""
+        """The leaderboard, by the suite's averaging rule or another, published rows beside; arms
+        that are not told apart share a rank."""
         evaluate = self.plan.experiment.evaluate
         suite = evaluate.suite_value
         board = leaderboard.board_of_suite(suite.name)
-        return leaderboard.build(
-            self.results(),
+        scores = self.results()
+        table = leaderboard.build(
+            scores,
             suite,
             average,
             tasks=evaluate.tasks,
@@ -88,6 +92,7 @@ class Study:
             published=board.published if board else (),
             protocol=leaderboard.protocol_line(self.protocol),
         )
+        return tied(table, scores, self.store)
 
     def leaderboard(self) -> pd.DataFrame:
         """The leaderboard as a frame, scores x 100."""
@@ -190,6 +195,7 @@ class Study:
             label_counts=label_counts(experiment, plan.arms),
             records=records_frame(plan, records, self.store),
             forgetting=results.forgetting_frame(plan, records),
+            losses=losses_frame(plan, records),
             trials=trials_frame(plan, records, self.store),
             sweep=experiment.sweep if experiment.sweep.trials else None,
             protocol=self.protocol,
@@ -220,23 +226,6 @@ class Study:
             "experiment": self._resolved(),
             "stages": stages,
         }
-
-
-def board_table(name: str, store: Path, average: str | None = None) -> leaderboard.Table:
-    """A board over every experiment in the store on its suite, published rows beside.
-
-    Raises:
-        ValueError: there is no such board, or averaging rule.
-    """
-    board = leaderboard.load_board(name)
-    frames = [
-        pd.read_parquet(folder / "results.parquet")
-        for _, folder in sorted(Store(store).experiments().items())
-    ]
-    frame = pd.concat([pd.DataFrame(columns=results.RESULT_COLUMNS), *frames])
-    return leaderboard.build(
-        frame, board.suite, average or board.average, published=board.published
-    )
 
 
 def _said(evaluate: Evaluate) -> dict[str, object]:

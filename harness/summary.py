@@ -5,12 +5,24 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.budget import FLOPS_CONVENTION
+from harness.continued_frames import continued_cost
 from harness.differences import apart_from_the_first, condensed
 from harness.experiment import ROLES
 from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.progress import duration
 
-KINDS = ("tokenizer", "tokens", "pretrain", "probe", "learn", "trial", "tune", "finetune")
+KINDS = (
+    "tokenizer",
+    "tokens",
+    "pretrain",
+    "continued",
+    "loss",
+    "probe",
+    "learn",
+    "trial",
+    "tune",
+    "finetune",
+)
 MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""
 
@@ -65,6 +77,8 @@ def _arms(plan: Plan) -> Table:
             other = getattr(arm.pretrain, role)
             if other:
                 table.add_row(f"  its {role}", *_cost(pretraining_cost(other), first))
+        if cost := continued_cost(plan, arm.name):
+            table.add_row("  its continued runs", *_cost(cost, first))
     return table
 
 

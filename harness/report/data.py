@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from harness.sweep import Sweep
 from harness.tasks.task import Suite
+
+
+class Scored(Protocol):
+    """Arms with their scores, and the counts to resample them from."""
+
+    @property
+    def arms(self) -> Sequence[str]: ...
+    @property
+    def results(self) -> pd.DataFrame: ...
+    @property
+    def counts(self) -> Callable[[str], Mapping[str, np.ndarray]]: ...
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,8 @@ class ReportData:
     """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
     checkpoints: pd.DataFrame = field(default_factory=pd.DataFrame)
     """As `results`, of weights along the way, with their `checkpoint`: a share of the updates."""
+    losses: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """As `harness.continued_frames.losses_frame` gives."""
     trials: pd.DataFrame = field(default_factory=pd.DataFrame)
     """As `harness.trials.trials_frame` gives."""
     sweep: Sweep | None = None

@@ -15,6 +15,7 @@ from harness.differences import apart_from_the_first, condensed
 from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
 from harness.leaderboard.rendering import MISSING, markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
+from harness.report.continuing import LOSS_NOTE, losses_table
 from harness.report.data import ReportData
 from harness.report.grid import Grid, Plot
 from harness.report.learning import learning_points, learning_table
@@ -28,11 +29,12 @@ from harness.report.searching import (
 )
 from harness.report.sections import adapting_sections, drawn
 from harness.report.threats import Scores, threats
-from harness.report.verdict import MANY_ARMS, REPLICATES, Pair, judge, pairwise
+from harness.report.ties import with_ties
+from harness.report.verdict import MANY_ARMS, REPLICATES, Pair, arm_runs, judge, pairwise
 from harness.statistics import Difference
 
 TEMPLATES = Path(__file__).parent / "templates"
-STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "probe", "tune", "finetune")
+STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "continued", "probe", "tune", "finetune")
 BOOTSTRAP_NOTE = (
     "Multi-bootstrap of Sellam et al. 2022: pretraining seeds, fine-tuning seeds within them, and "
     f"dev examples are resampled together, {REPLICATES:,} times; arms with the same seed numbers "
@@ -49,14 +51,6 @@ VERDICT_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Plot:
-    """A figure and what it shows, in words."""
-
-    svg: Any
-    caption: str
-
-
 def write_report(data: ReportData, out: Path) -> None:
     """Writes the report of `data` into the folder `out`, which is made if it is not there.
 
@@ -66,7 +60,9 @@ def write_report(data: ReportData, out: Path) -> None:
     here = data.results[data.results["suite"] == data.suite_name]
     data = replace(data, results=here, predictions=cache(data.predictions))
     table = _table(data)
-    pairs = pairwise(data, table)
+    runs = arm_runs(data, table)
+    table = with_ties(table, runs)
+    pairs = pairwise(data, table, runs)
     scores = _run_scores(data, table)
     plots = _plots(data, table, pairs, scores)
     content = _content(data, table, pairs, scores)
@@ -118,6 +114,8 @@ def _content(
         "learning": learning_table(data),
         "probes": probe_tables(data.probes, data.arms),
         "probe_note": PROBE_NOTE,
+        "losses": losses_table(data.losses),
+        "losses_note": LOSS_NOTE,
         "search": search_table(data),
         "settings": settings_table(data),
         "importance": importance_table(data),
@@ -166,8 +164,9 @@ def _readme(content: Mapping[str, Any], plots: Mapping[str, Plot], table: Table)
 
 
 def _all_plots(plots: Mapping[str, Plot]) -> dict[str, Plot | None]:
-    names = ("loss", "differences", "seeds", "learning", "search")
-    return {name: plots.get(name) for name in names}
+    return {
+        name: plots.get(name) for name in ("loss", "differences", "seeds", "learning", "search")
+    }
 
 
 def _plots(

@@ -1,0 +1,36 @@
+"""Continued pretraining in the report: the held-out losses around each run."""
+
+import pandas as pd
+
+from harness.leaderboard.rendering import MISSING
+from harness.report.grid import Grid
+
+LOSS_NOTE = (
+    "Loss a token on held-out text before and after each continued run, mean over pretraining "
+    "seeds (Gururangan et al. 2020, table 2): of the text that it reads, and of the text of the "
+    "pretraining, where a rise is what was forgotten. Losses of different texts, and of different "
+    "objectives, are not to be compared."
+)
+HEAD = ["arm", "text", "before", "after", "old text before", "old text after"]
+FIGURES = ["before", "after", "old_before", "old_after"]
+
+
+def losses_table(losses: pd.DataFrame) -> Grid:
+    """A row for each arm and text, from the columns of `losses_frame`; none if there are none."""
+    if losses.empty:
+        return Grid(HEAD, [])
+    # A null seed makes its cell null: a mean of the others would be of another number of seeds.
+    means = (
+        losses.drop_duplicates(["arm", "key"])
+        .groupby(["arm", "step", "corpus"], sort=False)[FIGURES]
+        .agg(lambda seeds: seeds.mean(skipna=False))
+    )
+    rows = [
+        [str(arm), str(corpus), *(_loss(figure) for figure in figures)]
+        for (arm, _, corpus), *figures in means.itertuples(name=None)
+    ]
+    return Grid(HEAD, rows, text_columns=(0, 1))
+
+
+def _loss(value: float) -> str:
+    return MISSING if pd.isna(value) else f"{value:.3f}"
