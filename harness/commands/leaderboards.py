@@ -9,6 +9,7 @@ import typer
 from harness.commands.options import DEFAULT_STORE, Overrides, StoreFolder, clear_errors
 
 if TYPE_CHECKING:
+    from harness.leaderboard import Table
     from harness.leaderboard.rendering import Format as Form
 
 
@@ -24,7 +25,7 @@ class Format(StrEnum):
 def leaderboard(
     name: Annotated[
         str | None,
-        typer.Argument(help="experiment file, a board such as glue, or a published table"),
+        typer.Argument(help="experiment file, a board such as glue, a suite, or a published table"),
     ] = None,
     format: Annotated[Format, typer.Option(help="how to write the table")] = Format.md,
     average: Annotated[
@@ -33,18 +34,26 @@ def leaderboard(
     published: Annotated[
         bool, typer.Option("--published", help="a published table; without a name: which there are")
     ] = False,
+    tag: Annotated[str | None, typer.Option(help="of a board: experiments with this tag")] = None,
+    size: Annotated[str | None, typer.Option(help="of a board: arms of this size")] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="UNIT=NUMBER", help="of a board: arms of this budget")
+    ] = None,
     set_: Overrides = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """The table of an experiment, of every experiment in the store on a board's suite, or of a
     paper."""
+    from harness.leaderboard import render
+
     with clear_errors():
         if published:
             text = _published(name, format.value)
         elif name is None:
             raise ValueError("name an experiment file or a board, or ask for --published tables")
         else:
-            text = _measured(name, format.value, average, set_, store)
+            table = _measured(name, average, (tag, size, budget), set_, store)
+            text = render(table, format.value)
         print(text)
 
 
@@ -66,13 +75,18 @@ def _published(name: str | None, format: "Form") -> str:
 
 
 def _measured(
-    name: str, format: "Form", average: str | None, set_: list[str] | None, store: Path
-) -> str:
-    from harness.leaderboard import render
-    from harness.study import Study, board_table
+    name: str,
+    average: str | None,
+    taken: tuple[str | None, str | None, str | None],
+    set_: list[str] | None,
+    store: Path,
+) -> "Table":
+    from harness.boards import Filter, board_table
+    from harness.study import Study
+    from harness.tracking import Store
 
-    if Path(name).suffix in (".yaml", ".yml"):
-        table = Study.load(Path(name), set_ or (), store).table(average)
-    else:
-        table = board_table(name, store, average)
-    return render(table, format)
+    if Path(name).suffix not in (".yaml", ".yml"):
+        return board_table(name, Store(store), average, Filter(*taken) if any(taken) else None)
+    if any(taken):
+        raise ValueError("--tag, --size and --budget go with a board: an experiment names its arms")
+    return Study.load(Path(name), set_ or (), store).table(average)

@@ -104,12 +104,18 @@ def _arms(results: pd.DataFrame, arms: Sequence[str]) -> list[tuple[str, pd.Data
     if len(twice):
         raise ValueError(f"a result is there twice: {twice[IDENTITY].iloc[0].to_dict()}")
     several = results["experiment"].nunique() > 1
-    groups = {
-        f"{experiment}: {arm}" if several else str(arm): group
-        for (experiment, arm), group in results.groupby(["experiment", "arm"], sort=False)
-    }
+    named = results.assign(arm=row_names(results))
+    groups = {str(name): group for name, group in named.groupby("arm", sort=False)}
     absent = {} if several else {arm: results.iloc[:0] for arm in arms if arm not in groups}
     return list({**groups, **absent}.items())
+
+
+def row_names(results: pd.DataFrame) -> pd.Series:
+    """What the row of each result is called: its arm, or, of several experiments, `experiment:
+    arm`."""
+    if results["experiment"].nunique() > 1:
+        return results["experiment"].astype(str) + ": " + results["arm"].astype(str)
+    return results["arm"].astype(str)
 
 
 def _row(name: str, results: pd.DataFrame, columns: Sequence[Column], terms: Sequence[Term]) -> Row:

@@ -27,7 +27,9 @@ HTML = """<figure class="leaderboard">
 {%- macro line(row, kind, mark="") %}
 <tr class="{{ kind }}"><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}{{ mark }}</th>
 {%- for score in (row.average,) + row.scores %}
-{%- if score %}<td{% if loop.first %} class="average"{% endif %}>{{ "%.1f"|format(score.mean) }}
+{%- if score %}<td{% if loop.first %} class="average"{% endif %}>
+{%- if score.best %}<b>{{ "%.1f"|format(score.mean) }}</b>
+{%- else %}{{ "%.1f"|format(score.mean) }}{% endif %}
 {%- if score.sd is not none %}<small> ± {{ "%.1f"|format(score.sd) }}</small>{% endif %}</td>
 {%- else %}<td>–</td>{% endif %}
 {%- endfor %}<td>{{ row.seeds }}</td></tr>
@@ -85,15 +87,23 @@ def _markdown_rows(table: Table, rows: Sequence[Row], published: Sequence[Row]) 
     labels = [column_label(column) for column in table.columns]
     lines = [_cells(row, row.name) for row in rows]
     lines += [_cells(row, f"{row.name} {DAGGER}") for row in published]
-    return markdown_table(["rank", "arm", "average", *labels, "seeds"], lines, text_columns=(1,))
+    bold = [(i, j) for i, row in enumerate(rows) for j in _bold(row)]
+    head = ["rank", "arm", "average", *labels, "seeds"]
+    return markdown_table(head, lines, text_columns=(1,), bold=bold)
 
 
 def markdown_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], text_columns: Sequence[int] = (0,)
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    text_columns: Sequence[int] = (0,),
+    bold: Sequence[tuple[int, int]] = (),
 ) -> list[str]:
-    """Lines of a table; all columns but `text_columns` stand to the right."""
+    """Lines of a table; all columns but `text_columns` stand to the right. `bold` are places of
+    (row, column)."""
     align = [":--" if i in text_columns else "--:" for i in range(len(head))]
     cells = [[markdown_escape(cell) for cell in line] for line in (head, *rows)]
+    for row, column in bold:
+        cells[row + 1][column] = f"**{cells[row + 1][column]}**"
     cells.insert(1, align)
     return ["| " + " | ".join(line) + " |" for line in cells]
 
@@ -108,6 +118,12 @@ def markdown_escape(text: str) -> str:
 def _cells(row: Row, name: str) -> list[str]:
     scores = [_text(score) for score in (row.average, *row.scores)]
     return [str(row.rank or ""), name, *scores, row.seeds]
+
+
+def _bold(row: Row) -> list[int]:
+    """Places of the best scores among `_cells`."""
+    scores = (row.average, *row.scores)
+    return [place for place, score in enumerate(scores, start=2) if score and score.best]
 
 
 def _text(score: Score | None) -> str:
@@ -181,8 +197,11 @@ def latex(table: Table) -> str:
 
 
 def _tex_row(row: Row, mark: str) -> str:
-    rank, name, *rest = (tex(cell) for cell in _cells(row, row.name))
-    return " & ".join([rank, name + mark, *rest]) + r" \\"
+    cells = [tex(cell) for cell in _cells(row, row.name)]
+    cells[1] += mark
+    for place in _bold(row):
+        cells[place] = f"\\textbf{{{cells[place]}}}"
+    return " & ".join(cells) + r" \\"
 
 
 def tex(text: str) -> str:

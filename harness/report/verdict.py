@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.leaderboard.averages import combine, terms_of
 from harness.leaderboard.tables import Table
-from harness.report.data import ReportData
+from harness.report.data import ReportData, Scored
 from harness.statistics import (
     Difference,
     Runs,
@@ -80,14 +80,17 @@ def judge(pair: Pair, pretrain_seeds: int) -> Verdict:
     return Verdict(pair, "inconclusive", "the interval includes zero")
 
 
-def pairwise(data: ReportData, table: Table) -> tuple[Pair, ...]:
+def pairwise(
+    data: ReportData, table: Table, runs: Mapping[str, ArmRuns] | None = None
+) -> tuple[Pair, ...]:
     """Every pair of arms that have results, expected ones first and in the expected direction; of
-    more than MANY_ARMS, the others are those of the arm that ranks first.
+    more than MANY_ARMS, the others are those of the arm that ranks first. `runs` saves the time of
+    `arm_runs`.
 
     Raises:
         ValueError: two runs of a task were scored on different examples.
     """
-    runs = _all_runs(data, table)
+    runs = runs or arm_runs(data, table)
     expected = [pair for pair in data.expect if set(pair) <= set(data.arms)]
     seen = {frozenset(pair) for pair in expected}
     pairs: Iterable[tuple[str, str]] = combinations(data.arms, 2)
@@ -96,12 +99,13 @@ def pairwise(data: ReportData, table: Table) -> tuple[Pair, ...]:
         pairs = ((first, arm) for arm in data.arms if arm != first)
     others = [pair for pair in pairs if frozenset(pair) not in seen]
     return tuple(
-        Pair(first, second, place < len(expected), _differences(runs[first], runs[second], table))
+        Pair(first, second, place < len(expected), differences(runs[first], runs[second], table))
         for place, (first, second) in enumerate([*expected, *others])
     )
 
 
-def _differences(first: ArmRuns, second: ArmRuns, table: Table) -> dict[str, Difference | None]:
+def differences(first: ArmRuns, second: ArmRuns, table: Table) -> dict[str, Difference | None]:
+    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score."""
     found: dict[str, Difference | None] = {}
     for column in table.columns:
         replicates = _replicates(first, second, [column])
@@ -135,8 +139,12 @@ def _cell(split: str, metric: str) -> str:
     return f"{split}/{metric}"
 
 
-def _all_runs(data: ReportData, table: Table) -> dict[str, dict[str, Runs]]:
-    """Arm to task to runs, all scored on the same resamples of the examples."""
+def arm_runs(data: Scored, table: Table) -> dict[str, dict[str, Runs]]:
+    """Arm to task to runs, all scored on the same resamples of the examples.
+
+    Raises:
+        ValueError: two runs of a task were scored on different examples.
+    """
     runs: dict[str, dict[str, Runs]] = {arm: {} for arm in data.arms}
     for number, task in enumerate(table.suite.tasks):
         columns = [column for column in table.columns if column.task == task]
@@ -153,7 +161,7 @@ def _all_runs(data: ReportData, table: Table) -> dict[str, dict[str, Runs]]:
     return runs
 
 
-def _complete_runs(data: ReportData, columns: Sequence[Column]) -> pd.DataFrame:
+def _complete_runs(data: Scored, columns: Sequence[Column]) -> pd.DataFrame:
     """The runs of a task (arm, seeds, key), of the arms whose runs all have every score of its
     columns: one undefined score leaves its arm out, as it leaves its cell of the table empty. A
     split that no arm was scored on (it is not in the mirror) takes nothing from the others."""
@@ -170,7 +178,7 @@ def _complete_runs(data: ReportData, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _task_scores(
-    data: ReportData, columns: Sequence[Column], index: pd.DataFrame, number: int
+    data: Scored, columns: Sequence[Column], index: pd.DataFrame, number: int
 ) -> dict[str, np.ndarray]:
     """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
     counts = {key: data.counts(key) for key in dict.fromkeys(index["key"])}

@@ -1,0 +1,162 @@
+"""Leaderboards over a whole store: every experiment on a suite, some of their arms, ranks with
+ties."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from harness import leaderboard, results
+from harness.leaderboard.building import row_names
+from harness.models import SIZES
+from harness.report.ties import MOST_ROWS, with_ties
+from harness.report.verdict import arm_runs
+from harness.tasks import SUITES
+from harness.tracking import Store
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An experiment as its latest run left it."""
+
+    name: str
+    results: pd.DataFrame
+    spec: Mapping[str, Any]
+    """`experiment` as declared, and `arms` with their resolved `pretrain` and `evaluate`."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which arms of a store stand in a table; null and empty take all."""
+
+    tag: str | None = None
+    """A tag of the experiment."""
+    size: str | None = None
+    """A name in `SIZES`."""
+    budget: str | None = None
+    """`tokens=2_000_000`; arms that train on nothing are taken, too."""
+
+    def arms(self, experiment: Recorded) -> list[str]:
+        """Names of the arms that are taken.
+
+        Raises:
+            ValueError: no such size, or a budget that is not unit=number.
+        """
+        if self.tag and self.tag not in experiment.spec["experiment"].get("tags", ()):
+            return []
+        arms = experiment.spec["arms"].items()
+        return [name for name, arm in arms if self._takes(arm["pretrain"])]
+
+    def _takes(self, pretrain: Mapping[str, Any]) -> bool:
+        if self.size and pretrain["size"] != _size(self.size):
+            return False
+        if not self.budget:
+            return True
+        unit, number = _budget(self.budget, list(pretrain["budget"]))
+        spent = {name: value for name, value in pretrain["budget"].items() if value is not None}
+        return spent == {unit: number} or not any(spent.values())
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """Rows of a table with their scores and counts (`harness.report.data.Scored`)."""
+
+    arms: Sequence[str]
+    results: pd.DataFrame
+    counts: Callable[[str], Mapping[str, np.ndarray]]
+
+
+def recorded(store: Store) -> list[Recorded]:
+    """Every experiment that was run, by name."""
+    return [
+        Recorded(
+            name,
+            pd.read_parquet(folder / "results.parquet"),
+            yaml.safe_load((folder / "experiment.yaml").read_text(encoding="utf-8")),
+        )
+        for name, folder in sorted(store.experiments().items())
+    ]
+
+
+def board_table(
+    name: str,
+    store: Store,
+    average: str | None = None,
+    taken: Filter | None = None,
+    experiments: Sequence[Recorded] | None = None,
+) -> leaderboard.Table:
+    """A board over every experiment in the store on its suite, published rows beside.
+
+    Args:
+        name: a board, or a suite.
+        experiments: what `recorded` gives, where it is at hand.
+
+    Raises:
+        ValueError: there is no such board, averaging rule, or size; or no arm passes the filter.
+    """
+    board = _board(name)
+    known = recorded(store) if experiments is None else experiments
+    frames = [_taken(one, board.suite, taken) for one in known]
+    frame = pd.concat([pd.DataFrame(columns=results.RESULT_COLUMNS), *frames], ignore_index=True)
+    if taken and frame.empty and any((one.results["suite"] == board.suite).any() for one in known):
+        raise ValueError(f"no arm on {board.suite} in the store passes {taken}")
+    table = leaderboard.build(
+        frame, board.suite, average or board.average, published=board.published
+    )
+    return tied(table, frame, store)
+
+
+def tied(table: leaderboard.Table, scores: pd.DataFrame, store: Store) -> leaderboard.Table:
+    """`table` with ranks that arms share which the counts in the store do not tell apart; as it is,
+    with the reason, where they cannot say.
+
+    Args:
+        scores: the results that the table was built of.
+    """
+    if not table.rows or len(table.rows) > MOST_ROWS:
+        return table
+    named = scores.assign(arm=row_names(scores))
+    records = store.finished(named["key"].unique())
+    if missing := set(named["key"]) - set(records):
+        reason = f"{len(missing)} runs are no longer in the store"
+        return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
+    counts = cache(results.counts_reader(records, store))
+    runs = StoredRuns([row.name for row in table.rows], named, counts)
+    try:
+        return with_ties(table, arm_runs(runs, table))
+    except ValueError as error:
+        return replace(table, ranking=f"{table.ranking[:-1]}: {error}.")
+
+
+def _board(name: str) -> leaderboard.Board:
+    """The board of this name, or on the suite of this name."""
+    if found := leaderboard.board_of_suite(name):
+        return found
+    if name in SUITES:
+        return leaderboard.Board(name=name, title=name, suite=name, average=SUITES[name].average)
+    return leaderboard.load_board(name)
+
+
+def _taken(experiment: Recorded, suite: str, taken: Filter | None) -> pd.DataFrame:
+    rows = experiment.results[experiment.results["suite"] == suite]
+    return rows[rows["arm"].isin(taken.arms(experiment))] if taken else rows
+
+
+def _size(name: str) -> dict[str, Any]:
+    if name not in SIZES:
+        raise ValueError(f"unknown size {name!r}; known: {', '.join(SIZES)}")
+    return SIZES[name].model_dump(mode="json")
+
+
+def _budget(text: str, units: Sequence[str]) -> tuple[str, float]:
+    unit, _, number = text.partition("=")
+    try:
+        if unit in units:
+            return unit, float(number)
+    except ValueError:
+        pass
+    raise ValueError(f"a budget must be one of {', '.join(units)} = a number, not {text!r}")

@@ -1,0 +1,78 @@
+"""Ranks with ties: arms that the data does not tell apart share one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from harness.leaderboard.tables import Row, Score, Table
+from harness.report.verdict import AVERAGE, LEVEL, ArmRuns, differences
+from harness.statistics.multiple import tie_groups
+
+MOST_ROWS = 60
+"""With more rows than this their pairs are not compared: it would take minutes."""
+RANKING = (
+    f"Arms share a rank where the {100 * LEVEL:.0f} % interval of their difference from the best "
+    "of them (multi-bootstrap of seeds and examples) includes zero, or one of them has one "
+    "pretraining seed; bold is what shares the first rank of its column, where others do not."
+)
+
+
+def with_ties(table: Table, runs: Mapping[str, ArmRuns]) -> Table:
+    """`table` with dense ranks in which arms that are not told apart are tied, and the scores of
+    each column's first group as its best; as it was where there are more than MOST_ROWS rows.
+
+    Args:
+        runs: the name of each row to its runs by task (`harness.report.verdict.arm_runs`).
+    """
+    if not table.rows or len(table.rows) > MOST_ROWS:
+        return table
+    separable = _separable(table, runs)
+    averages = _ranks([row.average for row in table.rows], separable[AVERAGE])
+    columns = [
+        _ranks([row.scores[place] for row in table.rows], separable[column.name])
+        for place, column in enumerate(table.columns)
+    ]
+    best = [_best(averages), *map(_best, columns)]
+    rows = [
+        replace(_marked(row, [found[i] for found in best]), rank=averages[i])
+        for i, row in enumerate(table.rows)
+    ]
+    return replace(table, rows=tuple(rows), ranking=RANKING)
+
+
+def _separable(table: Table, runs: Mapping[str, ArmRuns]) -> dict[str, np.ndarray]:
+    """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart, by what a verdict
+    takes: an interval without zero, and two pretraining seeds."""
+    size = len(table.rows)
+    names = [AVERAGE, *(column.name for column in table.columns)]
+    told = {name: np.zeros((size, size), dtype=bool) for name in names}
+    for (i, first), (j, second) in combinations(enumerate(table.rows), 2):
+        if min(first.pretrain_seeds, second.pretrain_seeds) < 2:
+            continue
+        found = differences(runs.get(first.name, {}), runs.get(second.name, {}), table)
+        for name, difference in found.items():
+            apart = difference is not None and (difference.low > 0 or difference.high < 0)
+            told[name][i, j] = told[name][j, i] = apart
+    return told
+
+
+def _ranks(scores: Sequence[Score | None], separable: np.ndarray) -> list[int | None]:
+    values = [score.mean if score else np.nan for score in scores]
+    return [None if np.isnan(rank) else int(rank) for rank in tie_groups(values, separable)]
+
+
+def _best(ranks: Sequence[int | None]) -> list[bool]:
+    """The first group, unless it is the only one."""
+    several = any(rank and rank > 1 for rank in ranks)
+    return [several and rank == 1 for rank in ranks]
+
+
+def _marked(row: Row, best: Sequence[bool]) -> Row:
+    """The row with its average's and its columns' scores marked."""
+    average, *scores = (
+        replace(score, best=mark) if score else None
+        for score, mark in zip((row.average, *row.scores), best, strict=True)
+    )
+    return replace(row, average=average, scores=tuple(scores))

@@ -1,0 +1,85 @@
+"""Ranks with ties: arms share one where the intervals of the verdicts do not tell them apart."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.leaderboard import build, render
+from harness.report import ties
+from harness.report.ties import RANKING, with_ties
+from harness.report.verdict import arm_runs, pairwise
+
+
+def table_of(data):
+    return build(data.results, data.suite, tasks=data.tasks, arms=data.arms)
+
+
+def tied(data):
+    table = table_of(data)
+    return with_ties(table, arm_runs(data, table))
+
+
+def test_arms_share_a_rank_where_the_pairwise_interval_includes_zero(fabricate):
+    data = fabricate({"good": 0.9, "alike": 0.9, "bad": 0.6, "worse": 0.55})
+    table = tied(data)
+    ranks = {row.name: row.rank for row in table.rows}
+    assert {ranks["good"], ranks["alike"]} == {1}
+    assert ranks["bad"] == 2
+    best = {rank: next(row.name for row in table.rows if row.rank == rank) for rank in (1, 2)}
+    for pair in pairwise(data, table):
+        names = {pair.first, pair.second}
+        apart = pair.average.low > 0 or pair.average.high < 0
+        if names & set(best.values()) and len({ranks[name] for name in names}) == 1:
+            assert not apart
+    assert table.ranking == RANKING
+    assert RANKING in render(table, "md")
+
+
+def test_bold_is_the_first_group_of_a_column_alone(fabricate):
+    table = tied(fabricate({"good": 0.9, "alike": 0.9, "bad": 0.6}))
+    marks = {row.name: [s.best for s in (row.average, *row.scores)] for row in table.rows}
+    assert all(marks["good"][:1]) and all(marks["alike"][:1]) and not any(marks["bad"][:2])
+    lines = {line.split(" | ")[1]: line for line in render(table, "md").splitlines()[2:5]}
+    assert "**" in lines["good"] and "**" in lines["alike"] and "**" not in lines["bad"]
+    assert r"\textbf{" in render(table, "latex")
+    assert '<td class="average"><b>' in render(table, "html")
+
+
+def test_nothing_is_bold_where_no_arm_is_told_apart(fabricate):
+    data = fabricate({"one": 0.8, "two": 0.8}, examples=30)
+    table = tied(data)
+    assert [row.rank for row in table.rows] == [1, 1]
+    assert not any(score.best for row in table.rows for score in (row.average, *row.scores))
+
+
+def test_one_pretraining_seed_tells_nothing_apart(fabricate):
+    table = tied(fabricate({"good": 0.95, "bad": 0.55}, seeds=(1, 3)))
+    assert [row.rank for row in table.rows] == [1, 1]
+
+
+def test_what_is_missing_is_unranked(fabricate):
+    data = fabricate({"good": 0.95, "bad": 0.6})
+    here = (data.results["arm"] == "good") & (data.results["task"] == "stsb")
+    table = tied(replace(data, results=data.results[~here]))
+    assert {row.name: row.rank for row in table.rows} == {"bad": 1, "good": None}
+
+
+def test_too_many_rows_keep_their_plain_ranks(fabricate, monkeypatch):
+    monkeypatch.setattr(ties, "MOST_ROWS", 1)
+    table = tied(fabricate({"one": 0.8, "two": 0.8}))
+    assert [row.rank for row in table.rows] == [1, 2]
+    assert "whether or not they can be told apart" in render(table, "md")
+
+
+def test_equal_data_gives_equal_tables(fabricate):
+    data = fabricate({"good": 0.9, "bad": 0.6})
+    assert tied(data) == tied(data)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_arms_does_not_matter(fabricate, seed):
+    data = fabricate({"a": 0.9, "b": 0.7, "c": 0.7})
+    turned = replace(data, results=data.results.sample(frac=1, random_state=seed))
+    assert [(r.name, r.rank) for r in tied(data).rows] == [
+        (r.name, r.rank) for r in tied(turned).rows
+    ]
