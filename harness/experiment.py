@@ -91,6 +91,8 @@ class Evaluate(Value):
     """Whether the splits without public labels are predicted, too, for a benchmark's server."""
     record: tuple[str, ...] = ()
     """What fine-tuning does, beside its scores: names in `harness list records`."""
+    keep_weights: bool = False
+    """Whether runs leave what they have trained beside their predictions."""
     continued: tuple[Continued, ...] = ()
     """Runs that go on from the pretrained model on other text before it meets a task, in order."""
     intermediate: tuple[Intermediate, ...] = ()
@@ -238,6 +240,8 @@ class Experiment(Value):
     question: str = Field(min_length=1)
     source: str = ""
     """Where the claim comes from."""
+    tags: tuple[str, ...] = ()
+    """Words to find it by among others: `harness leaderboard SUITE --tag WORD`."""
     expect: tuple[Comparison, ...] = ()
     """What the source says will come out: 'arm > arm', one or a list."""
     pretrain: Mapping[str, Any]
