@@ -19,17 +19,21 @@ def losses_table(losses: pd.DataFrame) -> Grid:
     """A row for each arm and text, from the columns of `losses_frame`; none if there are none."""
     if losses.empty:
         return Grid(HEAD, [])
-    # A null seed makes its cell null: a mean of the others would be of another number of seeds.
     means = (
         losses.drop_duplicates(["arm", "key"])
         .groupby(["arm", "step", "corpus"], sort=False)[FIGURES]
-        .agg(lambda seeds: seeds.mean(skipna=False))
+        .agg(_mean)
     )
     rows = [
         [str(arm), str(corpus), *(_loss(figure) for figure in figures)]
         for (arm, _, corpus), *figures in means.itertuples(name=None)
     ]
     return Grid(HEAD, rows, text_columns=(0, 1))
+
+
+def _mean(seeds: pd.Series) -> float:
+    """Null where a seed is: a mean of the others would be of another number of seeds."""
+    return float(seeds.mean(skipna=False))
 
 
 def _loss(value: float) -> str:
