@@ -3,7 +3,7 @@
 import hashlib
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -121,7 +121,7 @@ def best(trials: list[Trial]) -> Trial:
 
 
 def importances(
-    tried: list[Mapping[str, Choice]], values: list[float], space: Mapping[str, Dimension]
+    tried: Sequence[Mapping[str, Any]], values: Sequence[float], space: Mapping[str, Dimension]
 ) -> dict[str, float]:
     """Variance of `values` that each hyperparameter explains by itself, by functional ANOVA over a
     random forest (Hutter et al. 2014, ICML), as shares of their sum.

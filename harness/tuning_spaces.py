@@ -56,6 +56,11 @@ SPACES: dict[str, Mapping[str, Dimension]] = {
         "batch_size": (8, 16, 32, 64, 128),
         "learning_rate": (3e-4, 1e-4, 5e-5, 3e-5),
     },
+    # Clark et al. 2020 (ELECTRA), appendix B, of the base size
+    "electra_grid": {
+        "learning_rate": (3e-5, 5e-5, 1e-4, 1.5e-4),
+        "layer_decay": (0.9, 0.8, 0.7),
+    },
     # Houlsby et al. 2019, section 3.2; for the adaptation `adapters`
     "adapter_grid": {
         "adaptation.bottleneck": (8, 64, 256),

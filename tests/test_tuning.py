@@ -117,6 +117,16 @@ def test_a_grid_covers_all_points_once() -> None:
     assert found != points(settings.space), "a part of them would leave a corner out"
 
 
+@pytest.mark.parametrize(
+    ("field", "choices"),
+    [("schedule", ["linear", "constant"]), ("bias_correction", [True, False])],
+)
+def test_words_and_truth_values_are_searched(field: str, choices: list[Any]) -> None:
+    settings = sweep(sampler="random", space={field: choices}, trials=9)
+    drawn = [point(settings, number)[field] for number in range(9)]
+    assert set(drawn) == set(choices) and {type(one) for one in drawn} == {type(choices[0])}
+
+
 @pytest.mark.parametrize(("name", "low", "high"), [("epochs", 1, 9), ("adaptation.rank", 1, 64)])
 def test_whole_numbers_stay_whole(name: str, low: int, high: int) -> None:
     settings = sweep(sampler="random", space={name: {"low": low, "high": high}})

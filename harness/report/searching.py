@@ -1,6 +1,7 @@
 """The search of settings: what its budget buys, what matters, what came out."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,7 @@ def settings_table(data: ReportData) -> Grid:
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
         # The first of equal ones, as it was chosen.
         chosen = trials[states != "pruned"].fillna({"value": tuning.WORST})
-        best = chosen.loc[chosen["value"].idxmax()]
+        best = chosen.iloc[int(chosen["value"].to_numpy().argmax())]
         settings = [_setting(best[name]) for name in names]
         score = f"{100 * best['value']:.1f}" if best["value"] > tuning.WORST else MISSING
         rows.append([arm, task, str(len(trials)), *counts, score, *settings])
@@ -68,7 +69,7 @@ def importance_table(data: ReportData) -> Grid:
     rows = []
     for (arm, task), trials in _by(data.trials, "arm", "task") if len(space) > 1 else ():
         whole = trials[trials["state"] != "pruned"]
-        tried = whole[list(space)].to_dict("records")
+        tried: Any = whole[list(space)].to_dict("records")
         try:
             found = tuning.importances(tried, _scores(whole).tolist(), space)
             cells = [*(f"{100 * found[name]:.0f}" for name in space), ""]
@@ -108,7 +109,7 @@ def search_note(data: ReportData) -> str:
     )
 
 
-def _by(frame: pd.DataFrame, *names: str) -> Sequence[tuple[object, pd.DataFrame]]:
+def _by(frame: pd.DataFrame, *names: str) -> Sequence[tuple[Any, pd.DataFrame]]:
     if frame.empty:
         return []
     return list(frame.groupby(names[0] if len(names) == 1 else list(names), sort=False))

@@ -104,12 +104,35 @@ def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: 
     assert accuracy == pytest.approx((rows.label == rows.prediction).mean())
 
 
+def test_trials_side_by_side_are_those_one_after_another(tokenizer: Path, tmp_path: Path) -> None:
+    sweep = {**SWEEP, "space": {"learning_rate": {"low": 1e-4, "high": 1e-2}, "epochs": [1, 2]}}
+    found = {}
+    for order in ((0, 1), (1, 0)):
+        for number in order:
+            (tmp_path / f"{order}").mkdir(exist_ok=True)
+            given = job(tmp_path / f"{order}", tokenizer, "bert", f"trial{number}",
+                        sweep=sweep, trial=number)  # fmt: skip
+            trial(given)
+            found[order, number] = json.loads((given.out / "trial.json").read_text())
+            assert found[order, number].pop("seconds") > 0
+    for number in (0, 1):
+        assert found[(0, 1), number] == found[(1, 0), number]
+    assert found[(0, 1), 0]["params"] != found[(0, 1), 1]["params"]
+
+
+def test_a_trial_that_diverges_is_a_result(tokenizer: Path, tmp_path: Path) -> None:
+    sweep = {**SWEEP, "space": {"learning_rate": [1e30], "epochs": [3]}}
+    trial(given := job(tmp_path, tokenizer, "bert", "trial0", sweep=sweep, trial=0))
+    found = json.loads((given.out / "trial.json").read_text())
+    assert found["state"] == "diverged" and found["value"] == -1
+
+
 def studied(folder: Path, tokenizer: Path, trials: int, **sweep: Any) -> pd.DataFrame:
     """The trials of a study of tpe over the same store."""
-    space = {"learning_rate": [1e-3, 1e-2], "adaptation.layer": [0, -1], "epochs": [2, 3]}
+    space = {"learning_rate": [1e-3, 1e-2], "adaptation.rank": [1, 2], "epochs": [2, 3]}
     fields = {"sampler": "tpe", "trials": trials, "space": space, **sweep}
     protocol = {"max_train": 16, "max_sequence_length": 48, "max_holdout": 20}
-    told: dict[str, Any] = {"study": "of-layers", "adaptation": "frozen", "protocol": protocol}
+    told: dict[str, Any] = {"study": "of-ranks", "adaptation": "lora", "protocol": protocol}
     given = job(folder, tokenizer, "bert", "tune", sweep=fields, **told)
     assert tune(given)["trials"] == trials
     return pd.read_csv(given.out / "trials.csv")
@@ -120,12 +143,12 @@ def test_a_study_is_continued_and_ends_trials_early(tokenizer: Path, tmp_path: P
     more = studied(tmp_path, tokenizer, 8, pruner="median")
     pd.testing.assert_frame_equal(more[:2], few)
     assert set(more.state) <= {"complete", "pruned"} and (more.reached <= more.epochs).all()
-    scoring = job(tmp_path, tokenizer, "bert", "finetune", adaptation="frozen", seed=0)
+    scoring = job(tmp_path, tokenizer, "bert", "finetune", adaptation="lora", seed=0)
     chosen = json.loads((tmp_path / "tune/best.json").read_text())
     finetune(replace(scoring, inputs={**scoring.inputs, "tune": tmp_path / "tune"}))
     settings = json.loads((scoring.out / "settings.json").read_text())
     assert settings["learning_rate"] == chosen["learning_rate"]
-    assert settings["adaptation"]["layer"] == chosen["adaptation.layer"]
+    assert settings["adaptation"]["rank"] == chosen["adaptation.rank"]
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,12 @@ def searched(sampler: str = "random", trials: int = 9) -> dict[str, object]:
 
 def test_curves_of_random_trials(fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, **searched())
-    curves = search_curves(data).set_index(["arm", "trials"])
+    curves = search_curves(data)
     assert len(curves) == 18
     trials = data.trials.query("arm == 'good' and task == 'sst2'")
     first = 100 * trials["value"].fillna(0).mean()
-    assert curves.loc[("good", 1), "mean"] == pytest.approx(first)
-    means = curves.loc["good", "mean"]
-    assert means.is_monotonic_increasing
+    means = curves.query("arm == 'good'")["mean"].to_numpy()
+    assert means[0] == pytest.approx(first) and (np.diff(means) >= 0).all()
     assert search_table(data).head == ["arm", "1", "2", "4", "8", "9"]
 
 
