@@ -243,6 +243,20 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
         "continued": list(dict.fromkeys(one.key for one in plan.continued if one.arm == arm)),
         "tune": [*tunes, *dict.fromkeys(trials)],
         "probe": list(dict.fromkeys(one.key for one in plan.probes if one.arm == arm)),
+        "learn": _learned(plan, finetunes),
         "finetune": finetunes,
     }
     return {kind: found for kind, found in keys.items() if found}
+
+
+def _learned(plan: Plan, finetunes: Sequence[str]) -> list[str]:
+    """Keys of the stages of other tasks that the runs build on; each once."""
+    found: dict[str, None] = {}
+    waiting = list(finetunes)
+    while waiting:
+        parents = plan.stages[waiting.pop()].parents
+        for key in (parents[role] for role in ("body", "head") if role in parents):
+            if key not in found:
+                found[key] = None
+                waiting.append(key)
+    return list(found)
