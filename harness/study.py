@@ -91,6 +91,7 @@ class Study:
             arms=[arm.name for arm in self.plan.arms],
             published=board.published if board else (),
             protocol=leaderboard.protocol_line(self.protocol),
+            trained=trained_parameters(self.plan, self.records),
         )
         return tied(table, scores, self.store)
 

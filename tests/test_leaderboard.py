@@ -359,6 +359,18 @@ def test_csv_by_hand():
     assert chance.startswith("reference,,chance,50.9174,,52.7076,,51.8125,,,,validation")
 
 
+def test_arms_that_are_adapted_in_different_ways_show_what_they_train():
+    arms = {"full": 0.9, "lora": 0.8}
+    frame = whole_suite(arms)
+    table = build(frame, "glue-v1", trained={"full": 12_345.0})
+    assert table.to_frame()["trained_parameters"].tolist()[0] == 12_345
+    assert "12,345" in render(table, "md") and "12,345" in render(table, "html")
+    assert ",12345," in render(table, "csv") and "trained_parameters" in render(table, "csv")
+    heads = {len(line.split("|")) for line in render(table, "md").splitlines() if "|" in line}
+    assert len(heads) == 1
+    assert "trained" not in render(build(frame, "glue-v1"), "md").split("Protocol")[0]
+
+
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
 def test_every_form_carries_suite_rule_and_protocol(format):
     table = build(

@@ -29,6 +29,7 @@ def build(
     arms: Sequence[str] = (),
     published: Sequence[str] = (),
     protocol: str = "",
+    trained: Mapping[str, float] | None = None,
 ) -> Table:
     """The table of a suite.
 
@@ -43,6 +44,7 @@ def build(
         arms: arms that have a row even if they have no result.
         published: names of published tables that stand beside.
         protocol: one line on how the rows were fine-tuned.
+        trained: arm to the parameters that it trains; null where all arms are adapted alike.
 
     Raises:
         ValueError: an unknown suite, average or published table, an average of tasks that the
@@ -63,6 +65,7 @@ def build(
         references=_references(tasks_of(suite), columns, terms),
         published=tuple(_published(name, columns, rule, terms) for name in published),
         protocol=protocol,
+        trained=trained or {},
     )
 
 

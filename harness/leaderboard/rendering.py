@@ -23,7 +23,8 @@ HTML = """<figure class="leaderboard">
 <div class="scroll"><table>
 <thead><tr><th>rank</th><th>arm</th><th>average</th>
 {%- for column in table.columns %}<th>{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
-{%- endfor %}<th>seeds</th></tr></thead>
+{%- endfor %}<th>seeds</th>
+{%- for name in table.more_heads %}<th>{{ name }}</th>{% endfor %}</tr></thead>
 {%- macro line(row, kind, mark="") %}
 <tr class="{{ kind }}"><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}{{ mark }}</th>
 {%- for score in (row.average,) + row.scores %}
@@ -32,14 +33,15 @@ HTML = """<figure class="leaderboard">
 {%- else %}{{ "%.1f"|format(score.mean) }}{% endif %}
 {%- if score.sd is not none %}<small> ± {{ "%.1f"|format(score.sd) }}</small>{% endif %}</td>
 {%- else %}<td>–</td>{% endif %}
-{%- endfor %}<td>{{ row.seeds }}</td></tr>
+{%- endfor %}<td>{{ row.seeds }}</td>
+{%- for cell in table.more_cells(row) %}<td>{{ cell }}</td>{% endfor %}</tr>
 {%- endmacro %}
 <tbody>
 {%- for row in table.rows %}{{ line(row, "measured") }}{% endfor %}
 {%- for row in table.references %}{{ line(row, "reference") }}{% endfor %}
 </tbody>
 {%- for block in table.published %}
-<tbody class="published"><tr><th colspan="{{ table.columns|length + 4 }}" scope="rowgroup">
+<tbody class="published"><tr><th colspan="{{ table.width }}" scope="rowgroup">
 {{- dagger }} {{ block.source }}; {{ block.split }}</th></tr>
 {%- for row in block.rows %}{{ line(row, "published", dagger) }}{% endfor %}
 </tbody>
@@ -85,10 +87,10 @@ def markdown(table: Table) -> str:
 
 def _markdown_rows(table: Table, rows: Sequence[Row], published: Sequence[Row]) -> list[str]:
     labels = [column_label(column) for column in table.columns]
-    lines = [_cells(row, row.name) for row in rows]
-    lines += [_cells(row, f"{row.name} {DAGGER}") for row in published]
+    lines = [_cells(table, row, row.name) for row in rows]
+    lines += [_cells(table, row, f"{row.name} {DAGGER}") for row in published]
     bold = [(i, j) for i, row in enumerate(rows) for j in _bold(row)]
-    head = ["rank", "arm", "average", *labels, "seeds"]
+    head = ["rank", "arm", "average", *labels, "seeds", *table.more_heads]
     return markdown_table(head, lines, text_columns=(1,), bold=bold)
 
 
@@ -115,9 +117,9 @@ def markdown_escape(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cells(row: Row, name: str) -> list[str]:
+def _cells(table: Table, row: Row, name: str) -> list[str]:
     scores = [_text(score) for score in (row.average, *row.scores)]
-    return [str(row.rank or ""), name, *scores, row.seeds]
+    return [str(row.rank or ""), name, *scores, row.seeds, *table.more_cells(row)]
 
 
 def _bold(row: Row) -> list[int]:
@@ -137,7 +139,8 @@ def comma_separated(table: Table) -> str:
     names = [*(column_label(column) for column in table.columns), "average"]
     head = ["kind", "rank", "arm"]
     head += [part for name in names for part in (name, f"{name} sd")]
-    head += ["pretrain_seeds", "finetune_seeds", "split", "source", "suite", "average_rule"]
+    head += ["pretrain_seeds", "finetune_seeds", *_underlined(table.more_heads)]
+    head += ["split", "source", "suite", "average_rule"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*head, "protocol"])
@@ -145,22 +148,28 @@ def comma_separated(table: Table) -> str:
     kinds += [("reference", row) for row in table.references]
     shared = [table.suite.name, table.average.name]
     for kind, row in kinds:
-        writer.writerow([*_numbers(kind, row), table.split, "", *shared, table.protocol])
+        values = _numbers(table, kind, row)
+        writer.writerow([*values, table.split, "", *shared, table.protocol])
     for block in table.published:
         for row in block.rows:
-            values = _numbers("published", row)
+            values = _numbers(table, "published", row)
             writer.writerow([*values, block.split, block.source, *shared, block.protocol])
     return text.getvalue()
 
 
-def _numbers(kind: str, row: Row) -> list[str]:
+def _numbers(table: Table, kind: str, row: Row) -> list[str]:
     scores = [
         "" if value is None else f"{value:.4f}"
         for score in (*row.scores, row.average)
         for value in ((score.mean, score.sd) if score else (None, None))
     ]
     seeds = [str(count or "") for count in (row.pretrain_seeds, row.finetune_seeds)]
-    return [kind, str(row.rank or ""), row.name, *scores, *seeds]
+    more = [cell.replace(",", "") for cell in table.more_cells(row)]
+    return [kind, str(row.rank or ""), row.name, *scores, *seeds, *more]
+
+
+def _underlined(names: Sequence[str]) -> list[str]:
+    return [name.replace(" ", "_") for name in names]
 
 
 def html(table: Table) -> str:
@@ -175,29 +184,29 @@ def html(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """A `tabular` with the rules of booktabs, and its notes."""
-    width = len(table.columns) + 4
+    width = len(table.columns) + len(table.more_heads) + 4
     labels = [tex(column_label(column)) for column in table.columns]
     lines = [
-        f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c}}",
+        f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c{'r' * len(table.more_heads)}}}",
         "\\toprule",
-        " & ".join(["rank", "arm", "average", *labels, "seeds"]) + r" \\",
+        " & ".join(["rank", "arm", "average", *labels, "seeds", *table.more_heads]) + r" \\",
         "\\midrule",
     ]
-    lines += [_tex_row(row, "") for row in (*table.rows, *table.references)]
+    lines += [_tex_row(table, row, "") for row in (*table.rows, *table.references)]
     for block in table.published:
         title = tex(f"{block.source}; {block.split}")
         lines += [
             "\\midrule",
-            f"\\multicolumn{{{width}}}{{l}}{{$^\\dagger$ {title}}} \\\\",
-            *(_tex_row(row, "$^\\dagger$") for row in block.rows),
+            f"\\multicolumn{{{table.width}}}{{l}}{{$^\\dagger$ {title}}} \\\\",
+            *(_tex_row(table, row, "$^\\dagger$") for row in block.rows),
         ]
     lines += ["\\bottomrule", "\\end{tabular}", "\\par\\footnotesize"]
     lines += [f"{tex(note)}\\par" for note in all_notes(table)]
     return "\n".join(lines) + "\n"
 
 
-def _tex_row(row: Row, mark: str) -> str:
-    cells = [tex(cell) for cell in _cells(row, row.name)]
+def _tex_row(table: Table, row: Row, mark: str) -> str:
+    cells = [tex(cell) for cell in _cells(table, row, row.name)]
     cells[1] += mark
     for place in _bold(row):
         cells[place] = f"\\textbf{{{cells[place]}}}"

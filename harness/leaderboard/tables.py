@@ -1,7 +1,7 @@
 """What a leaderboard table is, before it is written in any format."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -40,6 +40,9 @@ METRIC_LABELS = {
 SPREAD_NOTE = (
     "Scores x 100: mean over seeds ± standard deviation, of all runs in a column, of pretraining "
     "seeds in the average; – is missing."
+)
+TRAINED_NOTE = (
+    "Trained parameters: those that fine-tuning changes, a new head among them, mean over tasks."
 )
 MEASURED_SPLIT = "validation"
 """What measured rows mostly are on: the public dev sets, a matched and a mismatched one alike."""
@@ -121,6 +124,8 @@ class Table:
     published: tuple[Published, ...] = ()
     protocol: str = ""
     """How the measured rows were fine-tuned, in one line."""
+    trained: Mapping[str, float] = field(default_factory=dict)
+    """Row to the parameters that it trains; empty where all rows are adapted alike."""
     ranking: str = "Ranks are by the averages as they stand, whether or not they can be told apart."
     """How ranks were given, and what is bold."""
 
@@ -138,10 +143,27 @@ class Table:
                 record[f"{name}_sd"] = score.sd if score else None
             record["pretrain_seeds"] = row.pretrain_seeds
             record["finetune_seeds"] = row.finetune_seeds
+            if self.trained:
+                record["trained_parameters"] = self.trained.get(row.name)
             records.append(record)
         frame = pd.DataFrame(records)
         numbers = [name for name in frame if name not in ("arm", "rank")]
         return frame.astype({**dict.fromkeys(numbers, float), "rank": "Int64"} if records else {})
+
+    @property
+    def width(self) -> int:
+        """Columns as printed: rank, arm, average and seeds beside those of the suite."""
+        return len(self.columns) + len(self.more_heads) + 4
+
+    @property
+    def more_heads(self) -> list[str]:
+        """Columns behind the seeds."""
+        return ["trained parameters"] if self.trained else []
+
+    def more_cells(self, row: Row) -> list[str]:
+        """What stands in them."""
+        count = self.trained.get(row.name)
+        return [f"{count:,.0f}" if count is not None else ""] if self.trained else []
 
     def notes(self) -> list[str]:
         """The lines that every table carries underneath."""
@@ -152,6 +174,7 @@ class Table:
             f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
             f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
             *self._metrics(),
+            *([TRAINED_NOTE] if self.trained else []),
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]
 

@@ -144,5 +144,5 @@ def forgetting_table(scores: pd.DataFrame) -> Grid:
 
 
 def plain_layers(columns: Sequence[str]) -> list[str]:
-    """Embeddings and layers: what is drawn, for a new head starts from little and changes much."""
+    """Embeddings and layers: what is drawn, for a new head starts from random weights."""
     return [column for column in columns if column != "head"]

@@ -90,6 +90,7 @@ def _table(data: ReportData) -> Table:
         arms=data.arms,
         published=board.published if board else (),
         protocol=protocol_line(data.protocol),
+        trained=data.trained,
     )
 
 

@@ -28,8 +28,8 @@ COST_NOTE = (
 COUNT_NOTE = "Mean ± standard deviation over pretraining seeds, by number of labelled examples:"
 LAYER_NOTE = (
     "Means over tasks and seeds. What a method puts into a network counts as a change of weights "
-    "only where it can be merged into them. A new head starts from small random weights, so that "
-    "its relative change is not to be compared; it stands in the tables alone."
+    "only where it can be merged into them. A new head starts from random weights; it stands in "
+    "the tables alone."
 )
 FORGETTING_NOTE = (
     "Main score x 100 of each task after each step, mean over seeds. Average forgetting is the "
