@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from harness.adaptation import ADAPTATIONS, Adaptation, Finetune
 from harness.adaptation.ability import settings_problem
+from harness.adaptation.costs import Costs, measure
 from harness.adaptation.forms import Form
 from harness.adaptation.inputs import Batch, Encoded, TrainBatches
 from harness.adaptation.methods import adapt, begin_epoch
@@ -85,6 +86,7 @@ class Finetuned:
     train_loss: float
     """The task's, mean over the last epoch."""
     steps: int
+    costs: Costs
 
     @property
     def diverged(self) -> bool:
@@ -114,13 +116,16 @@ def finetune(
     """
     batches = TrainBatches(train, settings, form.collate, seed)
     hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
-    trainer = make_trainer(hooks, *watching, max_epochs=1, gradient_clip_val=1.0)  # all epochs are in one
+    # All epochs are in one.
+    trainer = make_trainer(hooks, *watching, max_epochs=1, gradient_clip_val=1.0)
     model = prepared_model(model_folder, form, adaptation, seed, settings)
     module = Finetuning(model, form, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
+    longest = np.argsort(train.lengths, kind="stable")[-settings.batch_size :]
+    costs = measure(model, form.loss, form.collate(train, longest))
     trainer.fit(module, DataLoader(batches, batch_size=None))
     last_epoch = module.losses[-(batches.num_steps // settings.epochs) :]
-    return Finetuned(model, float(torch.stack(last_epoch).mean()), batches.num_steps)
+    return Finetuned(model, float(torch.stack(last_epoch).mean()), batches.num_steps, costs)
 
 
 def prepared_model(

@@ -129,6 +129,7 @@ class Builder:
         # Else every fine-tuning seed gives the same.
         drawn = trained or (own and (evaluate.protocol.shots or evaluate.chained))
         submitted = {"submission": True} if evaluate.submission and task.test else {}
+        kept = {"keep": True} if evaluate.keep_weights and trained else {}
         recorded = {"record": evaluate.record} if evaluate.record and trained else {}
         # The settings are those chosen for the end of pretraining: a curve of one thing alone.
         shares = () if arm.pretrain.budget.nothing else arm.pretrain.checkpoints
@@ -138,7 +139,7 @@ class Builder:
             parents = parents_of(pretrain_seed)
             parents |= other_tasks(self, arm, task, parents, seed, share)
             label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
-            spec = {**base, **submitted, **recorded, "seed": seed}
+            spec = {**base, **submitted, **recorded, **kept, "seed": seed}
             if share < 1:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
             key = self.stage("finetune", label, spec, {**parents, **tune}, cost)

@@ -15,6 +15,7 @@ from harness import finetuning, tuning
 from harness.adaptation import Finetune, Protocol, read_adaptation
 from harness.adaptation.baselines import BASELINES, Predictor
 from harness.adaptation.caching import encoded
+from harness.adaptation.costs import Costs
 from harness.adaptation.forms import Form, form_of
 from harness.adaptation.forms.siamese import SIAMESE
 from harness.adaptation.inputs import Encoded
@@ -41,6 +42,9 @@ class BenchRun:
     train_loss: float | None = None
     """None where nothing is trained step by step: a baseline."""
     steps: int = 0
+    costs: Costs | None = None
+    model: TaskModel | None = None
+    """Trained; None where nothing is."""
     records: pd.DataFrame | None = None
     """What was asked for of the run (`harness.adaptation.recording`)."""
 
@@ -160,7 +164,7 @@ class Bench:
         predict = self._predictor(run.model)
         holdout = None if run.diverged else self._holdout_score(predict)
         records = recorder.frame(run.model) if recorder else None
-        return BenchRun(predict, holdout, run.train_loss, run.steps, records)
+        return BenchRun(predict, holdout, run.train_loss, run.steps, run.costs, run.model, records)
 
     def _recorder(self) -> Recorder | None:
         asked = self.job.spec.get("record")

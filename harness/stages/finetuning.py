@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from harness.adaptation.recording import RECORD_FILE
+from harness.adaptation.saving import save_adapted
 from harness.stages.bench import Bench, read_examples
 from harness.stages.job import Job, Metrics, write_json
 from harness.stages.searching import with_settings
@@ -29,6 +30,10 @@ def finetune(job: Job) -> Metrics:
         "truncated": bench.truncated,
         "steps": done.steps,
     }
+    if done.costs:
+        metrics |= done.costs.metrics
+    if job.spec.get("keep") and done.model:
+        save_adapted(done.model, bench.adaptation, job.out / "weights")
     frames, counts = [], {}
     for split in available_splits(bench.task, submission=job.spec.get("submission", False)):
         examples = read_examples(bench.task, split, job.spec["fingerprint"])

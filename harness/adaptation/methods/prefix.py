@@ -50,6 +50,8 @@ class Prefixes(nn.Module):
             everyone = torch.arange(self.shape[0], device=self.maker.embedding.weight.device)
             self.made = self.maker(everyone).view(self.shape).permute(1, 2, 3, 0, 4)
         keys, values = self.made[number]
+        if number == len(self.made) - 1:
+            self.made = None  # so that a model that is copied holds no graph
         return keys, values
 
 
