@@ -30,7 +30,7 @@ BASE: dict[str, Any] = {
     },
 }
 TASKS = ["micro-rte", "micro-stsb", "micro-mrpc"]
-FAST = {
+FAST: dict[str, Any] = {
     "suite": "micro-glue-v1",
     "tasks": TASKS,
     "protocol": {"max_train": 16, "max_sequence_length": 48},
