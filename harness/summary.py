@@ -1,5 +1,8 @@
 """A plan in words: what `harness plan` prints."""
 
+from collections.abc import Sequence
+
+import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -9,6 +12,7 @@ from harness.continued_frames import continued_cost
 from harness.differences import apart_from_the_first, condensed
 from harness.experiment import ROLES
 from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
+from harness.power import power_lines
 from harness.progress import duration
 
 KINDS = (
@@ -27,8 +31,9 @@ MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""
 
 
-def print_plan(plan: Plan, console: Console) -> None:
-    """Arms with their cost, what differs, stages, and the time to expect."""
+def print_plan(plan: Plan, console: Console, earlier: Sequence[pd.DataFrame] = ()) -> None:
+    """Arms with their cost, what differs, stages, what the seeds can tell apart (by `earlier`
+    results if there are any: `harness.power`), and the time to expect."""
     experiment = plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
     for comparison in experiment.expect:
@@ -45,7 +50,7 @@ def print_plan(plan: Plan, console: Console) -> None:
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
-    for line in obstacle_lines(plan):
+    for line in [*obstacle_lines(plan), *power_lines(plan, earlier)]:
         console.print(line, markup=False)
     seconds = estimated_seconds(plan, list(plan.stages), workers=2)
     console.print(f"roughly {duration(seconds)} on 2 CPU threads if nothing is done yet")

@@ -1,0 +1,114 @@
+"""What a plan says of its seeds, against statsmodels and hand computation."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.power import TTestIndPower
+
+from harness.experiment import Experiment, combinations, resolve_arm
+from harness.plan import Plan, make_plan
+from harness.power import PRIORS, power_lines
+from harness.tasks import SUITES
+
+SUITE = "micro-glue-v1"
+
+
+def planned(**fields: Any) -> Plan:
+    base = {
+        "name": "x",
+        "question": "which?",
+        "pretrain": {"size": "nano", "corpus": "microworld", "budget": {"tokens": 100_000}},
+        "evaluate": {"suite": SUITE},
+        "grid": {"pretrain.objective.pair": ["nsp", "none"]},
+        "seeds": {"pretrain": 3},
+    }
+    experiment = Experiment.model_validate(base | fields)
+    arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
+    return make_plan(experiment, arms)
+
+
+def results(averages: dict[str, list[list[float]]], suite: str = SUITE) -> pd.DataFrame:
+    """Of arms with averages [pretraining seeds][fine-tuning seeds] in points, the same in every
+    column."""
+    return pd.DataFrame(
+        {
+            "arm": arm,
+            "suite": suite,
+            "task": column.task,
+            "split": column.split,
+            "metric": metric,
+            "pretrain_seed": pretrain,
+            "finetune_seed": finetune,
+            "value": average / 100,
+        }
+        for arm, seeds in averages.items()
+        for pretrain, runs in enumerate(seeds)
+        for finetune, average in enumerate(runs)
+        for column in SUITES[suite].columns
+        for metric in column.metrics
+    )
+
+
+def detectable(line: str) -> float:
+    found = re.search(r"less than about ([\d.]+) points", line)
+    assert found
+    return float(found[1])
+
+
+def test_without_results_the_prior_says_what_statsmodels_does() -> None:
+    (line,) = power_lines(planned())
+    sd = PRIORS["micro-glue"]
+    effect = TTestIndPower().solve_power(nobs1=3, alpha=0.05, power=0.8)
+    assert detectable(line) == pytest.approx(effect * sd, abs=0.05)
+    needed = TTestIndPower().solve_power(effect_size=1 / sd, alpha=0.05, power=0.8)
+    assert f"one point takes {int(np.ceil(needed))}" in line
+    assert "committed reports on micro-glue" in line
+
+
+def test_earlier_results_are_believed_rather() -> None:
+    """Variances of 1 and 3, and an arm that does not move; another suite does not count."""
+    here = results(
+        {"a": [[50.0], [51.0], [52.0]], "b": [[50.0], [53.0], [53.0]], "c": [[50.0]] * 3}
+    )
+    other = results({"a": [[1.0], [90.0]]}, suite="micro-glue-v2")
+    (line,) = power_lines(planned(), [other, here])
+    assert "spread by 1.4 points in 2 arms of the store on micro-glue-v1" in line
+    effect = TTestIndPower().solve_power(nobs1=3, alpha=0.05, power=0.8)
+    assert detectable(line) == pytest.approx(effect * np.sqrt(2), abs=0.05)
+
+
+def test_fine_tuning_runs_are_told_from_pretraining_runs() -> None:
+    """Means 52 and 54, each of runs 2 apart: more fine-tuning runs a seed tell more apart."""
+    earlier = [results({"a": [[51.0, 53.0], [53.0, 55.0]]})]
+    few, many = (
+        detectable(power_lines(planned(seeds={"pretrain": 3, "finetune": n}), earlier)[0])
+        for n in (1, 4)
+    )
+    # Within 2, between (4 - 2) / 2 = 1: variances 1 + 2 / 1 and 1 + 2 / 4.
+    assert few / many == pytest.approx(np.sqrt(3 / 1.5), rel=0.02)
+
+
+def test_one_seed_tells_nothing_apart() -> None:
+    (line,) = power_lines(planned(seeds={"pretrain": 1}))
+    assert line.startswith("one pretraining seed cannot tell arms apart; 5 could")
+
+
+def test_seeds_that_are_there_are_not_proposed() -> None:
+    (line,) = power_lines(planned(seeds={"pretrain": 5}))
+    assert "5 could" not in line
+    assert "10 could" in line
+
+
+def test_nothing_is_said_of_one_arm_or_of_an_unknown_spread() -> None:
+    assert power_lines(planned(grid={})) == []
+    unknown = planned(evaluate={"suite": "micro-overlap-v1"})
+    assert power_lines(unknown) == []
+    incomplete = results({"a": [[50.0], [51.0]]}).query("task == 'micro-sst2'")
+    assert "committed reports" in power_lines(planned(), [incomplete])[0]
+
+
+def test_every_prior_is_of_a_suite() -> None:
+    assert set(PRIORS) <= {name.rpartition("-v")[0] for name in SUITES}
