@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from harness import leaderboard, results
+from harness import interchange, leaderboard, results
 from harness.leaderboard.building import row_names
 from harness.models import SIZES
 from harness.report.ties import MOST_ROWS, with_ties
@@ -107,7 +107,15 @@ def board_table(
     table = leaderboard.build(
         frame, board.suite, average or board.average, published=board.published
     )
-    return tied(table, frame, store)
+    return _with_imports(tied(table, frame, store), frame, store, known)
+
+
+def _with_imports(
+    table: leaderboard.Table, measured: pd.DataFrame, store: Store, known: Sequence[Recorded]
+) -> leaderboard.Table:
+    """The table with what was measured elsewhere, in blocks of their own."""
+    names = set(measured["experiment"])
+    return interchange.with_imports(table, store, [one.spec for one in known if one.name in names])
 
 
 def tied(table: leaderboard.Table, scores: pd.DataFrame, store: Store) -> leaderboard.Table:

@@ -28,6 +28,7 @@ logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which
 EXPERIMENT = "pretraining-harness"
 KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
 NAME, SUITE = "harness.experiment", "harness.suite"
+IMPORT = "harness.import"
 PAGE = 1000
 
 
@@ -108,6 +109,15 @@ class Store:
         runs = self._search(f"tags.`{NAME}` != ''")
         latest = {run.data.tags[NAME]: run for run in sorted(runs, key=lambda r: r.info.start_time)}
         return {name: _local(run.info.artifact_uri) for name, run in latest.items()}
+
+    def record_import(self, name: str, folder: Path) -> None:
+        """Stores results that were measured elsewhere: the files of `folder`."""
+        self._store(f"import: {name}", {IMPORT: name}, {}, {}, folder)
+
+    def imports(self) -> list[Path]:
+        """Folders of the results that were measured elsewhere, in the order of their coming."""
+        runs = sorted(self._search(f"tags.`{IMPORT}` != ''"), key=lambda run: run.info.start_time)
+        return [_local(run.info.artifact_uri) for run in runs]
 
     def fetch(self, record: Record) -> Path | None:
         """The folder of a stage's files, or null if they are not what was stored."""

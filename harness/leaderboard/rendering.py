@@ -67,7 +67,7 @@ def render(table: Table, format: Format) -> str:
 def all_notes(table: Table) -> list[str]:
     """The lines under a table, those on its published rows included."""
     published = [
-        f"{DAGGER} Published: {block.source}; {block.split}; {block.protocol}. {block.reason}"
+        f"{DAGGER} {block.kind}: {block.source}; {block.split}; {block.protocol}. {block.reason}"
         for block in table.published
     ]
     return table.notes() + [note.strip() for note in published]
@@ -79,7 +79,7 @@ def markdown(table: Table) -> str:
     apart = [block for block in table.published if not block.comparable]
     lines = _markdown_rows(table, (*table.rows, *table.references), together)
     for block in apart:
-        lines += ["", f"Published{DAGGER}: {block.source}; {block.split}. {block.reason}", ""]
+        lines += ["", f"{block.kind}{DAGGER}: {block.source}; {block.split}. {block.reason}", ""]
         lines += _markdown_rows(table, (), block.rows)
     notes = [f"- {markdown_escape(note)}" for note in all_notes(table)]
     return "\n".join([*lines, "", *notes]) + "\n"
@@ -152,7 +152,7 @@ def comma_separated(table: Table) -> str:
         writer.writerow([*values, table.split, "", *shared, table.protocol])
     for block in table.published:
         for row in block.rows:
-            values = _numbers(table, "published", row)
+            values = _numbers(table, block.kind.lower(), row)
             writer.writerow([*values, block.split, block.source, *shared, block.protocol])
     return text.getvalue()
 
