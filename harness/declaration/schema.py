@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.adaptation import ADAPTATIONS, Finetune
+from harness.adaptation.continuing import TEXTS
 from harness.declaration.grid import ONE_FOR_ALL
 from harness.experiment import NAMED, ROLES, Experiment
+from harness.objectives import OBJECTIVES
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tuning_spaces import SPACES
@@ -41,6 +43,7 @@ def json_schema() -> Schema:
     evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
     names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
     evaluate["tasks"]["anyOf"][0]["items"] = names
+    _name_texts(definitions["Continued"]["properties"])
     definitions["OwnSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
     _name_spaces(definitions["Sweep"]["properties"]["space"])
     tidy = _tidy({**schema, "$defs": definitions})
@@ -84,6 +87,15 @@ def _axis(kinds: list[Schema]) -> Schema:
     items = options[0] if len(options) == 1 else {"anyOf": options}
     axis = {"type": "array", "minItems": 1, "items": items}
     return axis | ({"description": kinds[0]["description"]} if "description" in kinds[0] else {})
+
+
+def _name_texts(continued: Schema) -> None:
+    """A text by name, for all tasks or for one."""
+    for_all, by_task = continued["corpus"].pop("oneOf")
+    by_task["additionalProperties"] = _or_name(by_task["additionalProperties"], TEXTS)
+    about = {"description": continued["corpus"]["description"]}
+    continued["corpus"] = {"anyOf": [{"enum": list(TEXTS)}, for_all, by_task], **about}
+    continued["objective"] = _or_name(continued["objective"], OBJECTIVES)
 
 
 def _name_spaces(space: Schema) -> None:
