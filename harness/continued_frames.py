@@ -4,14 +4,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
 from harness.plan import Cost, Plan
 from harness.plan.values import Continuation
 
-if TYPE_CHECKING:  # a plan is printed without mlflow
+if TYPE_CHECKING:
     from harness.tracking import Record
 
+if TYPE_CHECKING:  # a plan is printed without mlflow
+    
 LOSS_COLUMNS = [
     "arm",
     "task",
