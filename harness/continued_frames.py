@@ -4,18 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from harness.plan import Cost, Plan
 from harness.plan.values import Continuation
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a plan is printed without mlflow
     from harness.tracking import Record
 
-if TYPE_CHECKING:  # a plan is printed without mlflow
-    
 LOSS_COLUMNS = [
     "arm",
     "task",
