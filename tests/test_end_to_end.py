@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 import harness
 from benchmarks.crash_recovery import events, kill_after, started_again
 from harness.cli import app
+from harness.results import costs_frame
 from harness.study import Study
+from harness.trials import TRIAL_COLUMNS, trials_frame
 
 EXPERIMENT = """
 name: small
@@ -79,6 +81,16 @@ def test_scores_can_be_made_again_from_the_predictions(study: Study) -> None:
         assert stored is not None
         rows = pd.read_parquet(stored / "predictions.parquet")
         assert (rows.label == rows.prediction).mean() == pytest.approx(row.value)
+
+
+def test_the_trials_of_every_arm_and_task_are_there(study: Study) -> None:
+    frame = trials_frame(study.plan, study.records, study.store)
+    assert list(frame.columns) == [*TRIAL_COLUMNS, "learning_rate"]
+    assert (frame.groupby(["arm", "task"]).size() == 2).all() and len(frame) == 8
+    assert frame.groupby("trial")["learning_rate"].nunique().eq(1).all()
+    costs = costs_frame(study.plan, study.records)
+    spent = costs.query("stage == 'tune'")["seconds"].sum()
+    assert spent > frame["seconds"].sum()
 
 
 def test_a_second_run_computes_nothing(study: Study, folder: Path) -> None:
