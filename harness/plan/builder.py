@@ -142,7 +142,9 @@ class Builder:
             spec = {**base, **submitted, **recorded, **kept, "seed": seed}
             if share < 1:
                 label, spec = f"{label}, after {share:.3g}", {**spec, "checkpoint": share}
-            key = self.stage("finetune", label, spec, {**parents, **tune}, cost)
+            key = self.stage(
+                "finetune", label, spec, {**parents, **tune}, 0.0 if "head" in parents else cost
+            )
             self.cells.append(Cell(arm.name, task.name, pretrain_seed, seed, key, share))
 
     def _sequence_stages(self, arm: Arm, tokenizer: str) -> None:

@@ -36,7 +36,11 @@ def learn(job: Job) -> Metrics:
             "train_loss": loss if math.isfinite(loss) else None,
         }
     write_json(job.out / "tasks.json", told)
-    return {"steps": sum(done.steps), "diverged": float(done.diverged)}
+    return {
+        "steps": sum(done.steps),
+        "diverged": float(done.diverged),
+        "truncated": max(one.train.truncated for one in lessons),
+    }
 
 
 def _spec_of(job: Job, task: dict[str, object]) -> dict[str, object]:
