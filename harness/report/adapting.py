@@ -15,7 +15,7 @@ from harness.tasks.task import Task
 BY_LAYER = ("weight_change", "similarity", "gradient_norms", "effective_rank")
 TITLES = {
     "weight_change": "Relative change of the weights",
-    "similarity": "Similarity of the states before and after (CKA)",
+    "similarity": "Similarity of states (CKA)",
     "gradient_norms": "Norm of the gradient",
     "effective_rank": "Effective rank of the update",
 }

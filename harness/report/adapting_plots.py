@@ -16,6 +16,8 @@ COLUMNS = 2
 """Panels side by side."""
 PANEL = 2.0
 """Inches of height of a panel."""
+LETTERS = 55
+"""Of the names in a row of a legend, at most."""
 CELL = 0.34
 """Inches of height of a row of a heat map."""
 CELLS = "cividis"
@@ -116,4 +118,5 @@ def _look(number: int) -> dict[str, Any]:
 
 def _legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=min(4, len(labels)))
+    columns = max(1, min(4, LETTERS // max(map(len, labels))))
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns)

@@ -82,7 +82,7 @@ def layers(data: ReportData) -> Section | None:
 
     means = {TITLES[record]: layer_means(data, record) for record in BY_LAYER}
     drawn = {
-        title.split(" (")[0]: frame[plain_layers(list(frame.columns))]
+        title: frame[plain_layers(list(frame.columns))]
         for title, frame in means.items()
         if len(frame)
     }
