@@ -11,17 +11,18 @@ import pandas as pd
 import yaml
 
 from harness import interchange, leaderboard, results
+from harness.budget import Budget
 from harness.leaderboard.building import row_names
 from harness.models import SIZES
 from harness.report.ties import MOST_ROWS, with_ties
 from harness.report.verdict import arm_runs
 from harness.tasks import SUITES
-from harness.tracking import Store
+from harness.tracking import Record, Store
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """An experiment as its latest run left it."""
+    """An experiment as its latest run left it in the store."""
 
     name: str
     results: pd.DataFrame
@@ -40,6 +41,10 @@ class Filter:
     budget: str | None = None
     """`tokens=2_000_000`; arms that train on nothing are taken, too."""
 
+    def __str__(self) -> str:
+        given = {"tag": self.tag, "size": self.size, "budget": self.budget}
+        return ", ".join(f"{name} {value}" for name, value in given.items() if value)
+
     def arms(self, experiment: Recorded) -> list[str]:
         """Names of the arms that are taken.
 
@@ -56,7 +61,7 @@ class Filter:
             return False
         if not self.budget:
             return True
-        unit, number = _budget(self.budget, list(pretrain["budget"]))
+        unit, number = _budget(self.budget)
         spent = {name: value for name, value in pretrain["budget"].items() if value is not None}
         return spent == {unit: number} or not any(spent.values())
 
@@ -88,12 +93,13 @@ def board_table(
     average: str | None = None,
     taken: Filter | None = None,
     experiments: Sequence[Recorded] | None = None,
+    records: Mapping[str, Record] | None = None,
 ) -> leaderboard.Table:
     """A board over every experiment in the store on its suite, published rows beside.
 
     Args:
         name: a board, or a suite.
-        experiments: what `recorded` gives, where it is at hand.
+        experiments, records: what `recorded` and `Store.finished` give, where they are at hand.
 
     Raises:
         ValueError: there is no such board, averaging rule, or size; or no arm passes the filter.
@@ -107,7 +113,7 @@ def board_table(
     table = leaderboard.build(
         frame, board.suite, average or board.average, published=board.published
     )
-    return _with_imports(tied(table, frame, store), frame, store, known)
+    return _with_imports(tied(table, frame, store, records), frame, store, known)
 
 
 def _with_imports(
@@ -118,17 +124,23 @@ def _with_imports(
     return interchange.with_imports(table, store, [one.spec for one in known if one.name in names])
 
 
-def tied(table: leaderboard.Table, scores: pd.DataFrame, store: Store) -> leaderboard.Table:
+def tied(
+    table: leaderboard.Table,
+    scores: pd.DataFrame,
+    store: Store,
+    records: Mapping[str, Record] | None = None,
+) -> leaderboard.Table:
     """`table` with ranks that arms share which the counts in the store do not tell apart; as it is,
     with the reason, where they cannot say.
 
     Args:
         scores: the results that the table was built of.
+        records: what `Store.finished` gives, where it is at hand.
     """
     if not table.rows or len(table.rows) > MOST_ROWS:
         return table
     named = scores.assign(arm=row_names(scores))
-    records = store.finished(named["key"].unique())
+    records = records or store.finished(named["key"].unique())
     if missing := set(named["key"]) - set(records):
         reason = f"{len(missing)} runs are no longer in the store"
         return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
@@ -160,7 +172,8 @@ def _size(name: str) -> dict[str, Any]:
     return SIZES[name].model_dump(mode="json")
 
 
-def _budget(text: str, units: Sequence[str]) -> tuple[str, float]:
+def _budget(text: str) -> tuple[str, float]:
+    units = tuple(Budget.model_fields)
     unit, _, number = text.partition("=")
     try:
         if unit in units:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.leaderboard.rendering import Format, markdown_escape, markdown_table, tex
 
 HTML = """<figure class="sheet">
-<div class="scroll"><table>
+<div class="scroll" role="region" aria-label="{{ sheet.title }}" tabindex="0"><table>
 <caption>{{ sheet.title }}</caption>
 <thead><tr>
 {%- for cell in sheet.head %}<th scope="col"{{ text(loop.index0) }}>{{ cell }}</th>{% endfor -%}

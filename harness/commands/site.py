@@ -1,0 +1,21 @@
+"""`harness site`: a static site of the store."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.commands.options import DEFAULT_STORE, StoreFolder, clear_errors, out
+
+
+def site(
+    folder: Annotated[Path | None, typer.Option("--out", help="default: site in the store")] = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Writes a static site: leaderboards and reports of the store, and the published tables."""
+    from harness.site import build_site
+    from harness.tracking import Store
+
+    with clear_errors():
+        found = Store(store)
+        out.print(f"{build_site(found, folder or found.root / 'site')}", markup=False)

@@ -1,0 +1,121 @@
+"""Writes the site: pages that any file server shows, and that need no network and no script."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree, rmtree
+from typing import Any
+
+from harness.boards import Recorded, board_table, recorded
+from harness.leaderboard import board_of_suite, render
+from harness.leaderboard.browsing import published_sheets
+from harness.leaderboard.published import published_entry, published_index
+from harness.leaderboard.sheets import render_sheets
+from harness.leaderboard.tables import Table
+from harness.tasks import SUITES
+from harness.tracking import Store
+
+TEMPLATES = Path(__file__).parent / "templates"
+MARK = ".harness-site"
+"""A file that says that a folder is a site, and may be written anew."""
+ASSETS = ("style.css", "site.js")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A page of one suite."""
+
+    suite: str
+    title: str
+    table: Table
+    experiments: Sequence[Recorded]
+
+    @property
+    def first(self) -> Sequence[str]:
+        """The arms that share the first rank."""
+        return [row.name for row in self.table.rows if row.rank == 1]
+
+
+def build_site(store: Store, out: Path) -> Path:
+    """Writes the site of `store` into the folder `out`, in the place of one that was there; equal
+    stores give equal bytes. Reports are taken as they lie in `reports/` of the store.
+
+    Returns:
+        Its first page.
+
+    Raises:
+        ValueError: `out` is a folder with something else in it.
+    """
+    _clear(out)
+    experiments = recorded(store)
+    boards = _boards(store, experiments)
+    reports = _copy_reports(store.root / "reports", experiments, out / "reports")
+    listed = {"boards": boards, "experiments": experiments, "tables": _tables()}
+    _write(out / "index.html", "index", "", {**listed, "reports": reports})
+    for board in boards:
+        page = out / "leaderboards" / f"{board.suite}.html"
+        _write(
+            page, "board", "../", {"board": board, "reports": reports}, render(board.table, "html")
+        )
+    for name in published_index().index:
+        entry = published_entry(str(name))
+        sheets = render_sheets(published_sheets(str(name)), "html")
+        _write(out / "published" / f"{name}.html", "published", "../", {"entry": entry}, sheets)
+    for name in ASSETS:
+        (out / name).write_bytes((TEMPLATES / name).read_bytes())
+    return out / "index.html"
+
+
+def _clear(out: Path) -> None:
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise ValueError(f"{out} must be new, empty or a site, but holds other files: name another")
+    rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    (out / MARK).write_text("made by harness site\n", encoding="utf-8")
+
+
+def _boards(store: Store, experiments: Sequence[Recorded]) -> list[Board]:
+    """A board of each shipped suite that an experiment was run on."""
+    records = store.finished()
+    by_suite: dict[str, list[Recorded]] = {}
+    for experiment in experiments:
+        for suite in experiment.results["suite"].unique():
+            by_suite.setdefault(str(suite), []).append(experiment)
+    found = []
+    for suite in sorted(by_suite.keys() & SUITES.keys()):
+        board = board_of_suite(suite)
+        table = board_table(suite, store, experiments=experiments, records=records)
+        found.append(Board(suite, board.title if board else suite, table, by_suite[suite]))
+    return found
+
+
+def _copy_reports(source: Path, experiments: Sequence[Recorded], out: Path) -> set[str]:
+    """Names of the experiments that have a report, which stands in the site then."""
+    names = {one.name for one in experiments if (source / one.name / "index.html").is_file()}
+    for name in names:
+        copytree(source / name, out / name)
+    return names
+
+
+def _tables() -> list[dict[str, str]]:
+    return [{"name": str(name), **published_entry(str(name))} for name in published_index().index]
+
+
+def _write(
+    path: Path, template: str, root: str, content: Mapping[str, Any], table: str = ""
+) -> None:
+    """A page; `root` is the way from it to the first page, `table` is HTML of ours."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template(f"{template}.html.jinja")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = page.render(content, root=root, table=Markup(table))
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,70 @@
+"""A store as runs leave it, made up: two experiments on SWAG, with counts to resample."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from harness.models import SIZES
+from harness.results import RESULT_COLUMNS
+from harness.tasks import TASKS
+from harness.tasks.loading import Examples
+from harness.tasks.scoring import COUNTS, counts, save_counts, score
+from harness.tracking import Store
+
+EVIL = '<script>alert("1")</script>'
+EXPERIMENTS: dict[str, dict[str, Any]] = {
+    "one": {"arms": {"good": 0.9, EVIL: 0.5}, "size": "nano", "tags": ["small"], "tokens": 1000},
+    "two": {"arms": {"alike": 0.9}, "size": "tiny", "tags": [], "tokens": 2000},
+}
+NUM_EXAMPLES = 80
+
+
+def fill(folder: Path) -> Store:
+    """Makes the store in `folder`; `one` has a report."""
+    store = Store(folder)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=NUM_EXAMPLES)
+    for name, spec in EXPERIMENTS.items():
+        rows = [
+            row
+            for arm, skill in spec["arms"].items()
+            for seed in (0, 1)
+            for row in _runs(store, name, arm, seed, labels, skill, rng)
+        ]
+        left = folder / f"left-{name}"
+        left.mkdir()
+        pd.DataFrame(rows, columns=RESULT_COLUMNS).to_parquet(left / "results.parquet")
+        (left / "experiment.yaml").write_text(yaml.safe_dump(_resolved(name, spec)))
+        store.record_experiment(name, "swag-v1", left)
+    report = folder / "reports" / "one"
+    report.mkdir(parents=True)
+    (report / "index.html").write_text("<!doctype html><title>one</title>")
+    return store
+
+
+def _runs(store, name, arm, seed, labels, skill, rng):
+    task, key = TASKS["swag"], f"{name}-{len(arm)}-{seed}"
+    right = rng.random(len(labels)) < skill
+    answers = np.where(right, labels, (labels + 1) % 4)
+    asked = Examples([("",)] * len(labels), labels)
+    found = counts(task, asked, answers)
+    folder = store.root / f"stage-{key}"
+    folder.mkdir()
+    splits = [split.name for split in task.evaluation]
+    save_counts(folder / COUNTS, dict.fromkeys(splits, found))
+    store.record(key, "finetune", key, {}, {}, folder)
+    for split in splits:
+        for metric, value in score(task, asked, answers).items():
+            yield name, arm, "swag-v1", "swag", split, metric, value, seed, 0, key
+
+
+def _resolved(name, spec):
+    budget = {"tokens": spec["tokens"], "steps": None, "flops": None, "seconds": None}
+    pretrain = {"size": SIZES[spec["size"]].model_dump(mode="json"), "budget": budget}
+    return {
+        "experiment": {"name": name, "question": f"Is {EVIL} better?", "tags": spec["tags"]},
+        "arms": {arm: {"pretrain": pretrain} for arm in spec["arms"]},
+    }

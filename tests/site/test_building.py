@@ -1,0 +1,131 @@
+"""The site: whole, equal for equal stores, safe, and without anything from outside."""
+
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.leaderboard.published import published_index
+from harness.site import build_site
+from harness.tracking import Store
+from tests.filled_store import EVIL, fill
+
+VOID = {"meta", "br", "link", "input"}
+
+
+class Page(HTMLParser):
+    """Checks nesting; collects ids, links, tables and text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.open, self.ids, self.links, self.named, self.text = [], [], [], [], ""
+        self.heads = []
+        self.feed(path.read_text(encoding="utf-8"))
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("src", "href") if name in given]
+        self.named += [
+            given[name] for name in ("for", "aria-labelledby", "aria-describedby") if name in given
+        ]
+        if tag == "th":
+            self.heads.append(given.get("scope"))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    return fill(tmp_path_factory.mktemp("filled"))
+
+
+@pytest.fixture(scope="module")
+def site(store, tmp_path_factory) -> Path:
+    return build_site(store, tmp_path_factory.mktemp("site") / "out").parent
+
+
+def pages(site):
+    return [path for path in sorted(site.rglob("*.html")) if "reports" not in path.parts]
+
+
+def files(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_every_board_report_and_published_table_has_a_page(site):
+    found = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    assert found == {
+        "index.html",
+        "leaderboards/swag-v1.html",
+        "reports/one/index.html",
+        *(f"published/{name}.html" for name in published_index().index),
+    }
+    index = Page(site / "index.html")
+    for part in ("SWAG", "one", "two", "no report yet", "Is ", "T5 model sizes"):
+        assert part in index.text
+    assert "reports/one/index.html" in index.links
+
+
+def test_every_page_is_sound_and_every_link_leads_somewhere(site):
+    for path in pages(site):
+        page = Page(path)
+        assert [name for name, count in Counter(page.ids).items() if count > 1] == []
+        assert set(page.named) <= set(page.ids), path
+        assert page.heads and set(page.heads) <= {"col", "row", "rowgroup"}, path
+        for link in page.links:
+            if link == "data:,":  # no icon, and no request for one
+                continue
+            target = urlsplit(urljoin(path.as_uri(), link))
+            assert target.scheme == "file", link
+            assert Path(unquote(target.path)).is_file(), link
+            assert not target.fragment or target.fragment in page.ids
+
+
+def test_nothing_comes_from_outside(site):
+    for path in [*pages(site), site / "style.css", site / "site.js"]:
+        text = path.read_text()
+        assert "url(" not in text and "@import" not in text and "fetch(" not in text
+        assert 'src="http' not in text and 'href="http' not in text
+
+
+def test_names_of_users_stay_text(site):
+    for path in (site / "index.html", site / "leaderboards" / "swag-v1.html"):
+        assert EVIL not in path.read_text()
+        assert EVIL in Page(path).text or EVIL in path.read_text().replace("&lt;", "<").replace(
+            "&gt;", ">").replace("&#34;", '"')  # fmt: skip
+
+
+def test_equal_stores_give_equal_bytes_and_a_site_is_written_anew(store, site, tmp_path):
+    out = tmp_path / "again"
+    build_site(store, out)
+    (out / "stale.html").write_text("old")
+    build_site(store, out)
+    assert files(out) == files(site)
+
+
+def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(ValueError, match="must be new, empty or a site, but holds other files"):
+        build_site(store, tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+
+
+def test_the_command_writes_into_the_store_and_an_empty_store_has_a_site(tmp_path):
+    result = CliRunner().invoke(app, ["site", "--store", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert result.output.strip().endswith("site/index.html")
+    assert "None in the store yet." in (tmp_path / "site" / "index.html").read_text()
+    for path in pages(tmp_path / "site"):
+        Page(path)
