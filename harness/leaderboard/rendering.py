@@ -184,7 +184,6 @@ def html(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """A `tabular` with the rules of booktabs, and its notes."""
-    width = len(table.columns) + len(table.more_heads) + 4
     labels = [tex(column_label(column)) for column in table.columns]
     lines = [
         f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c{'r' * len(table.more_heads)}}}",
