@@ -3,15 +3,17 @@
 The only file that imports mlflow.
 """
 
-import ast
 import hashlib
 import logging
 import os
+import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 logging.getLogger("alembic").setLevel(logging.WARNING)  # or a new database greets in 80 lines
@@ -22,6 +24,8 @@ from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
 from harness.files import make_once  # noqa: E402
+from harness.params import flatten, unflatten  # noqa: E402
+from harness.snapshot import Entry, Snapshot, finished_runs  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
 
@@ -30,6 +34,10 @@ KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harn
 NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
 PAGE = 1000
+SNAPSHOT = "snapshot-1.db"
+"""Beside the store; the number goes up when what it holds changes."""
+FEW = 30
+"""Runs that are read one by one rather than by a search."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,11 @@ class Store:
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
         database = self.root / "mlflow.db"
+        self._database: Path | None = None
+        """MLflow's tables, where they are a file of ours."""
         if not (uri := os.environ.get("MLFLOW_TRACKING_URI")):
             make_once(database, _make_tables)
-            uri = _sqlite(database)
+            uri, self._database = _sqlite(database), database
         self._client = MlflowClient(uri)
 
     @cached_property
@@ -74,13 +84,13 @@ class Store:
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, Record]:
         """Key to record of every finished stage, or of those of `keys` that are finished."""
         wanted = None if keys is None else set(keys)
-        records = (_record(run) for run in self._search(f"tags.`{KEY}` != ''"))
+        records = (_record(entry) for entry in self._entries(KEY))
         return {r.key: r for r in records if wanted is None or r.key in wanted}
 
     def find(self, key: str) -> Record | None:
         """The record of one finished stage."""
         runs = self._search(f"tags.`{KEY}` = '{key}'")
-        return _record(runs[0]) if runs else None
+        return _record(_entry(runs[0])) if runs else None
 
     def spec(self, record: Record) -> dict[str, Any]:
         """What a stage was told, read back from the params of its run."""
@@ -98,7 +108,7 @@ class Store:
         """Stores a finished stage: its spec, metrics (nulls left out) and the files of `folder`."""
         tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder)}
         run_id = self._store(f"{kind}: {label}", tags, flatten(spec), metrics, folder)
-        return _record(self._client.get_run(run_id))
+        return _record(_entry(self._client.get_run(run_id)))
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
         """Stores that an experiment was run, with the files of `folder`: its spec and results."""
@@ -106,9 +116,8 @@ class Store:
 
     def experiments(self) -> dict[str, Path]:
         """Experiment name to the folder that its latest run left."""
-        runs = self._search(f"tags.`{NAME}` != ''")
-        latest = {run.data.tags[NAME]: run for run in sorted(runs, key=lambda r: r.info.start_time)}
-        return {name: _local(run.info.artifact_uri) for name, run in latest.items()}
+        latest = {entry.tags[NAME]: entry for entry in self._entries(NAME)}
+        return {name: _local(entry.artifact_uri) for name, entry in latest.items()}
 
     def record_import(self, name: str, folder: Path) -> None:
         """Stores results that were measured elsewhere: the files of `folder`."""
@@ -116,8 +125,7 @@ class Store:
 
     def imports(self) -> list[Path]:
         """Folders of the results that were measured elsewhere, in the order of their coming."""
-        runs = sorted(self._search(f"tags.`{IMPORT}` != ''"), key=lambda run: run.info.start_time)
-        return [_local(run.info.artifact_uri) for run in runs]
+        return [_local(entry.artifact_uri) for entry in self._entries(IMPORT)]
 
     def fetch(self, record: Record) -> Path | None:
         """The folder of a stage's files, or null if they are not what was stored."""
@@ -130,6 +138,38 @@ class Store:
     def forget(self, record: Record) -> None:
         """Takes a damaged stage out of the finished ones, so that it is made again."""
         self._client.set_terminated(record.run_id, status="FAILED")
+
+    def _entries(self, mark: str) -> list[Entry]:
+        """Finished runs with the tag `mark`, by start time: of a local store from its snapshot, as
+        far as that has them."""
+        snapshot = Snapshot(self.root / SNAPSHOT)
+        known = snapshot.ends()  # before what is present, to which others may add in between
+        present = self._present()
+        if present is None:
+            found = [_entry(run) for run in self._search(f"tags.`{mark}` != ''")]
+            return sorted(found, key=lambda entry: entry.start_time)
+        gone = [run for run, end in known.items() if present.get(run) != end]
+        new = {run: end for run, end in present.items() if known.get(run) != end}
+        if gone or new:
+            snapshot.update(gone, self._read(new))
+        return snapshot.entries(mark)
+
+    def _present(self) -> dict[str, int] | None:
+        """Run id to end time of the runs that count; null of a server, and of tables that are not
+        as MLflow's are known to be."""
+        if self._database is None:
+            return None
+        try:
+            return finished_runs(self._database, self._experiment_id)
+        except sqlite3.DatabaseError:
+            return None
+
+    def _read(self, runs: Mapping[str, int]) -> list[Entry]:
+        """The entries of runs, by their ids and end times."""
+        if len(runs) <= FEW:
+            return [_entry(self._client.get_run(run)) for run in runs]
+        later = self._search(f"attributes.end_time >= {min(runs.values())}")
+        return [_entry(run) for run in later if run.info.run_id in runs]
 
     def _search(self, condition: str) -> list[Run]:
         runs: list[Run] = []
@@ -177,31 +217,6 @@ def _make_tables(path: Path) -> None:
     MlflowClient(_sqlite(path)).search_experiments(max_results=1)
 
 
-def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as dotted names, for MLflow's params."""
-    flat: dict[str, Any] = {}
-    for name, value in spec.items():
-        path = f"{prefix}{name}"
-        flat.update(flatten(value, f"{path}.") if isinstance(value, Mapping) else {path: value})
-    return flat
-
-
-def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
-    """What `flatten` made dotted names and MLflow texts of; a text that looks like a number, or
-    like a list, becomes one."""
-    tree: dict[str, Any] = {}
-    for path, text in params.items():
-        *parents, name = path.split(".")
-        branch = tree
-        for parent in parents:
-            branch = branch.setdefault(parent, {})
-        try:
-            branch[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            branch[name] = text
-    return tree
-
-
 def digest(folder: Path) -> str:
     """SHA-256 over the names and contents of the files of `folder`."""
     total = hashlib.sha256()
@@ -212,18 +227,32 @@ def digest(folder: Path) -> str:
     return total.hexdigest()
 
 
-def _record(run: Run) -> Record:
+def _entry(run: Run) -> Entry:
     tags = run.data.tags
-    return Record(
-        key=tags[KEY],
-        kind=tags[KIND],
+    return Entry(
         run_id=run.info.run_id,
-        metrics=run.data.metrics,
+        mark=next((mark for mark in (KEY, NAME, IMPORT) if tags.get(mark)), ""),
+        start_time=run.info.start_time,
+        end_time=run.info.end_time,
         artifact_uri=run.info.artifact_uri,
-        digest=tags[DIGEST],
+        tags=tags,
+        metrics=run.data.metrics,
+    )
+
+
+def _record(entry: Entry) -> Record:
+    return Record(
+        key=entry.tags[KEY],
+        kind=entry.tags[KIND],
+        run_id=entry.run_id,
+        metrics=entry.metrics,
+        artifact_uri=entry.artifact_uri,
+        digest=entry.tags[DIGEST],
     )
 
 
 def _local(uri: str) -> Path:
     """The local folder of an artifact URI; a remote one is downloaded."""
+    if uri.startswith("file:"):
+        return Path(url2pathname(urlsplit(uri).path))
     return Path(artifacts.download_artifacts(artifact_uri=uri))

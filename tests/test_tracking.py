@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.tracking import Store, digest, flatten
+from harness.params import flatten
+from harness.tracking import Store, digest
 
 
 @pytest.fixture
