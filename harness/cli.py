@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness import listing
-from harness.commands import exporting, leaderboards, results
+from harness.commands import exporting, leaderboards, results, site
 from harness.commands.options import (
     BAD_INPUT,
     DEFAULT_STORE,
@@ -271,6 +271,7 @@ def ui(
 
 
 app.command()(exporting.export)
+app.command()(site.site)
 app.add_typer(results.app, name="results")
 
 
