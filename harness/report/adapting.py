@@ -39,10 +39,11 @@ def cost_table(data: ReportData) -> Grid:
                 arm,
                 _figure(mean["trained_parameters"], "{:,.0f}"),
                 _figure(share, "{:.3g}"),
-                *(_figure(mean[name] / 2**20, "{:,.2f}") for name in known[1:]),
+                _figure(mean["peak_memory_bytes"] / 2**20, "{:,.1f}"),
+                _figure(mean["stored_bytes"] / 2**10, "{:,.1f}"),
             ]
         )
-    head = ["arm", "trained parameters", "% of the network", "peak memory, MiB", "stored, MiB"]
+    head = ["arm", "trained parameters", "% of the network", "peak memory, MiB", "stored, KiB"]
     return Grid(head, rows)
 
 

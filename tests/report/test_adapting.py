@@ -121,7 +121,7 @@ def test_names_stay_text(fabricate: Fabricate, tmp_path: Path) -> None:
 def test_costs_by_hand(fabricate: Fabricate) -> None:
     data = replace(fabricate({"good": 0.9, "old": 0.8}), adaptation_costs=costs(["good"]))
     assert cost_table(data).rows == [
-        ["good", "500", "5", "3.00", "1.00"],
+        ["good", "500", "5", "3.0", "1,024.0"],
         ["old", "–", "–", "–", "–"],
     ]
     unknown = dict.fromkeys(["trained_parameters", "stored_bytes", "peak_memory_bytes"], np.nan)
