@@ -122,7 +122,7 @@ def finetune(
     module = Finetuning(model, form, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     longest = np.argsort(train.lengths, kind="stable")[-settings.batch_size :]
-    costs = measure(model, form.loss, form.collate(train, longest))
+    costs = measure(model, form.loss, form.collate(train, longest), settings.epochs - 1)
     trainer.fit(module, DataLoader(batches, batch_size=None))
     last_epoch = module.losses[-(batches.num_steps // settings.epochs) :]
     return Finetuned(model, float(torch.stack(last_epoch).mean()), batches.num_steps, costs)

@@ -35,15 +35,16 @@ class Costs:
         return {name: float(value) for name, value in asdict(self).items()}
 
 
-def measure(model: TaskModel, loss: Any, batch: Batch) -> Costs:
+def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int = LAST) -> Costs:
     """One forward pass of `loss(outputs, batch)`; nothing of the model, nor of torch's generators,
     is changed by it.
 
     Args:
         batch: of the longest examples, on the model's device.
+        last_epoch: counted from 0; what is not trained by then is not counted.
     """
     with _undisturbed(model):
-        begin_epoch(model, LAST)
+        begin_epoch(model, last_epoch)
         kept = _kept_for_backward(model, loss, batch)
         own = [p for p in model.parameters() if p.requires_grad]
         weights = sum(map(_bytes, [*model.parameters(), *model.buffers()]))
