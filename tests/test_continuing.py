@@ -146,6 +146,17 @@ def test_what_is_null_is_as_in_the_pretraining() -> None:
     assert run["phases"] == ({"fraction": 1.0, "sequence_length": 64},)
 
 
+def test_a_probe_asks_the_model_at_the_end() -> None:
+    fields = {"suite": "micro-dapt-v1", "tasks": TASK_NAMES, "probes": ["micro-blimp"]}
+    experiment = Experiment.model_validate(
+        {"name": "x", "question": "?", "pretrain": PRETRAIN}
+        | {"evaluate": fields | {"continued": [DAPT]}}
+    )
+    plan = make_plan(experiment, [resolve_arm(experiment, {}, {})])
+    (one,) = of_kind(plan, "probe")
+    assert one.parents["pretrain"] == of_kind(plan, "continued")[0].key
+
+
 def test_costs_are_sums_over_the_runs() -> None:
     one, two = continued_cost(planned(DAPT), "arm"), continued_cost(planned(DAPT, DAPT), "arm")
     assert one and two

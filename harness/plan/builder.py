@@ -163,7 +163,9 @@ class Builder:
 
     def _probe_stage(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
         spec = {"probe": probe, "fingerprint": self.probe_fingerprint(probe)}
-        parents = {"pretrain": self.pretrains[arm.name, seed], "tokenizer": tokenizer}
+        # Where there are probes, runs that go on are the same for all tasks.
+        any_task = next(iter(arm.evaluate.chosen.values()))
+        parents = self._parents(arm, any_task, seed, tokenizer)
         cost = probe_flops(arm, probe)
         key = self.stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, cost)
         self.probes.append(Probing(arm.name, probe, seed, key))
