@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from harness.leaderboard.tables import Table
+from harness.report.constants import constant_labels, constant_runs
 from harness.report.data import ReportData
-from harness.report.verdict import Pair, constant_labels, constant_runs
+from harness.report.verdict import Pair
 from harness.statistics import seed_note
 
 Scores = Mapping[str, Mapping[str, np.ndarray]]
 """Column to arm to the scores of its runs."""
 ENOUGH_SEEDS = 10
-"""Pretraining seeds an arm from which on the bootstrap's own narrowness (5 %) needs no note."""
+"""Pretraining seeds an arm from which on their number needs no note."""
 
 
 def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores) -> list[str]:
@@ -72,8 +73,9 @@ def _many_comparisons(table: Table, pairs: Sequence[Pair]) -> Iterator[str]:
     number = len(pairs) * (len(table.columns) + 1)
     if len(pairs) > 1:
         yield (
-            f"{number} differences are shown and none is corrected for it: about "
-            f"{number * 0.05:.1f} intervals would exclude zero by chance if no arms differed."
+            f"{number} differences are shown with intervals for each alone: about "
+            f"{number * 0.05:.1f} would exclude zero by chance if no arms differed. The adjusted p "
+            "heeds their number."
         )
 
 

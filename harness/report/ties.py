@@ -1,6 +1,6 @@
 """Ranks with ties: arms that the data does not tell apart share one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -14,21 +14,26 @@ MOST_ROWS = 60
 """With more rows than this their pairs are not compared: it would take minutes."""
 RANKING = (
     f"Arms share a rank where the {100 * LEVEL:.0f} % interval of their difference from the best "
-    "of them (multi-bootstrap of seeds and examples) includes zero, or one of them has one "
+    "of them (Welch's, of seeds and examples) includes zero, or one of them has one "
     "pretraining seed; bold is what shares the first rank of its column, where others do not."
 )
 
 
-def with_ties(table: Table, runs: Mapping[str, ArmRuns]) -> Table:
+def with_ties(
+    table: Table,
+    runs: Mapping[str, ArmRuns],
+    paired: Callable[[str, str], bool] = lambda first, second: False,
+) -> Table:
     """`table` with dense ranks in which arms that are not told apart are tied, and the scores of
     each column's first group as its best; as it was where there are more than MOST_ROWS rows.
 
     Args:
         runs: the name of each row to its runs by task (`harness.report.verdict.arm_runs`).
+        paired: whether two rows start from the same checkpoints.
     """
     if not table.rows or len(table.rows) > MOST_ROWS:
         return table
-    separable = _separable(table, runs)
+    separable = _separable(table, runs, paired)
     averages = _ranks([row.average for row in table.rows], separable[AVERAGE])
     columns = [
         _ranks([row.scores[place] for row in table.rows], separable[column.name])
@@ -42,7 +47,9 @@ def with_ties(table: Table, runs: Mapping[str, ArmRuns]) -> Table:
     return replace(table, rows=tuple(rows), ranking=RANKING)
 
 
-def _separable(table: Table, runs: Mapping[str, ArmRuns]) -> dict[str, np.ndarray]:
+def _separable(
+    table: Table, runs: Mapping[str, ArmRuns], paired: Callable[[str, str], bool]
+) -> dict[str, np.ndarray]:
     """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart, by what a verdict
     takes: an interval without zero, and two pretraining seeds."""
     size = len(table.rows)
@@ -51,7 +58,8 @@ def _separable(table: Table, runs: Mapping[str, ArmRuns]) -> dict[str, np.ndarra
     for (i, first), (j, second) in combinations(enumerate(table.rows), 2):
         if min(first.pretrain_seeds, second.pretrain_seeds) < 2:
             continue
-        found = differences(runs.get(first.name, {}), runs.get(second.name, {}), table)
+        one, other = (runs.get(row.name, {}) for row in (first, second))
+        found = differences(one, other, table, paired=paired(first.name, second.name))
         for name, difference in found.items():
             apart = difference is not None and (difference.low > 0 or difference.high < 0)
             told[name][i, j] = told[name][j, i] = apart

@@ -1,24 +1,19 @@
 """The differences between arms, with their uncertainty, and what follows for the expectation."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from harness.leaderboard.averages import combine, terms_of
+from harness.leaderboard.averages import Term, combine, terms_of
 from harness.leaderboard.tables import Table
 from harness.report.data import ReportData, Scored
-from harness.statistics import (
-    Difference,
-    Runs,
-    bootstrap_scores,
-    common_seeds,
-    compare,
-    summarise,
-)
+from harness.statistics import Difference, Runs, bootstrap_scores, common_seeds
+from harness.statistics.multiple import benjamini_hochberg, holm
+from harness.statistics.welch import seed_means, welch
 from harness.tasks.metrics import METRICS
 from harness.tasks.scoring import LABELS
 from harness.tasks.task import Column
@@ -27,7 +22,7 @@ REPLICATES = 1000
 MANY_ARMS = 8
 """With more arms than this not every pair is compared: the pages would be of nothing else."""
 LEVEL = 0.95
-EXAMPLES_SEED, RUNS_SEED = 1, 2
+EXAMPLES_SEED = 1
 AVERAGE = "average"
 """Name of the suite's average among the columns."""
 
@@ -45,6 +40,10 @@ class Pair:
     """Whether the source says that the first is better."""
     differences: Mapping[str, Difference | None]
     """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score."""
+    claim: float | None = None
+    """p of the average's difference by Holm, among the expected pairs; null of another pair."""
+    screen: Mapping[str, float] = field(default_factory=dict)
+    """The keys of `differences` to their p by Benjamini-Hochberg, among all of all pairs."""
 
     @property
     def average(self) -> Difference | None:
@@ -62,7 +61,8 @@ class Verdict:
 
 
 def judge(pair: Pair, pretrain_seeds: int) -> Verdict:
-    """By whether the interval of the average's difference excludes zero, and on which side.
+    """By whether the interval of the average's difference excludes zero, and on which side, and
+    whether it still would as one of several claims.
 
     One pretraining seed (of the arm with fewer) decides nothing: how far two runs of one arm lie
     apart is not known then, and the interval leaves it out.
@@ -73,11 +73,14 @@ def judge(pair: Pair, pretrain_seeds: int) -> Verdict:
         return Verdict(pair, "inconclusive", reason)
     if found is None:
         return Verdict(pair, "inconclusive", "the average is missing for one of them")
+    if found.low <= 0 <= found.high:
+        return Verdict(pair, "inconclusive", "the interval includes zero")
+    if pair.claim is not None and pair.claim >= 1 - LEVEL:
+        reason = "the interval excludes zero, but not enough for one of several expectations"
+        return Verdict(pair, "inconclusive", reason)
     if found.low > 0:
         return Verdict(pair, "confirmed", "the interval lies above zero")
-    if found.high < 0:
-        return Verdict(pair, "refuted", "the interval lies below zero")
-    return Verdict(pair, "inconclusive", "the interval includes zero")
+    return Verdict(pair, "refuted", "the interval lies below zero")
 
 
 def pairwise(
@@ -98,41 +101,76 @@ def pairwise(
         first = table.rows[0].name
         pairs = ((first, arm) for arm in data.arms if arm != first)
     others = [pair for pair in pairs if frozenset(pair) not in seen]
-    return tuple(
-        Pair(first, second, place < len(expected), differences(runs[first], runs[second], table))
+    paired = same_checkpoints(data)
+    found = [
+        Pair(
+            first,
+            second,
+            place < len(expected),
+            differences(runs[first], runs[second], table, paired=paired(first, second)),
+        )
         for place, (first, second) in enumerate([*expected, *others])
-    )
+    ]
+    return tuple(_adjusted(found))
 
 
-def differences(first: ArmRuns, second: ArmRuns, table: Table) -> dict[str, Difference | None]:
-    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score."""
-    found: dict[str, Difference | None] = {}
-    for column in table.columns:
-        replicates = _replicates(first, second, [column])
-        found[column.name] = summarise(replicates[column], LEVEL) if replicates else None
-    terms = terms_of(table.average, table.suite)
-    replicates = _replicates(first, second, [column for term in terms for column in term])
-    found[AVERAGE] = summarise(combine(terms, replicates), LEVEL) if replicates else None
-    return found
+def same_checkpoints(data: ReportData) -> Callable[[str, str], bool]:
+    """Whether two arms start from the same pretrained models: no field of pretraining differs."""
+    fields = [of for path, of in data.differences.items() if path.startswith("pretrain.")]
+    return lambda first, second: all(of.get(first) == of.get(second) for of in fields)
 
 
-def _replicates(
-    first: ArmRuns, second: ArmRuns, columns: Sequence[Column]
-) -> dict[Column, np.ndarray]:
-    """Column to [1 + REPLICATES] differences x 100; empty where an arm lacks a column."""
-    tasks = list(dict.fromkeys(column.task for column in columns))
-    if not all(task in arm for arm in (first, second) for task in tasks):
-        return {}
+def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """The pairs with their p-values as claims and as a screen."""
+    claims = [pair for pair in pairs if pair.expected and pair.average]
+    of_claims = iter(holm([pair.average.p_value for pair in claims if pair.average]))
+    cells = [(i, name) for i, p in enumerate(pairs) for name, d in p.differences.items() if d]
+    p_values = [found.p_value for p in pairs for found in p.differences.values() if found]
+    of_cells = dict(zip(cells, benjamini_hochberg(p_values), strict=True))
+    for place, pair in enumerate(pairs):
+        yield replace(
+            pair,
+            claim=float(next(of_claims)) if pair in claims else None,
+            screen={name: float(p) for (i, name), p in of_cells.items() if i == place},
+        )
+
+
+def differences(
+    first: ArmRuns, second: ArmRuns, table: Table, *, paired: bool = False
+) -> dict[str, Difference | None]:
+    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score.
+
+    Args:
+        paired: whether both arms start from the same checkpoints.
+    """
+    terms: dict[str, Sequence[Term]] = {column.name: [(column,)] for column in table.columns}
+    terms[AVERAGE] = terms_of(table.average, table.suite)
+    return {name: _difference(first, second, of, paired) for name, of in terms.items()}
+
+
+def _difference(
+    first: ArmRuns, second: ArmRuns, terms: Sequence[Term], paired: bool
+) -> Difference | None:
+    columns = [column for term in terms for column in term]
+    tasks = {column.task for column in columns}
+    if not tasks <= first.keys() & second.keys():
+        return None
     sides = [{task: arm[task] for task in tasks} for arm in (first, second)]
-    if not all(len(common_seeds(side)) for side in sides):
+    seeds = [common_seeds(side) for side in sides]
+    scores = [_seed_scores(side, columns) for side in sides]
+    if not all(map(len, seeds)) or not all(scores):
+        return None
+    means = [100 * combine(terms, found) for found in scores]
+    return welch(*means, paired=paired and np.array_equal(seeds[0], seeds[1]), level=LEVEL)
+
+
+def _seed_scores(arm: ArmRuns, columns: Sequence[Column]) -> dict[Column, np.ndarray]:
+    """Column to [1 + REPLICATES, seeds], the mean of its metrics; empty if the arm lacks one."""
+    cells = seed_means(arm)
+    wanted = {c: [(c.task, _cell(c.split, metric)) for metric in c.metrics] for c in columns}
+    if not all(cell in cells for found in wanted.values() for cell in found):
         return {}
-    cells = compare(sides[0], sides[1], REPLICATES, np.random.default_rng(RUNS_SEED))
-    if not all((c.task, _cell(c.split, m)) in cells for c in columns for m in c.metrics):
-        return {}
-    return {
-        c: 100 * np.mean([cells[c.task, _cell(c.split, m)] for m in c.metrics], axis=0)
-        for c in columns
-    }
+    return {c: np.mean([cells[cell] for cell in found], axis=0) for c, found in wanted.items()}
 
 
 def _cell(split: str, metric: str) -> str:
@@ -221,27 +259,3 @@ def stack_counts(
     return {
         metric: np.stack([counts[key][_cell(split, metric)] for key in keys]) for metric in metrics
     }
-
-
-def constant_labels(data: ReportData, table: Table) -> Iterator[tuple[str, str]]:
-    """(task, split) of each column whose examples all have the same class or value."""
-    keys = data.results.drop_duplicates("task").set_index("task")["key"]
-    for task, split in dict.fromkeys((column.task, column.split) for column in table.columns):
-        if task in keys.index:
-            rows = data.predictions(str(keys[task]))
-            labels = rows[rows["split"] == split]["label"]
-            if labels.dtype != object and len(labels) > 1 and labels.nunique() == 1:
-                yield task, split
-
-
-def constant_runs(data: ReportData, table: Table) -> Iterator[tuple[str, str, str]]:
-    """(arm, task, seeds) of each run that gives one answer to every example of a split, or one tag
-    to every word."""
-    splits = {(column.task, column.split) for column in table.columns}
-    runs = data.results[["arm", "task", "pretrain_seed", "finetune_seed", "key"]].drop_duplicates()
-    for run in runs.itertuples(index=False):
-        answers = data.predictions(str(run.key)).groupby("split")["prediction"]
-        # `explode` makes entries of the tags of a sentence, and leaves all other answers alone.
-        constant = [split for split, found in answers if found.explode().nunique() == 1]
-        if any((run.task, split) in splits for split in constant):
-            yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"

@@ -43,9 +43,9 @@ def seed_note(num_seeds: int) -> str:
             "runs altogether, and speak of these checkpoints only."
         )
     return (
-        f"{num_seeds} pretraining seeds an arm: the bootstrap knows only {limits.multisets} "
-        f"distinct draws of them and shows their spread at {limits.shrinkage:.2f} of its true "
-        "size, so the intervals are too narrow. An exact permutation test of the seeds could not "
-        f"go below p = {limits.permutation_floor:.2g}, a paired sign-flip test not below "
+        f"{num_seeds} pretraining seeds an arm: the intervals know their spread from so few runs "
+        "that only large differences exclude zero, and they rest on scores of seeds being normally "
+        "distributed. A permutation test of the seeds, which does not, could not go below p = "
+        f"{limits.permutation_floor:.2g}, a paired sign-flip test not below "
         f"{limits.sign_flip_floor:.2g}."
     )

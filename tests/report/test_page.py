@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.report import write_report
+from harness.statistics.multiple import benjamini_hochberg
 
 FILES = {
     "index.html",
@@ -147,7 +148,10 @@ def test_differences_are_written_as_numbers(data, tmp_path):
     last = frame.iloc[-1]
     assert (last["first"], last["second"], last["expected"]) == ("good", "bad", True)
     assert last["low"] < last["difference"] < last["high"]
-    assert last["p_value"] == pytest.approx(0.002)
+    assert last["p_value"] == last["p_holm"] < 0.001
+    assert frame["p_holm"].notna().tolist() == [False, False, False, True]
+    adjusted = benjamini_hochberg(frame["p_value"])
+    assert frame["p_benjamini_hochberg"].to_numpy() == pytest.approx(adjusted, abs=1e-4)
 
 
 def test_threats_name_lost_and_constant_runs(data, tmp_path):

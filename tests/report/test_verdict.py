@@ -1,20 +1,22 @@
 """Differences between arms, and the verdicts that follow."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from harness.leaderboard import build
+from harness.report.constants import constant_labels, constant_runs
 from harness.report.verdict import (
     AVERAGE,
     Pair,
-    constant_labels,
-    constant_runs,
     judge,
     pairwise,
 )
 from harness.statistics import Difference
+from harness.statistics.multiple import benjamini_hochberg, holm
 
 
 def table_of(data):
@@ -35,6 +37,42 @@ def test_one_pretraining_seed_decides_nothing():
     verdict = judge(Pair("a", "b", True, {AVERAGE: found}), 1)
     assert verdict.word == "inconclusive"
     assert "one pretraining seed" in verdict.reason
+
+
+def test_one_of_several_claims_must_hold_as_such():
+    found = Difference(estimate=1.0, low=0.1, high=1.9, p_value=0.03)
+    pair = Pair("a", "b", True, {AVERAGE: found}, claim=0.06)
+    assert judge(pair, 3).word == "inconclusive"
+    assert "several expectations" in judge(pair, 3).reason
+    assert judge(replace(pair, claim=0.04), 3).word == "confirmed"
+
+
+def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate):
+    data = fabricate({"a": 0.6, "b": 0.7, "c": 0.8}, expect=[("c", "a"), ("b", "a")])
+    pairs = pairwise(data, table_of(data))
+    assert [pair.claim for pair in pairs[:2]] == pytest.approx(
+        holm([pair.average.p_value for pair in pairs[:2]])
+    )
+    assert pairs[2].claim is None
+    alone = [found.p_value for pair in pairs for found in pair.differences.values()]
+    screens = [p for pair in pairs for p in pair.screen.values()]
+    assert screens == pytest.approx(benjamini_hochberg(alone))
+
+
+def test_arms_of_the_same_checkpoints_are_paired(fabricate):
+    """The interval is that of scipy's paired test then, else of Welch's, but for the examples."""
+    skills = {"a": 0.9, "b": 0.7}
+    apart = fabricate(skills, seeds=(5, 1), examples=4000, tasks=("sst2",))
+    together = replace(apart, differences={"evaluate.adaptation": {"a": "full", "b": "lora"}})
+    scores = apart.results.pivot_table("value", "pretrain_seed", "arm", sort=False) * 100
+    for data, test in (
+        (apart, partial(scipy.stats.ttest_ind, equal_var=False)),
+        (together, scipy.stats.ttest_rel),
+    ):
+        (pair,) = pairwise(data, table_of(data))
+        interval = test(scores["a"], scores["b"]).confidence_interval()
+        assert pair.average.high - pair.average.low >= 0.999 * (interval.high - interval.low)
+        assert pair.average.low == pytest.approx(interval.low, abs=0.3)
 
 
 def test_without_an_average_nothing_is_concluded():

@@ -24,7 +24,7 @@ def test_seed_limits(seeds, multisets, shrinkage, permutation, sign_flip):
 
 
 def test_seed_note_says_what_cannot_be_shown():
-    assert "0.82 of its true size" in seed_note(3)
+    assert "not go below p = 0.1, a paired sign-flip test not below 0.25" in seed_note(3)
     assert "these checkpoints only" in seed_note(1)
     with pytest.raises(ValueError, match="at least one seed"):
         seed_note(0)
