@@ -2,26 +2,20 @@
 and metric, and every printed average beside the one that its rule gives."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from harness.leaderboard.averages import AVERAGES, Term, combine
+from harness.leaderboard.averages import AVERAGES
+from harness.leaderboard.checking import CELL, checks, printed, system_column, without_parts
 from harness.leaderboard.published import (
-    as_validation,
-    leaderboards_folder,
     published_entry,
     published_index,
 )
 from harness.leaderboard.rendering import MISSING
 from harness.leaderboard.sheets import Sheet
 from harness.leaderboard.tables import METRIC_LABELS
-from harness.tasks.task import Column
 
-CELL = ["task", "split", "metric"]
 UNITS = {
     "masked_lm_loss": "masked-LM loss, lower is better",
     "average": "mean of scores x 100",
@@ -34,25 +28,6 @@ UNITS = {
 }
 """Metric to unit; every other one, and every averaging rule, is a score x 100."""
 SCORE_UNIT = "score x 100"
-EXACT = 1e-9
-
-
-@dataclass(frozen=True)
-class Check:
-    """A printed average beside the mean that its rule gives of the printed cells."""
-
-    system: str
-    rule: str
-    printed: str
-    recomputed: float
-    why: str = ""
-    """Why the rule does not give what is printed; empty where it does."""
-
-    @property
-    def reproduced(self) -> bool:
-        """Whether the mean lies within half of the last printed digit."""
-        digits = -int(Decimal(self.printed).as_tuple().exponent)
-        return abs(self.recomputed - float(self.printed)) <= 0.5 * 10**-digits + EXACT
 
 
 def find_published(words: str) -> str:
@@ -91,7 +66,7 @@ def published_sheets(name: str) -> tuple[Sheet, Sheet]:
     Raises:
         ValueError: there is none of this name.
     """
-    entry, raw = published_entry(name), _raw(name)
+    entry, raw = published_entry(name), printed(name)
     wide = _wide(name, raw) if entry["kind"] == "scores" else raw
     checked = [f"{check.system}: {check.why}." for check in checks(name) if not check.reproduced]
     notes = [
@@ -99,7 +74,7 @@ def published_sheets(name: str) -> tuple[Sheet, Sheet]:
         *([f"Protocol: {entry['protocol']}."] if entry["protocol"] else []),
         *_rules(name),
         *(f"Average not reproduced: {line}" for line in checked),
-        *(f"{task} (average): {why}." for task, why in _without_parts(name)),
+        *(f"{task} (average): {why}." for task, why in without_parts(name)),
         f"Compared with the paper: {entry['checked']}.",
         *([f"{entry['notes'].rstrip('.')}."] if entry["notes"] else []),
     ]
@@ -112,11 +87,11 @@ def published_frame(name: str) -> pd.DataFrame:
     """A published table in long form, one row a cell: what names the system, then `task`, `split`,
     `metric`, `value`, `unit`, for an average `recomputed`, and `protocol` and `source`. Facts stand
     as they are, with their `source`."""
-    entry, raw = published_entry(name), _raw(name)
+    entry, raw = published_entry(name), printed(name)
     if entry["kind"] != "scores":
         return raw if "source" in raw else raw.assign(source=_source(entry))
     means = {(check.system, check.rule): check.recomputed for check in checks(name)}
-    cells = zip(raw[_system(raw)], raw["metric"], strict=True)
+    cells = zip(raw[system_column(raw)], raw["metric"], strict=True)
     return raw.assign(
         value=raw["value"].astype(float),
         unit=raw["metric"].map(unit),
@@ -126,52 +101,9 @@ def published_frame(name: str) -> pd.DataFrame:
     )
 
 
-def checks(name: str) -> list[Check]:
-    """Every printed average of a table whose rule is known, recomputed from the printed cells."""
-    raw = _raw(name)
-    if published_entry(name)["kind"] != "scores":
-        return []
-    averages = raw[(raw["task"] == "average") & raw["metric"].isin(list(AVERAGES))]
-    found = []
-    for row in averages.itertuples(index=False):
-        system = str(getattr(row, _system(raw)))
-        cells = raw[(raw[_system(raw)] == system) & (raw["task"] != "average")]
-        mean = _recomputed(str(row.metric), cells)
-        check = Check(system, str(row.metric), str(row.value), mean)
-        why = _exceptions(name).get((system, "average"), "")
-        found.append(check if check.reproduced else replace(check, why=why))
-    return found
-
-
 def unit(metric: str) -> str:
     """What the numbers of a metric are in."""
     return UNITS.get(metric, SCORE_UNIT)
-
-
-@cache
-def _raw(name: str) -> pd.DataFrame:
-    """The file of a published table, text in every cell."""
-    path = leaderboards_folder() / "published" / f"{name}.csv"
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
-
-
-def _recomputed(rule: str, cells: pd.DataFrame) -> float:
-    """The rule on printed cells; test splits stand for the dev splits that rules name."""
-    values = {
-        (task, split if rule == "mean_of_columns" else as_validation(split), metric): float(value)
-        for task, split, metric, value in cells[[*CELL, "value"]].itertuples(index=False)
-    }
-    terms = AVERAGES[rule].terms or tuple(_alone(*cell) for cell in values)
-    columns = {
-        column: np.array(np.mean([values[column.task, column.split, m] for m in column.metrics]))
-        for term in terms
-        for column in term
-    }
-    return float(combine(terms, columns))
-
-
-def _alone(task: str, split: str, metric: str) -> Term:
-    return (Column(name=task, task=task, split=split, metrics=(metric,)),)
 
 
 def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
@@ -186,7 +118,7 @@ def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
     table = table.fillna(MISSING).reset_index()
     found = {check.system: check for check in checks(name)}
     if found:
-        systems = [found.get(system) for system in table[_system(raw)]]
+        systems = [found.get(system) for system in table[system_column(raw)]]
         table["recomputed"] = [f"{c.recomputed:.2f}" if c else "" for c in systems]
         table["reproduced"] = [("yes" if c.reproduced else "no") if c else "" for c in systems]
     return table
@@ -194,8 +126,8 @@ def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
 
 def _columns_sheet(name: str) -> Sheet:
     """What each column holds: metric, unit, split, or what is said of a system."""
-    raw = _raw(name)
-    known = _csv("columns")
+    raw = printed(name)
+    known = printed("columns")
     known = known[known["table"] == name].set_index("column")
     rows: list[list[str]] = []
     for column in _attributes(raw) if published_entry(name)["kind"] == "scores" else [*raw]:
@@ -215,11 +147,6 @@ def _columns_sheet(name: str) -> Sheet:
 def _attributes(raw: pd.DataFrame) -> list[str]:
     """The columns beside task, split, metric and value."""
     return [str(column) for column in raw if column not in (*CELL, "value", "sd")]
-
-
-def _system(raw: pd.DataFrame) -> str:
-    """The column that names a row."""
-    return str(raw.columns[0])
 
 
 def _of_tasks(raw: pd.DataFrame) -> list[str]:
@@ -250,24 +177,6 @@ def _rules(name: str) -> list[str]:
         "where it is within half of the last printed digit."
         for rule in rules
     ]
-
-
-def _without_parts(name: str) -> Iterator[tuple[str, str]]:
-    """(task, why) of the averages that stand for every system without their parts."""
-    return ((task, why) for (system, task), why in _exceptions(name).items() if not system)
-
-
-def _exceptions(name: str) -> Mapping[tuple[str, str], str]:
-    """(system, task) to why its average cannot be reproduced; no system: of none."""
-    rows = _csv("exceptions")
-    here = rows[rows["table"] == name]
-    return {(str(row.system), str(row.task)): str(row.why) for row in here.itertuples(index=False)}
-
-
-@cache
-def _csv(name: str) -> pd.DataFrame:
-    path = leaderboards_folder() / "published" / f"{name}.csv"
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def _source(entry: Mapping[str, str]) -> str:

@@ -22,7 +22,8 @@ LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
 HTML = """<figure class="leaderboard">
 <div class="scroll" role="region" aria-label="Leaderboard" tabindex="0"><table>
 <thead><tr><th scope="col">rank</th><th scope="col">arm</th><th scope="col">average</th>
-{%- for column in table.columns %}<th scope="col">{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
+{%- for column in table.columns %}
+<th scope="col">{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
 {%- endfor %}<th scope="col">seeds</th>
 {%- for name in table.more_heads %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
 {%- macro line(row, kind, mark="") %}

@@ -5,13 +5,12 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.leaderboard.browsing import (
-    Check,
-    checks,
     find_published,
     published_frame,
     published_list,
     published_sheets,
 )
+from harness.leaderboard.checking import Check, checks
 from harness.leaderboard.published import published_index, published_table
 from harness.leaderboard.sheets import Sheet, render_sheets
 
