@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness import listing
-from harness.commands import exporting, leaderboards, results, site
+from harness.commands import errors, exporting, leaderboards, results, site
 from harness.commands.options import (
     BAD_INPUT,
     DEFAULT_STORE,
@@ -23,6 +23,8 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from harness.declaration import Declaration
     from harness.plan import Plan
     from harness.study import Study
@@ -57,12 +59,27 @@ def _plan(path: Path, overrides: list[str] | None) -> "tuple[Declaration, Plan]"
 
 
 @app.command()
-def plan(experiment: Experiment, set_: Overrides = None) -> None:
-    """Arms, what differs between them, stages and cost; spends nothing."""
+def plan(
+    experiment: Experiment,
+    set_: Overrides = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(envvar="HARNESS_STORE", help="whose results say how far seeds spread"),
+    ] = None,
+) -> None:
+    """Arms, what differs between them, stages, cost, what the seeds can tell apart; spends
+    nothing."""
     from harness.summary import print_plan
 
     _, planned = _plan(experiment, set_)
-    print_plan(planned, out)
+    print_plan(planned, out, _earlier(store) if store and store.exists() else ())
+
+
+def _earlier(folder: Path) -> "list[pd.DataFrame]":
+    from harness.boards import recorded
+    from harness.tracking import Store
+
+    return [experiment.results for experiment in recorded(Store(folder))]
 
 
 @app.command()
@@ -270,6 +287,7 @@ def ui(
     raise typer.Exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
 
 
+app.command()(errors.errors)
 app.command()(exporting.export)
 app.command()(site.site)
 app.add_typer(results.app, name="results")

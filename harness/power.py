@@ -114,7 +114,8 @@ def _spread(earlier: Sequence[pd.DataFrame], suite: Suite) -> Spread | None:
         float(np.average(finetune, weights=freedom)),
         0.0,
     )
-    return Spread(components, f"{len(freedom)} arms of the store on {suite.name}")
+    arms = "arm" if len(freedom) == 1 else "arms"
+    return Spread(components, f"{len(freedom)} {arms} of the store on {suite.name}")
 
 
 def _averages(results: pd.DataFrame, suite: Suite) -> pd.DataFrame:

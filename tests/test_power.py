@@ -1,17 +1,21 @@
 """What a plan says of its seeds, against statsmodels and hand computation."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from statsmodels.stats.power import TTestIndPower
+from typer.testing import CliRunner
 
+from harness.cli import app
 from harness.experiment import Experiment, combinations, resolve_arm
 from harness.plan import Plan, make_plan
 from harness.power import PRIORS, power_lines
 from harness.tasks import SUITES
+from harness.tracking import Store
 
 SUITE = "micro-glue-v1"
 
@@ -112,3 +116,17 @@ def test_nothing_is_said_of_one_arm_or_of_an_unknown_spread() -> None:
 
 def test_every_prior_is_of_a_suite() -> None:
     assert set(PRIORS) <= {name.rpartition("-v")[0] for name in SUITES}
+
+
+def test_the_command_reads_the_store_that_it_is_given(tmp_path: Path) -> None:
+    folder, store = tmp_path / "files", tmp_path / "runs"
+    folder.mkdir()
+    results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(folder / "results.parquet")
+    (folder / "experiment.yaml").write_text("{}")
+    Store(store).record_experiment("earlier", SUITE, folder)
+    command = ["plan", str(Path(__file__).parent.parent / "experiments" / "quickstart.yaml")]
+    known = CliRunner().invoke(app, [*command, "--store", str(store)]).output
+    assert "spread by 1.0 points in 1 arm of the store on micro-glue-v1" in known
+    absent = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "none")]).output
+    assert "committed reports on micro-glue" in absent
+    assert not (tmp_path / "none").exists()
