@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from harness.leaderboard.tables import Table
 from harness.report.verdict import Pair
@@ -102,7 +102,7 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
             axes.plot(curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8, label=arm)
         axes.set_xlabel("random trials")
         axes.set_ylabel("expected best on the hold-out x 100")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")
         axes.legend()
         return as_svg(figure, "search")

@@ -1,0 +1,105 @@
+"""The arms that a grid makes of an experiment."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.adaptation import ADAPTATIONS
+from harness.experiment.evaluate import Evaluate
+from harness.experiment.experiment import Axis, Experiment
+from harness.experiment.names import expand_names
+from harness.experiment.recipes import resolve_pretrain
+from harness.recipes import Pretrain
+from harness.values import put
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One fully resolved combination."""
+
+    name: str
+    labels: Mapping[str, str]
+    """Axis to the label of its value."""
+    changes: Mapping[str, Any]
+    """Dotted path to the value that the axes set."""
+    pretrain: Pretrain
+    evaluate: Evaluate
+
+    @property
+    def adapted(self) -> Pretrain:
+        """The pretraining as a task meets it: with the objective of the last continued run that
+        has one of its own."""
+        told = [step.objective for step in self.evaluate.continued if step.objective]
+        return self.pretrain.model_copy(update={"objective": told[-1]}) if told else self.pretrain
+
+
+def choices(axis: str, values: Axis) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each value of an axis as (label, {dotted path: value})."""
+    if isinstance(values, Mapping):
+        yield from values.items()
+    else:
+        for value in values:
+            yield value_label(axis, value), {axis: value}
+
+
+def value_label(axis: str, value: Any) -> str:
+    """What stands for a value in the names of arms: `none`, `mask_rate=0.3`, `tokens=0`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and value:
+        return ",".join(value_label(name, item) for name, item in value.items())
+    return f"{axis.rpartition('.')[2]}={json.dumps(value)}"
+
+
+def combinations(grid: Mapping[str, Axis]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    """Each arm of the grid: its labels by axis, and all that it sets; one for an empty grid."""
+    axes = [[(axis, *choice) for choice in choices(axis, values)] for axis, values in grid.items()]
+    for picked in itertools.product(*axes):
+        labels = {axis: label for axis, label, _ in picked}
+        changes = {path: value for _, _, sets in picked for path, value in sets.items()}
+        yield labels, changes
+
+
+def resolve_arm(
+    experiment: Experiment, labels: Mapping[str, str], changes: Mapping[str, Any]
+) -> Arm:
+    """The base with one combination of the grid laid over it, on the recipe it names.
+
+    Raises:
+        ValueError: the combination is not a possible run.
+    """
+    tree = changed_tree(experiment, changes)
+    return Arm(
+        name="/".join(labels.values()) or experiment.name,
+        labels=labels,
+        changes=changes,
+        pretrain=resolve_pretrain(tree["pretrain"]),
+        evaluate=Evaluate.read(tree["evaluate"]),
+    )
+
+
+def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`pretrain` and `evaluate` with `changes`, in plain data; names replaced by their values.
+
+    A whole value goes before its fields, in whatever order the axes stand.
+    """
+    tree = {
+        "pretrain": expand_names(experiment.pretrain),
+        "evaluate": experiment.evaluate.model_dump(),
+    }
+    for path in sorted(changes, key=lambda path: path.count(".")):
+        tree = put(tree, path, changes[path])
+        if isinstance(tree["pretrain"], Mapping):
+            tree["pretrain"] = expand_names(tree["pretrain"])
+        tree["evaluate"] = _with_adaptation(tree["evaluate"])
+    return tree
+
+
+def _with_adaptation(evaluate: Any) -> Any:
+    """The name of an adaptation replaced by its fields, so that others can be laid over them."""
+    name = evaluate.get("adaptation") if isinstance(evaluate, Mapping) else None
+    if not isinstance(name, str) or name not in ADAPTATIONS:
+        return evaluate
+    return {**evaluate, "adaptation": ADAPTATIONS[name].model_dump()}

@@ -1,0 +1,109 @@
+"""What a user declares: a question, a base, the axes that vary, seeds and a search."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import (
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
+
+from harness.compute import Compute
+from harness.experiment.evaluate import Evaluate
+from harness.sweep import Sweep
+from harness.values import Value, tuples
+
+MAX_SEEDS = 1_000
+
+
+class Seeds(Value):
+    """Replicates: a number n stands for 0 .. n-1."""
+
+    pretrain: tuple[int, ...] = (0,)
+    finetune: tuple[int, ...] = (0,)
+
+    @field_validator("pretrain", "finetune", mode="before", json_schema_input_type=int | list[int])
+    @classmethod
+    def _count(cls, value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if not 1 <= value <= MAX_SEEDS:
+                raise ValueError(f"must be 1 to {MAX_SEEDS} replicates, but is {value}")
+            return tuple(range(value))
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"must be a number of replicates or a list of seeds, but is {value!r}")
+        return tuples(value)
+
+    @field_validator("pretrain", "finetune")
+    @classmethod
+    def _distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        valid = all(0 <= seed < 2**32 for seed in seeds)  # what torch and numpy both take
+        if not seeds or len(seeds) > MAX_SEEDS or len(set(seeds)) < len(seeds) or not valid:
+            raise ValueError(
+                f"must be 1 to {MAX_SEEDS} distinct numbers from 0 to 2^32 - 1, "
+                f"but is {list(seeds)[:8]}"
+            )
+        return seeds
+
+
+class Comparison(Value):
+    """An expectation to confirm or refute: `better` scores above `worse`."""
+
+    better: str
+    worse: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parse(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        sides = [side.strip() for side in value.split(">")]
+        if len(sides) != 2 or not all(sides):
+            raise ValueError(f"an expectation reads 'arm > arm', but is {value!r}")
+        return {"better": sides[0], "worse": sides[1]}
+
+
+def _axis_kind(value: Any) -> str:
+    return "bundles" if isinstance(value, Mapping) else "values"
+
+
+Axis = Annotated[
+    Annotated[tuple[Any, ...], Tag("values")]
+    | Annotated[Mapping[str, Mapping[str, Any]], Tag("bundles")],
+    Discriminator(_axis_kind),
+]
+"""Values of one field, or named bundles of several fields (dotted path to value)."""
+
+
+class Experiment(Value):
+    """A question, a base, the axes that vary, and how the answer is judged."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
+    """Lower-case letters, digits, - and _."""
+    question: str = Field(min_length=1)
+    source: str = ""
+    """Where the claim comes from."""
+    tags: tuple[str, ...] = ()
+    """Words to find it by among others: `harness leaderboard SUITE --tag WORD`."""
+    expect: tuple[Comparison, ...] = ()
+    """What the source says will come out: 'arm > arm', one or a list."""
+    pretrain: Mapping[str, Any]
+    """Fields of a pretraining run; what is not set comes from the recipe."""
+    grid: Mapping[str, Axis] = Field(default_factory=dict)
+    """Axis to values. An axis named by a dotted path varies that field; another name varies the
+    bundles it lists."""
+    seeds: Seeds = Seeds()
+    evaluate: Evaluate = Evaluate()
+    sweep: Sweep = Sweep()
+    compute: Compute = Compute()
+
+    @field_validator(
+        "expect",
+        mode="before",
+        json_schema_input_type=str | Comparison | list[str | Comparison],
+    )
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, (str, Mapping)) else tuples(value)
