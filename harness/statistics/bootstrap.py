@@ -9,6 +9,7 @@ draw of pretraining seeds, so that an average over a suite has an interval too.
 Two things pull the interval's width from the truth. Few seeds make it too narrow (`limits.py`).
 Noise that belongs to single pairs of a run and an example is counted by both resamplings, which
 makes it somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics).
+So reports take `welch.py` (docs/statistics.md, "Calibration").
 
 Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the
 others are resampled. Whatever is linear in the scores, an average over tasks or a difference, is
