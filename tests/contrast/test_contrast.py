@@ -1,0 +1,128 @@
+"""Two arms side by side: who is right where, by hand; a page that no text can break."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.contrast import Contrast, answers, contrast, write_contrast
+from harness.contrast.page import render
+from harness.study import Study
+from harness.tasks import TASKS
+from harness.tasks.loading import load_examples
+from harness.tasks.scoring import predictions_frame
+
+EXPERIMENT = """
+name: two
+question: Which is better?
+pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
+grid: {pretrain.objective.pair: [nsp, none]}
+seeds: {finetune: 2}
+evaluate: {suite: micro-glue-v1, tasks: [micro-sst2, micro-stsb]}
+"""
+WRONG = {("none", 0): [1], ("none", 1): [], ("nsp", 0): [1, 2], ("nsp", 1): [2]}
+"""(arm, fine-tuning seed) to the examples that it errs on."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    root = tmp_path_factory.mktemp("contrast")
+    (root / "two.yaml").write_text(EXPERIMENT)
+    study = Study.load(root / "two.yaml", (), root / "runs")
+    examples = load_examples(TASKS["micro-sst2"], TASKS["micro-sst2"].evaluation[0])
+    for cell in study.plan.cells:
+        if cell.task == "micro-sst2":
+            out = root / cell.key
+            out.mkdir()
+            given = examples.labels.copy()
+            wrong = WRONG[cell.arm, cell.finetune_seed]
+            given[wrong] = 1 - given[wrong]
+            frame = predictions_frame("validation", examples, given)
+            frame.to_parquet(out / "predictions.parquet")
+            study.store.record(cell.key, "finetune", "x", {}, {}, out)
+    return study
+
+
+def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    assert found.frame["index"].tolist() == [2]  # on 1 both are right under one of two seeds
+    row = found.frame.iloc[0]
+    assert (row["none: share right"], row["nsp: share right"]) == (1.0, 0.0)
+    assert row["none: answer"] == row["label"] != row["nsp: answer"]
+    assert row["nsp: by seed"] == f"0.0 {row['nsp: answer']}; 0.1 {row['nsp: answer']}"
+    assert "only none right on 1, only nsp on 0" in found.tests[0]
+    assert "p 1 (the least possible is 1)" in found.tests[0]
+    assert found.examples > 100
+
+
+def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None:
+    page = write_contrast(contrast(study, "micro-sst2", ["none", "nsp"]), tmp_path / "out")
+    frame = pd.read_parquet(tmp_path / "out" / "examples.parquet")
+    assert frame.equals(pd.read_parquet(tmp_path / "out" / "examples.parquet"))
+    assert frame["text"].iloc[0] in page.read_text()
+    assert "not of the ways they were pretrained" in page.read_text()
+    assert pd.read_csv(tmp_path / "out" / "examples.csv")["index"].tolist() == [2]
+
+
+def test_what_cannot_be_compared_is_one_line(study: Study) -> None:
+    with pytest.raises(ValueError, match="the arm 'sop'"):
+        contrast(study, "micro-sst2", ["none", "sop"])
+    with pytest.raises(ValueError, match="two different arms"):
+        contrast(study, "micro-sst2", ["none", "none"])
+    with pytest.raises(ValueError, match="the task 'micro-cola'"):
+        contrast(study, "micro-cola", ["none", "nsp"])
+    with pytest.raises(ValueError, match="no run of none on micro-stsb is finished"):
+        contrast(study, "micro-stsb", ["none", "nsp"])
+
+
+def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fewer(*arguments: Any) -> Any:
+        return load_examples(*arguments).head(10)
+
+    monkeypatch.setattr(answers, "load_examples", fewer)
+    with pytest.raises(ValueError, match="its data have changed"):
+        contrast(study, "micro-sst2", ["none", "nsp"])
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "answer", "right"),
+    [
+        ("micro-sst2", 1.0, 1.0, True),
+        ("micro-sst2", 1.0, 0.0, False),
+        ("micro-squad", ["the cat", "a dog"], "Dog", True),
+        ("micro-squad", ["the cat"], "dog", False),
+        ("micro-squad2", [], "", True),
+        ("micro-squad2", [], "dog", False),
+    ],
+)
+def test_right_is_what_the_task_says(task: str, label: Any, answer: Any, right: bool) -> None:
+    assert answers._right(TASKS[task], label, answer) == right
+
+
+def test_values_are_compared_by_their_means() -> None:
+    task = TASKS["micro-stsb"]
+    error, mean = answers._judged(task, [2.0, 4.0], [[1.0, 2.0], [4.0, 4.0]])
+    assert error.tolist() == [0.5, 0.0]
+    assert mean == [1.5, 4.0]
+    found = answers._disagreement(task, [error, error], [mean, [1.0, 4.0]])
+    assert found.tolist() == [0.5, 0.0]
+
+
+def test_different_wrong_answers_come_last_but_come() -> None:
+    shares = [np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.0, 0.5])]
+    found = answers._disagreement(TASKS["micro-mnli"], shares, [[0, 1, 1], [2, 0, 1]])
+    assert found.tolist() == [answers.BOTH_WRONG, 1.0, 0.0]
+
+
+def test_a_text_cannot_break_the_page() -> None:
+    evil = '"><script>alert(1)</script>'
+    frame = pd.DataFrame(
+        {"text": [evil], f"{evil}: share right": [1.0], "b: share right": [0.0], "index": [0]}
+    )
+    page = render(Contrast(evil, evil, "classification", (evil, "b"), frame, 3, (evil,)))
+    assert "<script>alert" not in page
+    assert page.count("<script>") == 1
+    assert "&lt;script&gt;alert(1)" in page
+    assert "http" not in page  # nothing is fetched
