@@ -113,7 +113,8 @@ def board_table(
     table = leaderboard.build(
         frame, board.suite, average or board.average, published=board.published
     )
-    return _with_imports(tied(table, frame, store, records), frame, store, known)
+    table = tied(table, frame, store, records, _paired(known, frame))
+    return _with_imports(table, frame, store, known)
 
 
 def _with_imports(
@@ -124,11 +125,24 @@ def _with_imports(
     return interchange.with_imports(table, store, [one.spec for one in known if one.name in names])
 
 
+def _paired(known: Sequence[Recorded], frame: pd.DataFrame) -> Callable[[str, str], bool]:
+    """Whether two rows of a board start from the same checkpoints: their pretraining is the same,
+    field by field."""
+    named = frame.assign(row=row_names(frame)).drop_duplicates("row")
+    specs = {one.name: one.spec["arms"] for one in known}
+    pretrain = {
+        name: specs[experiment][arm]["pretrain"]
+        for name, experiment, arm in named[["row", "experiment", "arm"]].to_numpy()
+    }
+    return lambda first, second: bool(pretrain[first] == pretrain[second])
+
+
 def tied(
     table: leaderboard.Table,
     scores: pd.DataFrame,
     store: Store,
     records: Mapping[str, Record] | None = None,
+    paired: Callable[[str, str], bool] = lambda first, second: False,
 ) -> leaderboard.Table:
     """`table` with ranks that arms share which the counts in the store do not tell apart; as it is,
     with the reason, where they cannot say.
@@ -136,6 +150,7 @@ def tied(
     Args:
         scores: the results that the table was built of.
         records: what `Store.finished` gives, where it is at hand.
+        paired: whether two rows start from the same checkpoints.
     """
     if not table.rows or len(table.rows) > MOST_ROWS:
         return table
@@ -147,7 +162,7 @@ def tied(
     counts = cache(results.counts_reader(records, store))
     runs = StoredRuns([row.name for row in table.rows], named, counts)
     try:
-        return with_ties(table, arm_runs(runs, table))
+        return with_ties(table, arm_runs(runs, table), paired)
     except ValueError as error:
         return replace(table, ranking=f"{table.ranking[:-1]}: {error}.")
 

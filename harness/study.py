@@ -28,6 +28,7 @@ from harness.plan import Plan, flat_fields, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
+from harness.report.verdict import same_checkpoints
 from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
 from harness.trials import trials_frame
@@ -93,7 +94,7 @@ class Study:
             protocol=leaderboard.protocol_line(self.protocol),
             trained=trained_parameters(self.plan, self.records),
         )
-        return tied(table, scores, self.store)
+        return tied(table, scores, self.store, paired=same_checkpoints(self.plan.differences))
 
     def leaderboard(self) -> pd.DataFrame:
         """The leaderboard as a frame, scores x 100."""

@@ -70,7 +70,7 @@ def write_report(data: ReportData, out: Path) -> None:
     data = replace(data, results=here, predictions=cache(data.predictions))
     table = _table(data)
     runs = arm_runs(data, table)
-    table = with_ties(table, runs, same_checkpoints(data))
+    table = with_ties(table, runs, same_checkpoints(data.differences))
     pairs = pairwise(data, table, runs)
     scores = _run_scores(data, table)
     plots = _plots(data, table, pairs, scores)

@@ -14,8 +14,9 @@ MOST_ROWS = 60
 """With more rows than this their pairs are not compared: it would take minutes."""
 RANKING = (
     f"Arms share a rank where the {100 * LEVEL:.0f} % interval of their difference from the best "
-    "of them (Welch's, of seeds and examples) includes zero, or one of them has one "
-    "pretraining seed; bold is what shares the first rank of its column, where others do not."
+    "of them (Welch's, of seeds and examples) includes zero; one pretraining seed has no rank, for "
+    "it cannot show how far two runs of one arm lie apart. Bold is what shares the first rank of "
+    "its column, where others do not."
 )
 
 
@@ -25,7 +26,8 @@ def with_ties(
     paired: Callable[[str, str], bool] = lambda first, second: False,
 ) -> Table:
     """`table` with dense ranks in which arms that are not told apart are tied, and the scores of
-    each column's first group as its best; as it was where there are more than MOST_ROWS rows.
+    each column's first group as its best; as it was where there are more than MOST_ROWS rows. Rows
+    of one pretraining seed have no rank, and are nobody's best.
 
     Args:
         runs: the name of each row to its runs by task (`harness.report.verdict.arm_runs`).
@@ -34,9 +36,9 @@ def with_ties(
     if not table.rows or len(table.rows) > MOST_ROWS:
         return table
     separable = _separable(table, runs, paired)
-    averages = _ranks([row.average for row in table.rows], separable[AVERAGE])
+    averages = _ranks(table.rows, [row.average for row in table.rows], separable[AVERAGE])
     columns = [
-        _ranks([row.scores[place] for row in table.rows], separable[column.name])
+        _ranks(table.rows, [row.scores[place] for row in table.rows], separable[column.name])
         for place, column in enumerate(table.columns)
     ]
     best = [_best(averages), *map(_best, columns)]
@@ -51,12 +53,12 @@ def _separable(
     table: Table, runs: Mapping[str, ArmRuns], paired: Callable[[str, str], bool]
 ) -> dict[str, np.ndarray]:
     """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart, by what a verdict
-    takes: an interval without zero, and two pretraining seeds."""
+    takes: an interval without zero, and two pretraining seeds of each."""
     size = len(table.rows)
     names = [AVERAGE, *(column.name for column in table.columns)]
     told = {name: np.zeros((size, size), dtype=bool) for name in names}
     for (i, first), (j, second) in combinations(enumerate(table.rows), 2):
-        if min(first.pretrain_seeds, second.pretrain_seeds) < 2:
+        if not (_judged(first) and _judged(second)):
             continue
         one, other = (runs.get(row.name, {}) for row in (first, second))
         found = differences(one, other, table, paired=paired(first.name, second.name))
@@ -66,8 +68,18 @@ def _separable(
     return told
 
 
-def _ranks(scores: Sequence[Score | None], separable: np.ndarray) -> list[int | None]:
-    values = [score.mean if score else np.nan for score in scores]
+def _judged(row: Row) -> bool:
+    """Whether it has the pretraining seeds that a verdict asks for."""
+    return row.pretrain_seeds > 1
+
+
+def _ranks(
+    rows: Sequence[Row], scores: Sequence[Score | None], separable: np.ndarray
+) -> list[int | None]:
+    values = [
+        score.mean if score and _judged(row) else np.nan
+        for row, score in zip(rows, scores, strict=True)
+    ]
     return [None if np.isnan(rank) else int(rank) for rank in tie_groups(values, separable)]
 
 

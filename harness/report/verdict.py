@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -101,7 +101,7 @@ def pairwise(
         first = table.rows[0].name
         pairs = ((first, arm) for arm in data.arms if arm != first)
     others = [pair for pair in pairs if frozenset(pair) not in seen]
-    paired = same_checkpoints(data)
+    paired = same_checkpoints(data.differences)
     found = [
         Pair(
             first,
@@ -114,9 +114,15 @@ def pairwise(
     return tuple(_adjusted(found))
 
 
-def same_checkpoints(data: ReportData) -> Callable[[str, str], bool]:
-    """Whether two arms start from the same pretrained models: no field of pretraining differs."""
-    fields = [of for path, of in data.differences.items() if path.startswith("pretrain.")]
+def same_checkpoints(
+    differences: Mapping[str, Mapping[str, Any]],
+) -> Callable[[str, str], bool]:
+    """Whether two arms start from the same pretrained models: no field of pretraining differs.
+
+    Args:
+        differences: dotted path to {arm: value}, for every field in which the arms differ.
+    """
+    fields = [of for path, of in differences.items() if path.startswith("pretrain.")]
     return lambda first, second: all(of.get(first) == of.get(second) for of in fields)
 
 

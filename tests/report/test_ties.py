@@ -52,9 +52,16 @@ def test_nothing_is_bold_where_no_arm_is_told_apart(fabricate):
     assert not any(score.best for row in table.rows for score in (row.average, *row.scores))
 
 
-def test_one_pretraining_seed_tells_nothing_apart(fabricate):
-    table = tied(fabricate({"good": 0.95, "bad": 0.55}, seeds=(1, 3)))
-    assert [row.rank for row in table.rows] == [1, 1]
+def test_one_pretraining_seed_has_no_rank_and_is_nobodys_best(fabricate):
+    data = fabricate({"good": 0.95, "bad": 0.55, "lucky": 0.99})
+    rest = data.results[(data.results["arm"] != "lucky") | (data.results["pretrain_seed"] == 0)]
+    table = tied(replace(data, results=rest))
+    assert [(row.name, row.rank) for row in table.rows] == [
+        ("lucky", None),
+        ("good", 1),
+        ("bad", 2),
+    ]
+    assert [row.average.best for row in table.rows] == [False, True, False]
 
 
 def test_what_is_missing_is_unranked(fabricate):
