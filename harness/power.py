@@ -18,7 +18,7 @@ from harness.statistics.variance import (
 from harness.tasks.task import Suite
 
 PRIORS: Mapping[str, float] = {
-    "micro-glue": 3.8,
+    "micro-glue": 3.7,
     "micro-superglue": 0.7,
     "micro-squad": 8.4,
     "micro-sum": 4.2,
