@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from harness.experiment import Experiment, combinations, resolve_arm
 from harness.plan import Plan, make_plan
 from harness.power import PRIORS, power_lines
 from harness.tasks import SUITES
-from harness.tracking import Store
 
 SUITE = "micro-glue-v1"
 
@@ -118,12 +118,13 @@ def test_every_prior_is_of_a_suite() -> None:
     assert set(PRIORS) <= {name.rpartition("-v")[0] for name in SUITES}
 
 
-def test_the_command_reads_the_store_that_it_is_given(tmp_path: Path) -> None:
-    folder, store = tmp_path / "files", tmp_path / "runs"
-    folder.mkdir()
-    results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(folder / "results.parquet")
-    (folder / "experiment.yaml").write_text("{}")
-    Store(store).record_experiment("earlier", SUITE, folder)
-    command = ["plan", str(Path(__file__).parent.parent / "experiments" / "quickstart.yaml")]
-    known = CliRunner().invoke(app, [*command, "--store", str(store)]).output
-    assert "spread by 1.0 points in 1 arm of the store on micro-glue-v1" in known
+def test_the_command_reads_the_store_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
+    (tmp_path / "experiment.yaml").write_text("{}")
+    store = SimpleNamespace(experiments=lambda: {"earlier": tmp_path})
+    monkeypatch.setattr("harness.tracking.Store", lambda folder: store)
+    path = Path(__file__).parent.parent / "experiments" / "quickstart.yaml"
+    output = CliRunner().invoke(app, ["plan", str(path), "--store", str(tmp_path)]).output
+    assert "spread by 1.0 points in 1 arm of the store on micro-glue-v1" in output
