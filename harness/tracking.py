@@ -25,7 +25,7 @@ from mlflow.tracking import MlflowClient  # noqa: E402
 
 from harness.files import make_once  # noqa: E402
 from harness.params import flatten, unflatten  # noqa: E402
-from harness.snapshot import Entry, Snapshot, finished_runs  # noqa: E402
+from harness.snapshot import Entry, Snapshot, finished_runs, mark_of, read_entries  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
 
@@ -36,8 +36,8 @@ IMPORT = "harness.import"
 PAGE = 1000
 SNAPSHOT = "snapshot-1.db"
 """Beside the store; the number goes up when what it holds changes."""
-FEW = 30
-"""Runs that are read one by one rather than by a search."""
+MARKS = (KEY, NAME, IMPORT)
+"""Tags that say what kind of run one is."""
 
 
 @dataclass(frozen=True)
@@ -142,34 +142,23 @@ class Store:
     def _entries(self, mark: str) -> list[Entry]:
         """Finished runs with the tag `mark`, by start time: of a local store from its snapshot, as
         far as that has them."""
+        if self._database is not None:
+            try:
+                return self._from_snapshot(self._database, mark)
+            except sqlite3.DatabaseError:  # tables of a MLflow that is not known here
+                pass
+        found = [_entry(run) for run in self._search(f"tags.`{mark}` != ''")]
+        return sorted(found, key=lambda entry: entry.start_time)
+
+    def _from_snapshot(self, database: Path, mark: str) -> list[Entry]:
         snapshot = Snapshot(self.root / SNAPSHOT)
         known = snapshot.ends()  # before what is present, to which others may add in between
-        present = self._present()
-        if present is None:
-            found = [_entry(run) for run in self._search(f"tags.`{mark}` != ''")]
-            return sorted(found, key=lambda entry: entry.start_time)
+        present = finished_runs(database, self._experiment_id)
         gone = [run for run, end in known.items() if present.get(run) != end]
-        new = {run: end for run, end in present.items() if known.get(run) != end}
+        new = [run for run, end in present.items() if known.get(run) != end]
         if gone or new:
-            snapshot.update(gone, self._read(new))
+            snapshot.update(gone, read_entries(database, new, MARKS))
         return snapshot.entries(mark)
-
-    def _present(self) -> dict[str, int] | None:
-        """Run id to end time of the runs that count; null of a server, and of tables that are not
-        as MLflow's are known to be."""
-        if self._database is None:
-            return None
-        try:
-            return finished_runs(self._database, self._experiment_id)
-        except sqlite3.DatabaseError:
-            return None
-
-    def _read(self, runs: Mapping[str, int]) -> list[Entry]:
-        """The entries of runs, by their ids and end times."""
-        if len(runs) <= FEW:
-            return [_entry(self._client.get_run(run)) for run in runs]
-        later = self._search(f"attributes.end_time >= {min(runs.values())}")
-        return [_entry(run) for run in later if run.info.run_id in runs]
 
     def _search(self, condition: str) -> list[Run]:
         runs: list[Run] = []
@@ -231,7 +220,7 @@ def _entry(run: Run) -> Entry:
     tags = run.data.tags
     return Entry(
         run_id=run.info.run_id,
-        mark=next((mark for mark in (KEY, NAME, IMPORT) if tags.get(mark)), ""),
+        mark=mark_of(tags, MARKS),
         start_time=run.info.start_time,
         end_time=run.info.end_time,
         artifact_uri=run.info.artifact_uri,

@@ -1,5 +1,6 @@
 """The snapshot says what MLflow says, whatever became of the runs."""
 
+import math
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -48,23 +49,29 @@ def test_it_tells_what_mlflow_tells_whatever_becomes_of_the_runs(made: Path) -> 
     assert set(store.finished()) == {"k1", "k2"}
 
 
-def test_only_new_runs_are_asked_of_mlflow(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(made)
     expected = store.finished()
 
     def never(*_: object) -> None:
         raise AssertionError
 
+    monkeypatch.setattr(tracking, "read_entries", never)
     monkeypatch.setattr(store, "_search", never)
-    monkeypatch.setattr(store._client, "get_run", never)
     assert store.finished() == expected
 
 
-def test_it_may_be_deleted_or_damaged(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undefined_metric_stays_one(made: Path) -> None:
+    store = Store(made)
+    record = store.record("nan", "tokens", "x", {}, {"loss": math.nan}, made / "out")
+    assert math.isnan(store.finished()["nan"].metrics["loss"])
+    store.forget(record)
+
+
+def test_it_may_be_deleted_or_damaged(made: Path) -> None:
     store, path = Store(made), made / tracking.SNAPSHOT
     expected = store.finished()
     path.unlink()
-    monkeypatch.setattr(tracking, "FEW", 0)  # by a search this time
     assert store.finished() == expected
     path.write_bytes(b"no database" * 100)
     assert store.finished() == expected
