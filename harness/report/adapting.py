@@ -33,7 +33,8 @@ def cost_table(data: ReportData) -> Grid:
     rows = []
     for arm in data.arms:
         mean = {name: float(means[name].get(arm, np.nan)) for name in means.columns}
-        share = 100 * mean["trained_parameters"] / mean["parameters"]
+        whole = mean["parameters"] or np.nan  # a baseline has none
+        share = 100 * mean["trained_parameters"] / whole
         rows.append(
             [
                 arm,

@@ -158,3 +158,10 @@ def test_forgetting_by_hand(fabricate: Fabricate) -> None:
     np.testing.assert_allclose(scores.to_numpy(), expected)
     assert average_forgetting(scores) == pytest.approx((30 + 10) / 2)
     assert np.isnan(average_forgetting(scores.iloc[:1, :1]))
+
+
+def test_a_baseline_has_no_share_of_a_network(fabricate: Fabricate) -> None:
+    nothing = {"trained_parameters": 0.0, "stored_bytes": np.nan, "peak_memory_bytes": np.nan}
+    both = pd.concat([costs(["good"]), costs(["guess"], parameters=0, **nothing)])
+    data = replace(fabricate({"good": 0.9, "guess": 0.3}), adaptation_costs=both)
+    assert cost_table(data).rows[1] == ["guess", "0", "–", "–", "–"]
