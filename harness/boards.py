@@ -81,7 +81,7 @@ def recorded(store: Store) -> list[Recorded]:
         Recorded(
             name,
             pd.read_parquet(folder / "results.parquet"),
-            yaml.safe_load((folder / "experiment.yaml").read_text(encoding="utf-8")),
+            yaml.load((folder / "experiment.yaml").read_bytes(), Loader=yaml.CSafeLoader),
         )
         for name, folder in sorted(store.experiments().items())
     ]
