@@ -114,7 +114,8 @@ def _scores_by_arm(results: pd.DataFrame, column: Column) -> dict[str, pd.Series
     """`run_scores` of every arm, all at once: a thousand arms take a second."""
     here = (results["task"] == column.task) & (results["split"] == column.split)
     runs = results[here & results["metric"].isin(column.metrics)]
-    wide = runs.set_index(["arm", *SEEDS, "metric"])["value"].unstack("metric")
+    values = runs.set_index(["arm", *SEEDS, "metric"])["value"].astype(float)
+    wide = values.unstack("metric")
     scores = 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
     return {str(arm): own.droplevel("arm") for arm, own in scores.groupby("arm")}
 
