@@ -60,7 +60,7 @@ def build(
     named = pd.concat([runs.assign(arm=name) for name, runs in groups]) if groups else results
     scores = {column: _scores_by_arm(named, column) for column in columns}
     rows = [
-        _row(name, runs, {c: scores[c].get(name, NO_SCORES) for c in columns}, terms)
+        _row(name, runs, {c: scores[c].get(name, NO_RUNS) for c in columns}, terms)
         for name, runs in groups
     ]
     return Table(
@@ -107,17 +107,26 @@ def run_scores(results: pd.DataFrame, column: Column) -> pd.Series:
     return 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
 
 
-NO_SCORES = pd.Series([], dtype=float, index=pd.MultiIndex.from_arrays([[], []], names=SEEDS))
+Runs = tuple[pd.Series, pd.Series]
+"""Scores of an arm in a column by (pretrain_seed, finetune_seed), and their means by
+pretrain_seed."""
+NO_RUNS: Runs = (
+    pd.Series([], dtype=float, index=pd.MultiIndex.from_arrays([[], []], names=SEEDS)),
+    pd.Series([], dtype=float, index=pd.Index([], name="pretrain_seed")),
+)
 
 
-def _scores_by_arm(results: pd.DataFrame, column: Column) -> dict[str, pd.Series]:
+def _scores_by_arm(results: pd.DataFrame, column: Column) -> dict[str, Runs]:
     """`run_scores` of every arm, all at once: a thousand arms take a second."""
     here = (results["task"] == column.task) & (results["split"] == column.split)
     runs = results[here & results["metric"].isin(column.metrics)]
     values = runs.set_index(["arm", *SEEDS, "metric"])["value"].astype(float)
     wide = values.unstack("metric")
     scores = 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
-    return {str(arm): own.droplevel("arm") for arm, own in scores.groupby("arm")}
+    # One undefined run makes its cell null: a mean of the others would flatter the arm.
+    seeds = scores.groupby(["arm", "pretrain_seed"]).mean(skipna=False)
+    of_seeds = {arm: own.droplevel("arm") for arm, own in seeds.groupby("arm")}
+    return {str(arm): (own.droplevel("arm"), of_seeds[arm]) for arm, own in scores.groupby("arm")}
 
 
 def _arms(results: pd.DataFrame, arms: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
@@ -141,16 +150,15 @@ def row_names(results: pd.DataFrame) -> pd.Series:
 
 
 def _row(
-    name: str, results: pd.DataFrame, runs: Mapping[Column, pd.Series], terms: Sequence[Term]
+    name: str, results: pd.DataFrame, runs: Mapping[Column, Runs], terms: Sequence[Term]
 ) -> Row:
-    # One undefined run makes its cell null: a mean of the others would flatter the arm.
-    seeds = {c: scores.groupby("pretrain_seed").mean(skipna=False) for c, scores in runs.items()}
+    seeds = {column: of_seeds for column, (_, of_seeds) in runs.items()}
     means = {column: np.array(mean.mean(skipna=False)) for column, mean in seeds.items()}
     average = float(combine(terms, means))
     counts = results.groupby(["task", "pretrain_seed"])["finetune_seed"].nunique()
     return Row(
         name=name,
-        scores=tuple(_score(float(means[c]), scores.to_numpy()) for c, scores in runs.items()),
+        scores=tuple(_score(float(means[c]), scores.to_numpy()) for c, (scores, _) in runs.items()),
         average=_score(average, _seed_averages(seeds, terms)),
         pretrain_seeds=results["pretrain_seed"].nunique(),
         finetune_seeds=int(counts.max()) if len(counts) else 0,
