@@ -47,7 +47,7 @@ def test_the_cost_of_a_teacher_has_a_row(tmp_path: Path) -> None:
 
 
 def test_the_protocol_names_arms_that_are_fine_tuned_otherwise(tmp_path: Path) -> None:
-    protocol = study(tmp_path)._protocol()
+    protocol = study(tmp_path).protocol
     assert protocol["adaptation"] == "full"
     assert protocol["but for taught"] == "adaptation frozen, finetune.learning_rate 0.005"
     assert "but for alone" not in protocol
