@@ -26,12 +26,12 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from harness.params import flatten
 from harness.plan import Stage
 from harness.study import Study
 from harness.tasks.loading import load_examples
 from harness.tasks.scoring import counts, predictions_frame, save_counts, score
 from harness.tracking import DIGEST, KEY, KIND, LABEL, NAME, SUITE, digest
+from harness.tracking.params import flatten
 
 EXPERIMENT = """
 name: stored-0
@@ -56,7 +56,7 @@ class Filler:
     def __init__(self, study: Study) -> None:
         self.study = study
         study.store.experiments()  # makes the tables and the experiment
-        self.experiment_id = study.store._experiment_id
+        self.experiment_id = study.store._server.experiment_id
         self.artifacts = study.store.root / "artifacts"
         self.rows: dict[str, list[tuple[Any, ...]]] = {
             name: [] for name in ("runs", "tags", "params", "latest_metrics", "metrics")
@@ -190,7 +190,7 @@ def measure(num_runs: int, root: Path) -> dict[str, tuple[float, float]]:
 def time_commands(root: Path) -> dict[str, tuple[float, float]]:
     place = ("--store", str(root / "runs"))
     board = ("leaderboard", "micro-glue-v1", *place)
-    (root / "runs" / "snapshot-1.db").unlink(missing_ok=True)
+    (root / "runs" / "snapshot-2.db").unlink(missing_ok=True)
     found = {"first leaderboard": timed(*board)}
     found["later leaderboard"] = min(timed(*board) for _ in range(3))
     found["report"] = timed("report", str(root / "stored.yaml"), *place)

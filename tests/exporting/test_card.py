@@ -9,7 +9,7 @@ import yaml
 from harness.corpora.sources import HubCorpus, TextCorpus
 from harness.exporting.card import Card, Scores, corpus_licence, corpus_line, recipe_source, render
 from harness.exporting.choosing import of_stage
-from harness.params import unflatten
+from harness.tracking.params import unflatten
 from harness.recipes import RECIPES
 from harness.tracking import Store
 

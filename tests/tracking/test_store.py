@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.params import flatten
 from harness.tracking import Store, digest
+from harness.tracking.params import flatten
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_run_cut_short_does_not_count(
     def cut(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store._client, "log_artifacts", cut)
+    monkeypatch.setattr(store._server.client, "log_artifacts", cut)
     with pytest.raises(KeyboardInterrupt):
         store.record("k", "pretrain", "bert", {}, {}, folder)
     assert store.finished() == {}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import tracking
-from harness.snapshot import Entry, Snapshot
 from harness.tracking import Record, Store
+from harness.tracking import store as tracking
+from harness.tracking.snapshot import Entry, Snapshot
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def searched(store: Store) -> dict[str, Record]:
     """What MLflow's own search finds."""
-    runs = store._search(f"tags.`{tracking.KEY}` != ''")
-    return {r.key: r for r in (tracking._record(tracking._entry(run)) for run in runs)}
+    entries = store._server.search(f"tags.`{tracking.KEY}` != ''")
+    return {record.key: record for record in map(tracking._record, entries)}
 
 
 def test_it_tells_what_mlflow_tells_whatever_becomes_of_the_runs(made: Path) -> None:
@@ -42,9 +42,9 @@ def test_it_tells_what_mlflow_tells_whatever_becomes_of_the_runs(made: Path) -> 
     other.forget(third)
     assert "k3" not in store.finished()
     run = store.finished()["k2"].run_id
-    other._client.delete_run(run)
+    other._server.client.delete_run(run)
     assert set(store.finished()) == {"k1"}
-    other._client.restore_run(run)
+    other._server.client.restore_run(run)
     assert store.finished() == searched(store)
     assert set(store.finished()) == {"k1", "k2"}
 
@@ -57,7 +57,7 @@ def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError
 
     monkeypatch.setattr(tracking, "read_entries", never)
-    monkeypatch.setattr(store, "_search", never)
+    monkeypatch.setattr(store._server, "search", never)
     assert store.finished() == expected
 
 
@@ -94,12 +94,13 @@ def test_tables_that_are_not_known_are_left_to_mlflow(
 
 def test_entries_come_back_by_their_start(tmp_path: Path) -> None:
     late, early, other = (
-        Entry(run, mark, start, start + 1, "file:///x", {"a": "b"}, {"loss": 0.25})
-        for run, mark, start in (("r1", "key", 5), ("r2", "key", 3), ("r3", "", 1))
+        Entry(run, start, start + 1, "file:///x", tags, {"loss": 0.25})
+        for run, tags, start in (("r1", {"key": "a"}, 5), ("r2", {"key": "b"}, 3), ("r3", {}, 1))
     )
-    snapshot = Snapshot(tmp_path / "s.db")
+    snapshot = Snapshot(tmp_path / "s.db", ["key"])
     snapshot.update([], [late, early, other])
     assert snapshot.entries("key") == [early, late]
+    assert snapshot.entries("key", {"a", "c"}) == [late]
     assert snapshot.ends() == {"r1": 6, "r2": 4, "r3": 2}
     snapshot.update(["r1"], [])
     assert snapshot.entries("key") == [early]

@@ -8,17 +8,17 @@ it ended, for that never changes. The file may be deleted at any time and is mad
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 TABLE = """
 create table if not exists runs (
-    run_id text primary key, mark text, start_time integer, end_time integer,
+    run_id text primary key, mark text, name text, start_time integer, end_time integer,
     artifact_uri text, tags text, metrics text)
 """
-COLUMNS = "run_id, mark, start_time, end_time, artifact_uri, tags, metrics"
+COLUMNS = "run_id, mark, name, start_time, end_time, artifact_uri, tags, metrics"
 CHUNK = 500
 """Runs that one query names."""
 WAIT_SECONDS = 60
@@ -30,8 +30,6 @@ class Entry:
     """A finished run."""
 
     run_id: str
-    mark: str
-    """Name of the tag that says what kind of run it is; empty for one that is not the harness's."""
     start_time: int
     end_time: int
     """Milliseconds since 1970."""
@@ -43,8 +41,9 @@ class Entry:
 class Snapshot:
     """The entries in one SQLite file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, marks: Sequence[str]) -> None:
+        """`marks` are the tags that say what kind of run one is, and name it."""
+        self.path, self.marks = path, marks
 
     def ends(self) -> dict[str, int]:
         """Run id to end time of every entry; a file that is damaged is thrown away."""
@@ -59,7 +58,7 @@ class Snapshot:
         """Takes runs out, and others in, all at once."""
         rows = [
             (
-                *(e.run_id, e.mark, e.start_time, e.end_time, e.artifact_uri),
+                *(e.run_id, *_mark(e.tags, self.marks), e.start_time, e.end_time, e.artifact_uri),
                 *(json.dumps(dict(e.tags)), json.dumps(dict(e.metrics))),
             )
             for e in new
@@ -69,14 +68,15 @@ class Snapshot:
             marks = ", ".join("?" * len(COLUMNS.split(",")))
             database.executemany(f"insert or replace into runs values ({marks})", rows)
 
-    def entries(self, mark: str) -> list[Entry]:
-        """Those with this mark, by start time."""
+    def entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
+        """Those with this mark, or of these only what `names` names, by start time."""
         query = f"select {COLUMNS} from runs where mark = ? order by start_time, run_id"
         with self._open() as database:
             rows = database.execute(query, (mark,)).fetchall()
         return [
-            Entry(run, kind, start, end, uri, json.loads(tags), json.loads(metrics))
-            for run, kind, start, end, uri, tags, metrics in rows
+            Entry(run, start, end, uri, json.loads(tags), json.loads(metrics))
+            for run, _, name, start, end, uri, tags, metrics in rows
+            if names is None or name in names
         ]
 
     @contextmanager
@@ -86,26 +86,27 @@ class Snapshot:
             yield database
 
 
-def mark_of(tags: Mapping[str, str], marks: Sequence[str]) -> str:
-    """The first of the marks that a run has; empty if it has none."""
-    return next((mark for mark in marks if tags.get(mark)), "")
+def _mark(tags: Mapping[str, str], marks: Sequence[str]) -> tuple[str, str]:
+    """The first of the marks that a run has, and what it says; empty if it has none."""
+    return next(((mark, tags[mark]) for mark in marks if tags.get(mark)), ("", ""))
 
 
-def finished_runs(database: Path, experiment_id: str) -> dict[str, int]:
-    """Run id to end time of the runs that count, from MLflow's own tables: finished, not deleted.
+def finished_runs(database: Path, experiment: str) -> dict[str, int]:
+    """Run id to end time of an experiment's runs that count, from MLflow's own tables: finished,
+    not deleted.
 
     Raises:
         sqlite3.DatabaseError: the tables are not those of MLflow as it is known here.
     """
     query = """
-        select run_uuid, end_time from runs
-        where experiment_id = ? and status = 'FINISHED' and lifecycle_stage = 'active'
+        select run_uuid, end_time from runs join experiments using (experiment_id)
+        where experiments.name = ? and status = 'FINISHED' and runs.lifecycle_stage = 'active'
     """
     with _mlflow(database) as connection:
-        return dict(connection.execute(query, (experiment_id,)).fetchall())
+        return dict(connection.execute(query, (experiment,)).fetchall())
 
 
-def read_entries(database: Path, runs: Iterable[str], marks: Sequence[str]) -> list[Entry]:
+def read_entries(database: Path, runs: Iterable[str]) -> list[Entry]:
     """The entries of runs, from MLflow's own tables; its search takes twenty times as long.
 
     Raises:
@@ -115,13 +116,11 @@ def read_entries(database: Path, runs: Iterable[str], marks: Sequence[str]) -> l
     found: list[Entry] = []
     with _mlflow(database) as connection:
         for first in range(0, len(ids), CHUNK):
-            found += _read_some(connection, ids[first : first + CHUNK], marks)
+            found += _read_some(connection, ids[first : first + CHUNK])
     return found
 
 
-def _read_some(
-    connection: sqlite3.Connection, ids: Sequence[str], marks: Sequence[str]
-) -> Iterator[Entry]:
+def _read_some(connection: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Entry]:
     these = f"where run_uuid in ({', '.join('?' * len(ids))})"
     tags: dict[str, dict[str, str]] = {run: {} for run in ids}
     metrics: dict[str, dict[str, float]] = {run: {} for run in ids}
@@ -134,7 +133,7 @@ def _read_some(
         metrics[run][name] = math.nan if is_nan else value
     query = f"select run_uuid, start_time, end_time, artifact_uri from runs {these}"
     for run, start, end, uri in connection.execute(query, ids):
-        yield Entry(run, mark_of(tags[run], marks), start, end, uri, tags[run], metrics[run])
+        yield Entry(run, start, end, uri, tags[run], metrics[run])
 
 
 @contextmanager
