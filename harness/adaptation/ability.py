@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.adaptation import Adaptation, Finetune, Protocol, baselines
-from harness.adaptation.adaptation import PromptTuning, Selective
+from harness.adaptation.adaptation import Frozen, PromptTuning, Selective
 from harness.adaptation.places import MODEL_TYPES, misfit
 from harness.asking import obstacle as asking_obstacle
 from harness.models import FAMILIES, WITH_A_TABLE, checkpoint_files
@@ -39,6 +39,48 @@ def settings_problem(settings: Finetune, adaptation: Adaptation) -> str:
     return ""
 
 
+def layers_problem(settings: Finetune, adaptation: Adaptation, run: Pretrain) -> str:
+    """Which layer is asked for that a network of our own has not; empty if there is none. Those of
+    a checkpoint it says itself."""
+    if run.model.facts.kind in ("baseline", "checkpoint") or run.model.checkpoint:
+        return ""
+    found = _num_layers(run)
+    if settings.reinit_layers and settings.reinit_layers > found:
+        return (
+            f"finetune.reinit_layers must be at most {found}, the layers of the network, but is "
+            f"{settings.reinit_layers}"
+        )
+    top = _num_states(run) - 1
+    layer = adaptation.layer if isinstance(adaptation, Frozen) else None
+    if layer is not None and not -top - 1 <= layer <= top:
+        return (
+            f"adaptation.layer must be {-top - 1} to {top} for a network whose states are those of "
+            f"the embeddings and {top} layers, but is {layer}"
+        )
+    return ""
+
+
+def _num_layers(run: Pretrain) -> int:
+    """Layers with weights of their own; of an encoder-decoder those of both."""
+    if run.model.family in ("static", "albert"):
+        return 0 if run.model.family == "static" else 1
+    both = run.representation == "encoder_decoder"
+    return run.size.num_layers + (_num_decoder_layers(run) if both else 0)
+
+
+def _num_states(run: Pretrain) -> int:
+    """States that a head may read: of the embeddings and of each layer, of an encoder-decoder its
+    decoder's."""
+    if run.model.family == "static":
+        return 1
+    both = run.representation == "encoder_decoder"
+    return 1 + (_num_decoder_layers(run) if both else run.size.num_layers)
+
+
+def _num_decoder_layers(run: Pretrain) -> int:
+    return run.model.num_decoder_layers or run.size.num_layers
+
+
 def obstacle(task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     """Why a model pretrained by `run` cannot do `task`; empty if it can."""
     if FAMILIES[run.model.family].kind == "baseline":
@@ -63,13 +105,11 @@ def _asked(task: Task, protocol: Protocol, run: Pretrain) -> str:
 
 def _too_little(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     """Fewer layers than are to be trained, or fewer positions than are to be read."""
-    model, size = run.model, run.size
+    model = run.model
     if model.checkpoint:
         return ""  # its own numbers hold, and it says so itself
     if isinstance(adaptation, Selective) and adaptation.top_layers:
-        decoder = model.num_decoder_layers or size.num_layers
-        both = run.representation == "encoder_decoder"
-        found = size.num_layers + (decoder if both else 0)
+        found = _num_layers(run)
         if adaptation.top_layers > found:
             return f"its layers are {found}, fewer than the {adaptation.top_layers} to train"
     if isinstance(adaptation, PromptTuning) and model.family in WITH_A_TABLE:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, TypeAdapter
 
-from harness.values import Value, unknown
+from harness.values import Value, tuples, unknown
 
 
 class Adaptation(Value):
@@ -73,7 +73,7 @@ class Lora(Adaptation):
     alpha: float = Field(default=16.0, gt=0)
     """The update is scaled by alpha / rank."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    targets: tuple[str, ...] | None = None
+    targets: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Names of the projections, as the network has them; null: query and value (section 4.2)."""
 
 
@@ -136,7 +136,7 @@ ADAPTATIONS: dict[str, Adaptation] = {
 
 def _named(value: Any) -> Any:
     if not isinstance(value, str):
-        return value
+        return tuples(value)
     if value not in ADAPTATIONS:
         raise ValueError(unknown("the adaptation", value, ADAPTATIONS))
     return ADAPTATIONS[value]

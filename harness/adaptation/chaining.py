@@ -1,8 +1,8 @@
 """Tasks that are learned before a task, or together with it, declared."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.adaptation import Finetune
 from harness.tasks.task import Task
@@ -19,7 +19,7 @@ class Intermediate(Value):
 
     task: str
     """Name in `harness list tasks`, or of a task of the suite."""
-    into: tuple[str, ...] | None = None
+    into: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Tasks that start from it; null: all others."""
     siamese: Siamese | None = None
     """Both texts are read alone by one network, and their vectors are compared (Reimers and
@@ -60,6 +60,19 @@ class Multitask(Value):
     """A task counts as no larger than this (K, ibid.); null: as large as it is."""
     loss_weights: Literal["equal", "uncertainty"] = "equal"
     """`uncertainty`: learned with the network (Kendall et al. 2018, section 3.2)."""
+
+    @model_validator(mode="after")
+    def _in_use(self) -> "Multitask":
+        fields = type(self).model_fields
+        if self.mixing != "temperature" and self.temperature != fields["temperature"].default:
+            raise ValueError(
+                f"temperature is for mixing: temperature, but mixing is {self.mixing}; leave it out"
+            )
+        if self.mixing == "equal" and self.max_examples:
+            raise ValueError(
+                "max_examples has no effect under mixing: equal, which heeds no sizes; leave it out"
+            )
+        return self
 
 
 def siamese_problem(task: Task, siamese: Siamese) -> str:

@@ -20,7 +20,7 @@ from harness.models.checkpoint_objectives import readings
 from harness.objectives import OBJECTIVES, AnyObjective, Mixture, Objective
 from harness.recipes import Pretrain
 from harness.recipes.pretrain import Phase
-from harness.values import Value, unknown
+from harness.values import Value, tuples, unknown
 
 TEXTS: dict[str, Corpus | TaskCorpus] = {"task": TaskCorpus(), **CORPORA}
 """What a name stands for where a run goes on."""
@@ -36,7 +36,7 @@ def _named_text(value: Any) -> Any:
 
 def _named_objective(value: Any) -> Any:
     if not isinstance(value, str):
-        return value
+        return tuples(value)
     if value not in OBJECTIVES:
         raise ValueError(unknown("the objective", value, OBJECTIVES))
     return OBJECTIVES[value]

@@ -5,14 +5,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.adaptation import UNSEEING
-from harness.adaptation.ability import in_words, settings_problem
 from harness.declaration.yaml_text import Keys
 from harness.experiment import NAMED, Arm, Axis, Experiment, choices
-from harness.models import WITH_A_TABLE
 from harness.recipes import Pretrain
-from harness.sweep import check_tried, ends
-from harness.tuning_spaces import OF_THE_ADAPTATION
 from harness.values import unknown
 
 MAX_ARMS = 10_000
@@ -115,63 +110,6 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             )
 
 
-def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """What a model that reads as an arm's does cannot be fine-tuned with."""
-    for arm in arms:
-        reading, evaluate = arm.adapted.representation, arm.evaluate
-        if evaluate.protocol.pooling == "cls" and reading in UNSEEING:
-            yield (
-                ("evaluate", "protocol", "pooling"),
-                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
-                f"read {reading}, whose first token has seen nothing else, but is 'cls'",
-            )
-        frozen = evaluate.adaptation.kind == "frozen"
-        if evaluate.finetune.auxiliary_lm_weight and (reading != "causal" or frozen):
-            yield (
-                ("evaluate", "finetune", "auxiliary_lm_weight"),
-                f"evaluate.finetune.auxiliary_lm_weight must be 0 for {arm.name!r}, which is "
-                f"{'frozen' if frozen else f'read {reading}'}: the loss is for causal models that "
-                "are trained",
-            )
-        if why := settings_problem(evaluate.finetune, evaluate.adaptation):
-            yield ("evaluate", "finetune"), f"{arm.name!r}: evaluate.{why}"
-        yield from _answer_problems(arm)
-        yield from _length_problems(arm)
-
-
-def _length_problems(arm: Arm) -> Problems:
-    """Inputs longer than a network with a table of positions can read; a checkpoint's are known
-    from its files and checked there."""
-    model, protocol = arm.pretrain.model, arm.evaluate.protocol
-    if model.family not in WITH_A_TABLE:
-        return
-    if protocol.max_sequence_length > model.max_position:
-        yield (
-            ("evaluate", "protocol", "max_sequence_length"),
-            f"evaluate.protocol.max_sequence_length must be at most {model.max_position}, the "
-            f"max_position of {arm.name!r}, but is {protocol.max_sequence_length}",
-        )
-
-
-def _answer_problems(arm: Arm) -> Problems:
-    """What answers in words do not go with."""
-    evaluate = arm.evaluate
-    if evaluate.protocol.answer == "text" and evaluate.adaptation.kind == "frozen":
-        yield (
-            ("evaluate", "protocol", "answer"),
-            f"evaluate.protocol.answer must be 'head' for {arm.name!r}, which is frozen: in words "
-            "answers the model itself, and that has to be trained",
-        )
-    tasks = evaluate.chosen.items()
-    written = [name for name, task in tasks if in_words(task, evaluate.protocol)]
-    if written and evaluate.finetune.auxiliary_lm_weight:
-        yield (
-            ("evaluate", "finetune", "auxiliary_lm_weight"),
-            f"evaluate.finetune.auxiliary_lm_weight must be 0 for {written[0]}, which is answered "
-            "in words: it has the next-token loss of its targets alone",
-        )
-
-
 def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Expectations about arms that there are not."""
     names = [arm.name for arm in arms]
@@ -199,27 +137,6 @@ def sweep_problems(experiment: Experiment) -> Problems:
             name = path.removeprefix("evaluate.").removeprefix("finetune.")
             if name in experiment.sweep.space:
                 yield keys, f"{path} has no effect, for the sweep searches {name}; drop one of them"
-
-
-def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Fields of an adaptation that are searched, but that an arm's does not have or refuses."""
-    for name, dimension in experiment.sweep.space.items():
-        field = name.removeprefix(OF_THE_ADAPTATION)
-        for arm in arms if field != name else ():
-            adaptation = arm.evaluate.adaptation
-            fields = [known for known in type(adaptation).model_fields if known != "kind"]
-            try:
-                if field not in fields:
-                    has = ", ".join(fields) or "none"
-                    raise ValueError(
-                        f"the adaptation {adaptation.kind} of {arm.name!r} has no field {field}; "
-                        f"it has: {has}"
-                    )
-                for value in ends(dimension):
-                    check_tried(type(adaptation), field, value, kind=adaptation.kind)
-            except ValueError as error:
-                yield ("sweep", "space", name), f"sweep.space.{name}: {error}"
-                break
 
 
 def base_problems(experiment: Experiment) -> Problems:

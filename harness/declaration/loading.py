@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.corpora import reading
-from harness.declaration import chaining, checkpoint, continuing, grid
+from harness.declaration import adapting, chaining, checkpoint, continuing, grid
 from harness.declaration.source import Source, mentions, read_text
 from harness.declaration.wording import sentences
 from harness.declaration.yaml_text import Keys
@@ -181,8 +181,8 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     for check in (
         grid.arms_problems,
         grid.world_problems,
-        grid.protocol_problems,
-        grid.space_problems,
+        adapting.protocol_problems,
+        adapting.space_problems,
         chaining.chain_problems,
         grid.expectation_problems,
     ):

@@ -1,0 +1,90 @@
+"""Adaptations as a file declares them, and as a stage is told them."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from harness.adaptation import ADAPTATIONS, Adaptation, Protocol, read_adaptation
+from harness.adaptation.ability import layers_problem, obstacle
+from harness.adaptation.adaptation import Frozen, Lora, Selective
+from harness.adaptation.chaining import Multitask
+from harness.adaptation.classifier import Classifier
+from harness.experiment import Evaluate
+from harness.models import MODELS
+from harness.recipes import RECIPES, Pretrain
+from harness.tasks import TASKS
+from tests.adaptation.methods.models import NAMES, SIZE, adapted, make_backbone, trained
+
+FULL = ADAPTATIONS["full"]
+EVERY = [*ADAPTATIONS.values(), Lora(rank=2, targets=("query", "key")), Frozen(layer=1)]
+
+
+def declared(fields: Any) -> Adaptation:
+    """As YAML gives them."""
+    return Evaluate.read({"adaptation": fields}).adaptation
+
+
+@pytest.mark.parametrize("adaptation", EVERY, ids=lambda one: one.label)
+def test_fields_and_content_are_read_back(adaptation: Adaptation) -> None:
+    fields = json.loads(json.dumps(adaptation.model_dump()))
+    assert declared(fields) == adaptation
+    assert read_adaptation(json.loads(json.dumps(adaptation.content))) == adaptation
+
+
+def test_targets_are_what_lora_trains() -> None:
+    model = adapted("bert", declared({"kind": "lora", "targets": ["key"]}))
+    inside = [name for name in trained(model) if name.startswith("backbone.")]
+    assert len(inside) == 4 and all(".self.key.lora_" in name for name in inside)
+
+
+@pytest.mark.parametrize("targets", [[], "query", [3]])
+def test_targets_are_a_list_of_names(targets: Any) -> None:
+    with pytest.raises(ValidationError):
+        declared({"kind": "lora", "targets": targets})
+
+
+def run_of(name: str) -> Pretrain:
+    """A pretraining of one of the small models."""
+    backbone = make_backbone(name)
+    objective = next(
+        recipe.objective
+        for recipe in RECIPES.values()
+        if recipe.objective.components[0][1].representation == backbone.representation
+    )
+    fields = {"model": MODELS[name], "size": SIZE, "objective": objective}
+    return RECIPES["bert"].model_copy(update=fields)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_plan_knows_the_layers(name: str) -> None:
+    """What it lets pass, the network has, and the next one it refuses."""
+    run, states = run_of(name), Classifier(make_backbone(name), 2, Protocol(), Frozen())
+    assert states.mix is not None
+    count = len(states.mix.weights)
+    for layer, fits in ((count - 1, True), (count, False), (-count, True), (-count - 1, False)):
+        why = layers_problem(Evaluate().finetune, Frozen(layer=layer), run)
+        assert (why == "") == fits
+        if fits:
+            Classifier(make_backbone(name), 2, Protocol(), Frozen(layer=layer))
+
+
+def test_more_layers_than_there_are() -> None:
+    run = run_of("gpt2")
+    settings = Evaluate().finetune.model_copy(update={"reinit_layers": 3})
+    assert "at most 2, the layers of the network, but is 3" in layers_problem(settings, FULL, run)
+    many = Selective(top_layers=3)
+    assert "fewer than the 3" in obstacle(TASKS["sst2"], Protocol(), many, run)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"mixing": "equal", "temperature": 4.0}, "temperature is for mixing: temperature"),
+        ({"mixing": "equal", "max_examples": 9}, "max_examples has no effect"),
+    ],
+)
+def test_a_mixing_heeds_what_it_is_told(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Multitask.model_validate(fields)
