@@ -65,6 +65,23 @@ def trained_parameters(plan: Plan, records: Mapping[str, Record]) -> dict[str, f
     return {str(arm): float(value) for arm, value in means.dropna().items()}
 
 
+RETAINED_COLUMNS = ["arm", *SEEDS, "step", "loss"]
+
+
+def retained_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
+    """The held-out loss of the pretraining, in nats a token, of arms that learn task after task:
+    one row per task just learned (`step`, empty before any), in the order of the sequence."""
+    rows = [
+        (
+            *(one.arm, one.pretrain_seed, one.finetune_seed, one.step),
+            _known(records[one.key].metrics.get("validation_loss")),
+        )
+        for one in plan.retained
+        if one.key in records
+    ]
+    return pd.DataFrame(rows, columns=RETAINED_COLUMNS)
+
+
 def label_counts(experiment: Experiment, arms: tuple[Arm, ...]) -> dict[str, tuple[str, int]]:
     """Arm to its name without the axis of label counts, and its count; empty where no axis sets
     one."""

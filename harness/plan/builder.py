@@ -11,12 +11,12 @@ from harness.adaptation.ability import obstacle
 from harness.corpora import reading as corpus_reading
 from harness.experiment import ROLES, Arm, Evaluate, Experiment
 from harness.models import checkpoint_files
-from harness.plan.chaining import chain_obstacle, is_sequence, other_tasks, rescored
+from harness.plan.chaining import chain_obstacle, is_sequence, other_tasks, rescored, retained
 from harness.plan.continuing import pretrained
 from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
 from harness.plan.keys import run_content, stage_key
 from harness.plan.searching import searched
-from harness.plan.values import Cell, Continuation, Probing, Rescored, Stage
+from harness.plan.values import Cell, Continuation, Probing, Rescored, Retained, Stage
 from harness.probes import PROBES
 from harness.probes import items as probe_items
 from harness.recipes import Pretrain
@@ -34,6 +34,7 @@ class Builder:
         self.probes: list[Probing] = []
         self.pretrains: dict[tuple[str, int], str] = {}
         self.rescored: list[Rescored] = []
+        self.retained: list[Retained] = []
         self.obstacles: dict[tuple[str, str], str] = {}
         self.continued: dict[tuple[str, str, int, int], Continuation] = {}
         tasks = experiment.evaluate.known_tasks
@@ -152,6 +153,7 @@ class Builder:
         for pretrain_seed, seed in itertools.product(self._seeds(arm), seeds):
             parents = self._parents(arm, last, pretrain_seed, tokenizer)
             self.rescored += rescored(self, arm, parents, pretrain_seed, seed)
+            self.retained += retained(self, arm, parents, pretrain_seed, seed)
 
     def _parents(self, arm: Arm, task: Task, seed: int, tokenizer: str) -> dict[str, str]:
         pretrain = pretrained(self, arm, task, seed, tokenizer)

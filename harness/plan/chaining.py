@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from harness.adaptation import ADAPTATIONS, Finetune
 from harness.adaptation.ability import obstacle
 from harness.experiment import Arm, Evaluate
+from harness.plan.continuing import pretraining_loss
 from harness.plan.costs import finetuning_flops
-from harness.plan.values import Rescored
+from harness.plan.values import Rescored, Retained
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -67,6 +68,20 @@ def rescored(
             label = f"{arm.name}, {name} after {step}, seeds {pretrain_seed}.{finetune_seed}"
             key = builder.stage("finetune", label, spec, roles)
             found.append(Rescored(arm.name, step, name, pretrain_seed, finetune_seed, key))
+    return found
+
+
+def retained(
+    builder: "Builder", arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
+) -> list[Retained]:
+    """The losses of the pretraining before a sequence, and after each of its tasks."""
+    models = {"": parents["pretrain"], **Chain(builder, arm, parents, finetune_seed).steps()}
+    found = []
+    for step, model in models.items():
+        when = f"pretraining loss {f'after {step}' if step else 'before any task'}"
+        key = pretraining_loss(builder, arm, pretrain_seed, model, when)
+        if key:
+            found.append(Retained(arm.name, step, pretrain_seed, finetune_seed, key))
     return found
 
 

@@ -29,12 +29,11 @@ class Chain:
         self.builder, self.arm, self.task = builder, arm, task
         self.seed, self.tokenizer = seed, tokenizer
         self.start = builder.pretrains[arm.name, seed]
-        self.old_tokens = builder.stages[self.start].parents.get("tokens")
 
     def model(self) -> str:
         """Key of the last model, with the stages that lead there."""
         model, run, old = self.start, self.arm.pretrain, None
-        if self.arm.evaluate.continued and self._old_run():
+        if self.arm.evaluate.continued and not self.arm.pretrain.model.checkpoint:
             old = self.start  # it tells the loss of the pretraining itself
         for number, step in enumerate(self.arm.evaluate.continued):
             text = step.corpus_of(self.task.name)
@@ -42,9 +41,10 @@ class Chain:
             run = continued_run(goes_on, step)
             cost = continued_cost(run, self.arm.pretrain)
             tokens, about = self._tokens(text), in_words(text, self.task)
-            before = self._loss(model, tokens, run, f"before {about}")
+            label = f"{self.arm.name}, before {about}"
+            before = loss_stage(self.builder, run, self.seed, model, tokens, label)
             key = self._train(run, cost, model, tokens, f"{self.arm.name} on {about}")
-            old_after = self._loss(key, self.old_tokens, self._old_run(), f"after {about}")
+            old_after = pretraining_loss(self.builder, self.arm, self.seed, key, f"after {about}")
             self.builder.continued[self.arm.name, self.task.name, number, self.seed] = Continuation(
                 self.arm.name,
                 self.task.name,
@@ -83,19 +83,27 @@ class Chain:
         label = f"{in_words(text, self.task)}, tokens"
         return self.builder.stage("tokens", label, spec, {"tokenizer": self.tokenizer})
 
-    def _old_run(self) -> Pretrain | None:
-        return None if self.arm.pretrain.model.checkpoint else self.arm.pretrain
 
-    def _loss(self, model: str, tokens: str | None, run: Pretrain | None, when: str) -> str | None:
-        """The stage that tells what `run` asks the model about held-out text; none where it asks
-        for more than the model brings."""
-        if tokens is None or run is None or run.objectives[-1].output.kind == "replaced_token":
-            return None
-        spec = {"pretrain": run_content(asked(_nameless(run))), "seed": self.seed}
-        parents = {"tokenizer": self.tokenizer, "tokens": tokens, "start_from": model}
-        label = f"{self.arm.name}, {when}, seed {self.seed}"
-        flops = held_out_flops(self.arm.pretrain)
-        return self.builder.stage("loss", label, spec, parents, flops)
+def pretraining_loss(builder: "Builder", arm: Arm, seed: int, model: str, when: str) -> str | None:
+    """The stage that tells the loss of `model` under the objective of the arm's pretraining, on the
+    held-out text of it; none of a checkpoint, which brings no text."""
+    tokens = builder.stages[builder.pretrains[arm.name, seed]].parents.get("tokens")
+    if tokens is None:
+        return None
+    return loss_stage(builder, arm.pretrain, seed, model, tokens, f"{arm.name}, {when}")
+
+
+def loss_stage(
+    builder: "Builder", run: Pretrain, seed: int, model: str, tokens: str, label: str
+) -> str | None:
+    """The stage that tells what `run` asks the model about held-out text; none where it asks for
+    more than the model brings."""
+    if run.objectives[-1].output.kind == "replaced_token":
+        return None
+    spec = {"pretrain": run_content(asked(_nameless(run))), "seed": seed}
+    tokenizer = builder.stages[tokens].parents["tokenizer"]
+    parents = {"tokenizer": tokenizer, "tokens": tokens, "start_from": model}
+    return builder.stage("loss", f"{label}, seed {seed}", spec, parents, held_out_flops(run))
 
 
 def _nameless(run: Pretrain) -> Pretrain:

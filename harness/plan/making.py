@@ -47,6 +47,7 @@ def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
         obstacles=builder.obstacles,
         continued=tuple(builder.continued.values()),
         rescored=tuple(builder.rescored),
+        retained=tuple(builder.retained),
     )
 
 

@@ -60,6 +60,18 @@ class Rescored:
 
 
 @dataclass(frozen=True)
+class Retained:
+    """The pretraining loss of a network that learns task after task, and its stage."""
+
+    arm: str
+    step: str
+    """The task just learned; empty before any."""
+    pretrain_seed: int
+    finetune_seed: int
+    key: str
+
+
+@dataclass(frozen=True)
 class Continuation:
     """One continued run of an arm before a task, and the stages that hold losses around it; runs
     that are shared by tasks have equal keys."""
@@ -101,6 +113,8 @@ class Plan:
     probes: tuple[Probing, ...] = ()
     rescored: tuple[Rescored, ...] = ()
     """Of arms that learn task after task: every task after each step."""
+    retained: tuple[Retained, ...] = ()
+    """Of the same arms: the pretraining loss after each step."""
     continued: tuple[Continuation, ...] = ()
     obstacles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(arm, task) to why the arm cannot do the task; there is no cell for it."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.adaptation_frames import RETAINED_COLUMNS, retained_frame
 from harness.compute import Compute
 from harness.execute import Order, perform
 from harness.experiment import Evaluate, Experiment, combinations, resolve_arm
@@ -112,12 +113,24 @@ def test_a_sequence_scores_every_task_after_each_step() -> None:
     assert forgotten.parents["head"] == steps["micro-rte"].key
 
 
+def test_the_pretraining_loss_is_told_before_and_after_each_step() -> None:
+    plan = planned(sequence=True)
+    steps = {told(stage)[0]: stage.key for stage in of_kind(plan, "learn")}
+    asked = {one.step: plan.stages[one.key] for one in plan.retained}
+    pretrained = plan.pretrains["x", 0]
+    models = {step: stage.parents["start_from"] for step, stage in asked.items()}
+    assert models == {"": pretrained, **steps}
+    tokens = plan.stages[pretrained].parents["tokens"]
+    assert {stage.parents["tokens"] for stage in asked.values()} == {tokens}
+    assert not planned({"pretrain.recipe": ["electra"]}, sequence=True).retained
+
+
 def test_baselines_learn_nothing_before() -> None:
     grid = {"pretrain.recipe": ["majority"]}
     ways: list[dict[str, Any]] = [{"multitask": {}}, {"sequence": True}, {"intermediate": [MNLI]}]
     for how in ways:
         plan = planned(grid, **how)
-        assert not of_kind(plan, "learn") and not plan.rescored
+        assert not of_kind(plan, "learn") and not plan.rescored and not plan.retained
 
 
 def test_what_cannot_be_written_is_an_obstacle() -> None:
@@ -200,6 +213,17 @@ def test_forgetting_is_a_frame(bench: Bench) -> None:
     costs = costs_frame(plan, bench.done).set_index("stage")
     learned = sum(bench.done[stage.key].metrics["seconds"] for stage in of_kind(plan, "learn"))
     assert costs.loc["learn", "seconds"] == pytest.approx(learned)
+
+
+def test_the_loss_before_any_task_is_that_of_the_pretraining(bench: Bench) -> None:
+    """And one network is asked after each step: fine-tuning moves its loss."""
+    plan = sequence_plan()
+    bench.run(plan)
+    frame = retained_frame(plan, bench.done)
+    assert list(frame.columns) == RETAINED_COLUMNS and list(frame["step"]) == ["", *TASKS]
+    pretrained = bench.done[plan.pretrains["x", 0]].metrics["validation_loss"]
+    assert frame["loss"].iloc[0] == pytest.approx(pretrained, abs=1e-6)
+    assert frame["loss"].nunique() == len(frame)
 
 
 def test_tasks_together_leave_their_shares(bench: Bench) -> None:
