@@ -1,5 +1,6 @@
 """A declared experiment with its plan and its store: run it, look at it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,14 +25,18 @@ from harness.continued_frames import losses_frame
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
 from harness.experiment import Evaluate
-from harness.plan import Plan, flat_fields, load_plan
+from harness.plan import Plan, Stage, flat_fields, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
-from harness.report.verdict import same_checkpoints
+from harness.report.comparing import same_checkpoints
+from harness.run_frames import pretraining_frame, runs_frame
 from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
 from harness.trials import trials_frame
+
+FEW_STAGES = 5
+"""Unfinished stages that a report names one by one, at most."""
 
 
 @dataclass
@@ -189,6 +194,8 @@ class Study:
             predictions=results.predictions_reader(records, self.store),
             counts=results.counts_reader(records, self.store),
             curves=results.curves_frame(plan, records, self.store),
+            runs=runs_frame(plan, records),
+            pretraining=pretraining_frame(plan, records),
             checkpoints=results.checkpoints_frame(plan, records),
             costs=results.costs_frame(plan, records),
             probes=results.probes_frame(plan, records, self.store),
@@ -208,11 +215,9 @@ class Study:
 
     def _threats(self, records: Mapping[str, Record]) -> list[str]:
         missing = [stage for key, stage in self.plan.stages.items() if key not in records]
-        diverged = [r.key for r in records.values() if r.metrics.get("diverged")]
         return [
-            *(f"Not finished: {stage.kind} {stage.label}." for stage in missing),
+            *_unfinished(missing),
             *(f"{line}." for line in obstacle_lines(self.plan)),
-            *(f"Diverged, and scored as it stands: {self.plan.stages[k].label}." for k in diverged),
         ]
 
     def _provenance(self) -> dict[str, object]:
@@ -228,6 +233,15 @@ class Study:
             "experiment": self._resolved(),
             "stages": stages,
         }
+
+
+def _unfinished(stages: Sequence[Stage]) -> list[str]:
+    """A sentence on each stage; of many, how many there are of each kind."""
+    if len(stages) <= FEW_STAGES:
+        return [f"Not finished: {stage.kind} {stage.label}." for stage in stages]
+    counts = Counter(stage.kind for stage in stages)
+    named = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return [f"Not finished: {len(stages)} stages ({named}); `harness status` names them."]
 
 
 def _said(evaluate: Evaluate) -> dict[str, object]:

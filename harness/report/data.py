@@ -7,8 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from harness.run_frames import PRETRAINING_COLUMNS, RUN_COLUMNS
 from harness.sweep import Sweep
 from harness.tasks.task import Suite
+
+Scores = Mapping[str, Mapping[str, np.ndarray]]
+"""Column to arm to the scores x 100 of its runs; NaN where one is undefined."""
 
 
 class Scored(Protocol):
@@ -49,6 +53,12 @@ class ReportData:
     """Columns arm, stage (its kind), seconds, tokens, parameters, flops; null where none."""
     probes: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
+    runs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=RUN_COLUMNS))
+    """As `harness.run_frames.runs_frame` gives."""
+    pretraining: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=PRETRAINING_COLUMNS)
+    )
+    """As `harness.run_frames.pretraining_frame` gives."""
     checkpoints: pd.DataFrame = field(default_factory=pd.DataFrame)
     """As `results`, of weights along the way, with their `checkpoint`: a share of the updates."""
     losses: pd.DataFrame = field(default_factory=pd.DataFrame)

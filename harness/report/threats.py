@@ -1,33 +1,53 @@
 """What could make the outcome other than it looks, found in the results themselves."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from harness.leaderboard.tables import Table
+from harness.report import checks
 from harness.report.constants import constant_labels, constant_runs
-from harness.report.data import ReportData
+from harness.report.data import ReportData, Scores
 from harness.report.verdict import Pair
 from harness.statistics import seed_note
 
-Scores = Mapping[str, Mapping[str, np.ndarray]]
-"""Column to arm to the scores of its runs."""
 ENOUGH_SEEDS = 10
 """Pretraining seeds an arm from which on their number needs no note."""
 
 
 def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores) -> list[str]:
-    """One sentence or two on each threat; those that the experiment brings along come last."""
+    """One sentence or two on each threat; then those that the experiment brings along, and what
+    was looked for and not found."""
+    found = _checked(data, table, scores)
+    absent = [name for name, sentences in found.items() if not sentences]
     return [
         *_few_seeds(table),
-        *_missing_scores(data, scores),
-        *_constant_labels(data, table),
-        *_constant_predictions(data, table),
+        *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(table, pairs),
         *_approximations(table),
         *data.threats,
+        *([f"Looked for, and not found: {', '.join(absent)}."] if absent else []),
     ]
+
+
+def _checked(data: ReportData, table: Table, scores: Scores) -> dict[str, list[str]]:
+    """What was looked for to the sentences on what was found; without what could not be known."""
+    found = {
+        "missing scores": [*_missing_scores(data, scores)],
+        "runs and arms no better than a guess": [
+            *checks.no_better_than_a_guess(data, table, scores)
+        ],
+        "splits with one label": [*_constant_labels(data, table)],
+        "runs that always give the same answer": [*_constant_predictions(data, table)],
+        "seeds left out": [*checks.excluded_seeds(data)],
+    }
+    if len(data.runs):
+        found |= {"truncated inputs": [*checks.truncated(data)]}
+        found |= {"runs that diverged": [*checks.diverged(data)]}
+    if len(data.trials):
+        found |= {"unequal trials": [*checks.unequal_trials(data)]}
+    return found
 
 
 def _few_seeds(table: Table) -> Iterator[str]:
@@ -60,7 +80,8 @@ def _constant_labels(data: ReportData, table: Table) -> Iterator[str]:
 
 
 def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
-    found = Counter((arm, task) for arm, task, _ in constant_runs(data, table))
+    constant = constant_runs(data, table)
+    found = Counter((arm, task) for arm, task, _ in constant if not checks.guesses(data, arm))
     if found:
         runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
         yield (

@@ -1,0 +1,55 @@
+"""What the store holds of single runs, beside scores: what became of each, as frames."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from harness.plan import Plan
+
+if TYPE_CHECKING:  # a plan is printed without mlflow
+    from harness.tracking import Record
+
+RUN_COLUMNS = ["arm", "task", "pretrain_seed", "finetune_seed", "finished", "truncated", "diverged"]
+PRETRAINING_COLUMNS = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+
+
+def runs_frame(plan: Plan, records: "Mapping[str, Record]") -> pd.DataFrame:
+    """One row per planned run of an arm on a task: whether it is finished, the share of its train
+    examples that are as long as the limit allows (most of them are truncated), and whether its loss
+    diverged; NaN and false where that is not known."""
+    rows = []
+    for cell in plan.cells:
+        if cell.checkpoint == 1:
+            run = records.get(cell.key)
+            # What several tasks are learned in is a stage of its own.
+            trained = records.get(plan.stages[cell.key].parents.get("head", cell.key))
+            metrics = trained.metrics if trained else {}
+            rows.append(
+                (
+                    *(cell.arm, cell.task, cell.pretrain_seed, cell.finetune_seed),
+                    run is not None,
+                    metrics.get("truncated", math.nan),
+                    bool(metrics.get("diverged")),
+                )
+            )
+    return pd.DataFrame(rows, columns=RUN_COLUMNS)
+
+
+def pretraining_frame(plan: Plan, records: "Mapping[str, Record]") -> pd.DataFrame:
+    """One row per arm and pretraining seed that is finished: seconds it took, loss on held-out text
+    at its end in nats a predicted token, and bits a byte where a likelihood gives them; NaN where
+    it is not known, as the loss of a checkpoint from elsewhere."""
+    rows = [
+        (
+            *(arm, seed),
+            *(
+                records[key].metrics.get(name, math.nan)
+                for name in ("seconds", "validation_loss", "validation_bits_per_byte")
+            ),
+        )
+        for (arm, seed), key in plan.pretrains.items()
+        if key in records
+    ]
+    return pd.DataFrame(rows, columns=PRETRAINING_COLUMNS)
