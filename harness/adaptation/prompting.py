@@ -4,6 +4,7 @@ section 2, for models that continue a text; Schick and Schütze 2021 for those t
 The task's pattern is filled with each answer, and the likeliest text wins. Nothing is calibrated.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,20 +96,36 @@ class Asker:
         """
         answers = self._answers(examples, row)
         texts = list(examples.texts[row])
-        demonstrations = list(self._demonstrations)
-        while (over := self._over(demonstrations, texts, answers)) > 0:
-            if demonstrations:
-                demonstrations.remove(max(demonstrations, key=self._length))
-            elif any(lengths := [self._length(text) for text in texts]):
-                longest = int(np.argmax(lengths))
-                texts[longest] = self._shortened(texts[longest], over)
-            else:
+        shown = self._fitting(texts, answers)
+        while (over := self._over(shown, texts, answers)) > 0:
+            if not any(lengths := [self._length(text) for text in texts]):
                 raise ValueError(
                     f"protocol.max_sequence_length has no room for the prompt of {self.task.name} "
                     "and its answers"
                 )
-        before = " ".join((*demonstrations, ""))
+            longest = int(np.argmax(lengths))
+            texts[longest] = self._shortened(texts[longest], over)
+        before = " ".join((*shown, ""))
         return [self._text(before, texts, answer) for answer in answers]
+
+    def _fitting(self, texts: Sequence[str], answers: Sequence[str]) -> list[str]:
+        """The solved examples that there is room for, without the longest ones."""
+        shown = self._demonstrations
+
+        def without(number: int) -> list[str]:
+            gone = set(self._longest[:number])
+            return [text for place, text in enumerate(shown) if place not in gone]
+
+        def fits(number: int) -> bool:
+            return self._over(without(number), texts, answers) <= 0
+
+        return without(bisect_left(range(len(shown)), True, key=fits))
+
+    @cached_property
+    def _longest(self) -> list[int]:
+        """Places of the solved examples, the longest first."""
+        lengths = [self._length(text) for text in self._demonstrations]
+        return sorted(range(len(lengths)), key=lambda place: -lengths[place])
 
     @cached_property
     def _demonstrations(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+import transformers
 from transformers import PreTrainedModel
 
 from harness.models import Architecture, Size
@@ -53,6 +54,7 @@ def load(folder: Path) -> Backbone:
     """Reads a network that `Backbone.save` wrote."""
     note = read_note(folder)
     blueprint = BLUEPRINTS[note["blueprint"]]
+    transformers.logging.disable_progress_bar()
     network = blueprint.network.from_pretrained(folder, local_files_only=True, use_safetensors=True)
     backbone = wrap(network, note["blueprint"], note["family"], note["representation"])
     backbone.objective = note.get("objective", {})

@@ -253,6 +253,23 @@ def test_long_questions_are_cut_alike_for_every_answer(splitter: Any) -> None:
         asker(task_of(), splitter, 3).texts(examples, 0)
 
 
+@pytest.mark.parametrize("room", [60, 90, 120, 200])
+def test_the_longest_solved_examples_go_one_by_one(splitter: Any, room: int) -> None:
+    """As many as must: one less would be too long."""
+    texts = [
+        (f"the {noun} is{' very' * many} noisy.", "so it is.")
+        for noun in NOUNS
+        for many in (0, 4, 1)
+    ]
+    shown = Examples(texts, np.arange(len(texts)) % 2)
+    one = asker(task_of(), splitter, room, shown=shown)
+    left = list(one._demonstrations)
+    while one._over(left, EXAMPLES.texts[5], ("noisy", "charming")) > 0:
+        left.remove(max(left, key=one._length))
+    found = one._fitting(EXAMPLES.texts[5], ("noisy", "charming"))
+    assert found == left and 0 < len(left) < len(texts)
+
+
 def test_shots_change_what_is_asked_and_seeds_what_is_shown(tokenizer: Path, saved: Saved) -> None:
     model = saved("gpt2", "clm")
 
