@@ -3,7 +3,8 @@ ties."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from harness import interchange, leaderboard, results
 from harness.budget import Budget
 from harness.leaderboard.building import row_names
 from harness.models import SIZES
-from harness.report.ties import MOST_ROWS, with_ties
-from harness.report.verdict import arm_runs
+from harness.report.comparing import MOST_ROWS, comparer
+from harness.report.resampling import arm_runs
+from harness.report.ties import with_ties
 from harness.tasks import SUITES
 from harness.tracking import Record, Store
 
@@ -25,9 +27,18 @@ class Recorded:
     """An experiment as its latest run left it in the store."""
 
     name: str
-    results: pd.DataFrame
-    spec: Mapping[str, Any]
-    """`experiment` as declared, and `arms` with their resolved `pretrain` and `evaluate`."""
+    folder: Path
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        return pd.read_parquet(self.folder / "results.parquet")
+
+    @cached_property
+    def spec(self) -> Mapping[str, Any]:
+        """`experiment` as declared, and `arms` with their resolved `pretrain` and `evaluate`."""
+        text = (self.folder / "experiment.yaml").read_bytes()
+        spec: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+        return spec
 
 
 @dataclass(frozen=True)
@@ -77,14 +88,7 @@ class StoredRuns:
 
 def recorded(store: Store) -> list[Recorded]:
     """Every experiment that was run, by name."""
-    return [
-        Recorded(
-            name,
-            pd.read_parquet(folder / "results.parquet"),
-            yaml.load((folder / "experiment.yaml").read_bytes(), Loader=yaml.CSafeLoader),
-        )
-        for name, folder in sorted(store.experiments().items())
-    ]
+    return [Recorded(name, folder) for name, folder in sorted(store.experiments().items())]
 
 
 def board_table(
@@ -122,19 +126,20 @@ def _with_imports(
 ) -> leaderboard.Table:
     """The table with what was measured elsewhere, in blocks of their own."""
     names = set(measured["experiment"])
-    return interchange.with_imports(table, store, [one.spec for one in known if one.name in names])
+    return interchange.with_imports(table, store, (one.spec for one in known if one.name in names))
 
 
 def _paired(known: Sequence[Recorded], frame: pd.DataFrame) -> Callable[[str, str], bool]:
     """Whether two rows of a board start from the same checkpoints: their pretraining is the same,
     field by field."""
-    named = frame.assign(row=row_names(frame)).drop_duplicates("row")
-    specs = {one.name: one.spec["arms"] for one in known}
-    pretrain = {
-        name: specs[experiment][arm]["pretrain"]
-        for name, experiment, arm in named[["row", "experiment", "arm"]].to_numpy()
-    }
-    return lambda first, second: bool(pretrain[first] == pretrain[second])
+    rows = frame.assign(row=row_names(frame)).drop_duplicates("row").set_index("row")
+    experiments = {one.name: one for one in known}
+
+    def pretrain(row: str) -> Any:
+        experiment, arm = rows.loc[row, ["experiment", "arm"]]
+        return experiments[experiment].spec["arms"][arm]["pretrain"]
+
+    return lambda first, second: bool(pretrain(first) == pretrain(second))
 
 
 def tied(
@@ -162,7 +167,7 @@ def tied(
     counts = cache(results.counts_reader(records, store))
     runs = StoredRuns([row.name for row in table.rows], named, counts)
     try:
-        return with_ties(table, arm_runs(runs, table), paired)
+        return with_ties(table, comparer(arm_runs(runs, table), table, paired))
     except ValueError as error:
         return replace(table, ranking=f"{table.ranking[:-1]}: {error}.")
 

@@ -15,11 +15,13 @@ from harness.differences import apart_from_the_first, condensed
 from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
 from harness.leaderboard.rendering import MISSING, markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
+from harness.report.comparing import AVERAGE, comparer, same_checkpoints
 from harness.report.continuing import LOSS_NOTE, losses_table
-from harness.report.data import ReportData
+from harness.report.data import ReportData, Scores
 from harness.report.grid import Grid, Plot
 from harness.report.learning import learning_points, learning_table
 from harness.report.probes import PROBE_NOTE, probe_tables
+from harness.report.resampling import REPLICATES, arm_runs
 from harness.report.searching import (
     importance_table,
     search_curves,
@@ -28,18 +30,10 @@ from harness.report.searching import (
     settings_table,
 )
 from harness.report.sections import adapting_sections, drawn
-from harness.report.threats import Scores, threats
+from harness.report.threats import threats
 from harness.report.ties import with_ties
-from harness.report.verdict import (
-    AVERAGE,
-    MANY_ARMS,
-    REPLICATES,
-    Pair,
-    arm_runs,
-    judge,
-    pairwise,
-    same_checkpoints,
-)
+from harness.report.verdict import MANY_ARMS, Pair, judge, pairwise
+from harness.statistics import Difference
 
 TEMPLATES = Path(__file__).parent / "templates"
 STAGE_KINDS = ("tokenizer", "tokens", "pretrain", "continued", "probe", "tune", "finetune")
@@ -48,11 +42,12 @@ DIFFERENCES_NOTE = (
     "degrees of freedom of Welch (fine-tuning runs are averaged within their seed), and that of "
     f"the dev examples, resampled {REPLICATES:,} times for all runs at once. Arms that start from "
     "the same checkpoints are paired. p is two-sided; adjusted p is by Benjamini and Hochberg, of "
-    "all differences of this page: of those with one below 0.05, about 5 % are false at most."
+    "all differences between any two arms: of those with one below 0.05, about 5 % are false at "
+    "most, and by it arms share ranks. Arms of one pretraining seed have none."
 )
 MANY_NOTE = (
     " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "
-    "first; being picked for that, it flatters itself a little."
+    "first; being picked for that, it flatters itself a little, which the adjusted p heeds."
 )
 VERDICT_NOTE = (
     "Confirmed or refuted where the 95 % interval of the difference in the average ({}) excludes "
@@ -70,8 +65,9 @@ def write_report(data: ReportData, out: Path) -> None:
     data = replace(data, results=here, predictions=cache(data.predictions))
     table = _table(data)
     runs = arm_runs(data, table)
-    table = with_ties(table, runs, same_checkpoints(data.differences))
-    pairs = pairwise(data, table, runs)
+    compared = comparer(runs, table, same_checkpoints(data.differences))
+    table = with_ties(table, compared)
+    pairs = pairwise(data, table, compared)
     scores = _run_scores(data, table)
     plots = _plots(data, table, pairs, scores)
     content = _content(data, table, pairs, scores)
@@ -107,16 +103,11 @@ def _content(
     data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores
 ) -> dict[str, Any]:
     """What page and markdown twin both say."""
-    seeds = {row.name: row.pretrain_seeds for row in table.rows}
     return {
         "name": data.name,
         "question": data.question,
         "source": data.source,
-        "verdicts": [
-            judge(pair, min(seeds[pair.first], seeds[pair.second]))
-            for pair in pairs
-            if pair.expected
-        ],
+        "verdicts": [judge(pair) for pair in pairs if pair.expected],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
         "differences_note": DIFFERENCES_NOTE + (MANY_NOTE if len(data.arms) > MANY_ARMS else ""),
         "pairs": pairs,
@@ -137,6 +128,7 @@ def _content(
         "threats": threats(data, table, pairs, scores),
         "provenance": data.provenance,
         "points": points,
+        "interval": interval,
         "p": p_cell,
         "claim": p_of_claim,
     }
@@ -275,9 +267,8 @@ def _differences_grid(pairs: Sequence[Pair]) -> Grid:
         for column, found in pair.differences.items():
             cells = [MISSING] * 4
             if found:
-                interval = f"{points(found.low)} to {points(found.high)}"
-                p_values = found.p_value, pair.screen[column]
-                cells = [points(found.estimate), interval, *map(p_cell, p_values)]
+                p_values = found.p_value, pair.screen.get(column)
+                cells = [points(found.estimate), interval(found), *map(p_cell, p_values)]
             rows.append([f"{pair.first} − {pair.second}", column, *cells])
     return Grid(["arms", "column", "difference", "95 % interval", "p", "adjusted p"], rows, (0, 1))
 
@@ -293,8 +284,8 @@ def _differences_csv(pairs: Sequence[Pair]) -> str:
             if found:
                 claim = pair.claim if column == AVERAGE else None
                 values = [found.estimate, found.low, found.high, found.p_value]
-                numbers = [f"{value:.4f}" for value in [*values, pair.screen[column]]]
-                numbers.append("" if claim is None else f"{claim:.4f}")
+                more = [pair.screen.get(column), claim]
+                numbers = ["" if value is None else f"{value:.4f}" for value in [*values, *more]]
             writer.writerow([pair.first, pair.second, str(pair.expected).lower(), column, *numbers])
     return text.getvalue()
 
@@ -304,8 +295,17 @@ def points(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def p_cell(value: float) -> str:
+def interval(found: Difference) -> str:
+    """From where to where; in words where there is nothing between the arms."""
+    if found.low == found.high == 0:
+        return "equal in every run"
+    return f"{points(found.low)} to {points(found.high)}"
+
+
+def p_cell(value: float | None) -> str:
     """A p-value, or what it lies below."""
+    if value is None:
+        return MISSING
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 

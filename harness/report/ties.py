@@ -1,41 +1,34 @@
 """Ranks with ties: arms that the data does not tell apart share one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from harness.leaderboard.tables import Row, Score, Table
-from harness.report.verdict import AVERAGE, LEVEL, ArmRuns, differences
+from harness.report.comparing import AVERAGE, LEAST_SEEDS, LEVEL, MOST_ROWS, Compared, screened
 from harness.statistics.multiple import tie_groups
 
-MOST_ROWS = 60
-"""With more rows than this their pairs are not compared: it would take minutes."""
 RANKING = (
-    f"Arms share a rank where the {100 * LEVEL:.0f} % interval of their difference from the best "
-    "of them (Welch's, of seeds and examples) includes zero; one pretraining seed has no rank, for "
-    "it cannot show how far two runs of one arm lie apart. Bold is what shares the first rank of "
-    "its column, where others do not."
+    "Arms share a rank where p of their difference from the best of them (Welch's, of seeds and "
+    "examples) is not below 0.05 by Benjamini and Hochberg, among all differences of all rows; one "
+    "pretraining seed has no rank, for it cannot show how far two runs of one arm lie apart. Bold "
+    "is what shares the first rank of its column, where others do not."
 )
 
 
-def with_ties(
-    table: Table,
-    runs: Mapping[str, ArmRuns],
-    paired: Callable[[str, str], bool] = lambda first, second: False,
-) -> Table:
+def with_ties(table: Table, compared: Compared) -> Table:
     """`table` with dense ranks in which arms that are not told apart are tied, and the scores of
     each column's first group as its best; as it was where there are more than MOST_ROWS rows. Rows
     of one pretraining seed have no rank, and are nobody's best.
 
     Args:
-        runs: the name of each row to its runs by task (`harness.report.verdict.arm_runs`).
-        paired: whether two rows start from the same checkpoints.
+        compared: compares rows by name (`harness.report.comparing.comparer`).
     """
     if not table.rows or len(table.rows) > MOST_ROWS:
         return table
-    separable = _separable(table, runs, paired)
+    separable = _separable(table, compared)
     averages = _ranks(table.rows, [row.average for row in table.rows], separable[AVERAGE])
     columns = [
         _ranks(table.rows, [row.scores[place] for row in table.rows], separable[column.name])
@@ -49,28 +42,25 @@ def with_ties(
     return replace(table, rows=tuple(rows), ranking=RANKING)
 
 
-def _separable(
-    table: Table, runs: Mapping[str, ArmRuns], paired: Callable[[str, str], bool]
-) -> dict[str, np.ndarray]:
-    """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart, by what a verdict
-    takes: an interval without zero, and two pretraining seeds of each."""
+def _separable(table: Table, compared: Compared) -> dict[str, np.ndarray]:
+    """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart by the p that reports
+    show, which heeds how many differences there are."""
     size = len(table.rows)
     names = [AVERAGE, *(column.name for column in table.columns)]
     told = {name: np.zeros((size, size), dtype=bool) for name in names}
-    for (i, first), (j, second) in combinations(enumerate(table.rows), 2):
-        if not (_judged(first) and _judged(second)):
-            continue
-        one, other = (runs.get(row.name, {}) for row in (first, second))
-        found = differences(one, other, table, paired=paired(first.name, second.name))
-        for name, difference in found.items():
-            apart = difference is not None and (difference.low > 0 or difference.high < 0)
-            told[name][i, j] = told[name][j, i] = apart
+    cells = {
+        (name, i, j): found
+        for (i, first), (j, second) in combinations(enumerate(table.rows), 2)
+        for name, found in compared(first.name, second.name).items()
+    }
+    for (name, i, j), p_value in screened(cells).items():
+        told[name][i, j] = told[name][j, i] = p_value < 1 - LEVEL
     return told
 
 
 def _judged(row: Row) -> bool:
     """Whether it has the pretraining seeds that a verdict asks for."""
-    return row.pretrain_seeds > 1
+    return row.pretrain_seeds >= LEAST_SEEDS
 
 
 def _ranks(

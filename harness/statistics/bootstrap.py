@@ -17,7 +17,7 @@ computed on whole arrays, and `summarise` turns the result into an estimate with
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,7 +46,14 @@ class Difference:
     low: float
     high: float
     p_value: float
-    """Two-sided; never below 2 / num_replicates."""
+    """Two-sided; by the bootstrap never below 2 / num_replicates."""
+    num_seeds: int = 0
+    """Pretraining seeds of the arm with fewer, where that is known."""
+
+    @property
+    def turned(self) -> "Difference":
+        """Second arm minus first arm."""
+        return replace(self, estimate=-self.estimate, low=-self.high, high=-self.low)
 
 
 def bootstrap_scores(

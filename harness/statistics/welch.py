@@ -87,8 +87,9 @@ def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> 
     _check(first, second, paired)
     estimate = float(first[0].mean() - second[0].mean())
     uncertainty = _uncertainty([first - second] if paired else [first, second])
-    half = uncertainty.half_width(level)
-    return Difference(estimate, estimate - half, estimate + half, uncertainty.p_value(estimate))
+    half, p_value = uncertainty.half_width(level), uncertainty.p_value(estimate)
+    num_seeds = min(first.shape[1], second.shape[1])
+    return Difference(estimate, estimate - half, estimate + half, p_value, num_seeds)
 
 
 def _uncertainty(sides: Sequence[Array]) -> _Uncertainty:

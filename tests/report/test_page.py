@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from harness.report import write_report
+from harness.report.page import interval, p_cell
+from harness.statistics import Difference
 from harness.statistics.multiple import benjamini_hochberg
 
 FILES = {
@@ -180,3 +182,9 @@ def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):
     write_report(empty, tmp_path)
     assert "inconclusive" in (tmp_path / "README.md").read_text()
     assert read(tmp_path).keys() == FILES - {"loss.svg", "differences.svg", "seeds.svg"}
+
+
+def test_an_interval_without_width_around_zero_is_said_in_words():
+    assert interval(Difference(0.0, 0.0, 0.0, 1.0)) == "equal in every run"
+    assert interval(Difference(0.0, -0.01, 0.01, 1.0)) == "−0.0 to +0.0"
+    assert [p_cell(value) for value in (None, 0.0004, 0.05)] == ["–", "< 0.001", "0.050"]

@@ -1,13 +1,20 @@
-"""Ranks with ties: arms share one where the intervals of the verdicts do not tell them apart."""
+"""Ranks with ties: arms share one where the adjusted p of reports does not tell them apart."""
 
 from dataclasses import replace
+from itertools import combinations
 
+import numpy as np
 import pytest
+import scipy.stats
 
 from harness.leaderboard import build, render
 from harness.report import ties
+from harness.report.comparing import AVERAGE, comparer, screened
+from harness.report.resampling import arm_runs
 from harness.report.ties import RANKING, with_ties
-from harness.report.verdict import arm_runs, pairwise
+from harness.report.verdict import pairwise
+from harness.statistics import Difference
+from harness.statistics.multiple import tie_groups
 
 
 def table_of(data):
@@ -16,10 +23,10 @@ def table_of(data):
 
 def tied(data):
     table = table_of(data)
-    return with_ties(table, arm_runs(data, table))
+    return with_ties(table, comparer(arm_runs(data, table), table))
 
 
-def test_arms_share_a_rank_where_the_pairwise_interval_includes_zero(fabricate):
+def test_arms_share_a_rank_where_the_adjusted_p_of_the_report_says_nothing(fabricate):
     data = fabricate({"good": 0.9, "alike": 0.9, "bad": 0.6, "worse": 0.55})
     table = tied(data)
     ranks = {row.name: row.rank for row in table.rows}
@@ -28,9 +35,9 @@ def test_arms_share_a_rank_where_the_pairwise_interval_includes_zero(fabricate):
     best = {rank: next(row.name for row in table.rows if row.rank == rank) for rank in (1, 2)}
     for pair in pairwise(data, table):
         names = {pair.first, pair.second}
-        apart = pair.average.low > 0 or pair.average.high < 0
-        if names & set(best.values()) and len({ranks[name] for name in names}) == 1:
-            assert not apart
+        if names & set(best.values()):
+            tied_up = len({ranks[name] for name in names}) == 1
+            assert tied_up == (pair.screen[AVERAGE] >= 0.05)
     assert table.ranking == RANKING
     assert RANKING in render(table, "md")
 
@@ -90,3 +97,27 @@ def test_the_order_of_arms_does_not_matter(fabricate, seed):
     assert [(r.name, r.rank) for r in tied(data).rows] == [
         (r.name, r.rank) for r in tied(turned).rows
     ]
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_of_eight_equal_arms_hardly_one_falls_behind(seeds):
+    """The arm that came out first was picked after looking. By the 95 % interval of each pair alone
+    30 % of such tables have a second rank at 3 seeds, 42 % at 5."""
+    rng = np.random.default_rng(seeds)
+    places = list(combinations(range(8), 2))
+    behind, behind_by_pairs = 0, 0
+    for _ in range(300):
+        arms = rng.standard_normal((8, seeds))
+        first, second = (arms[[pair[side] for pair in places]] for side in (0, 1))
+        p = scipy.stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue
+        alone, adjusted = np.zeros((2, 8, 8), dtype=bool)
+        found = screened(
+            {at: Difference(0, 0, 0, q, seeds) for at, q in zip(places, p, strict=True)}
+        )
+        for (i, j), q in zip(places, p, strict=True):
+            alone[i, j] = alone[j, i] = q < 0.05
+            adjusted[i, j] = adjusted[j, i] = found[i, j] < 0.05
+        behind += tie_groups(arms.mean(axis=1), adjusted).max() > 1
+        behind_by_pairs += tie_groups(arms.mean(axis=1), alone).max() > 1
+    assert behind / 300 < 0.05
+    assert behind_by_pairs / 300 > 0.25

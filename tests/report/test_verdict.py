@@ -8,13 +8,9 @@ import pytest
 import scipy.stats
 
 from harness.leaderboard import build
+from harness.report.comparing import AVERAGE
 from harness.report.constants import constant_labels, constant_runs
-from harness.report.verdict import (
-    AVERAGE,
-    Pair,
-    judge,
-    pairwise,
-)
+from harness.report.verdict import Pair, judge, pairwise
 from harness.statistics import Difference
 from harness.statistics.multiple import benjamini_hochberg, holm
 
@@ -28,23 +24,23 @@ def table_of(data):
     [(0.1, 2.0, "confirmed"), (-2.0, -0.1, "refuted"), (-1.0, 3.0, "inconclusive")],
 )
 def test_judge_by_where_the_interval_lies(low, high, word):
-    found = Difference(estimate=1.0, low=low, high=high, p_value=0.5)
-    assert judge(Pair("a", "b", True, {AVERAGE: found}), 2).word == word
+    found = Difference(estimate=1.0, low=low, high=high, p_value=0.5, num_seeds=2)
+    assert judge(Pair("a", "b", True, {AVERAGE: found})).word == word
 
 
 def test_one_pretraining_seed_decides_nothing():
-    found = Difference(estimate=1.0, low=0.5, high=1.5, p_value=0.002)
-    verdict = judge(Pair("a", "b", True, {AVERAGE: found}), 1)
+    found = Difference(estimate=1.0, low=0.5, high=1.5, p_value=0.002, num_seeds=1)
+    verdict = judge(Pair("a", "b", True, {AVERAGE: found}))
     assert verdict.word == "inconclusive"
     assert "one pretraining seed" in verdict.reason
 
 
 def test_one_of_several_claims_must_hold_as_such():
-    found = Difference(estimate=1.0, low=0.1, high=1.9, p_value=0.03)
+    found = Difference(estimate=1.0, low=0.1, high=1.9, p_value=0.03, num_seeds=3)
     pair = Pair("a", "b", True, {AVERAGE: found}, claim=0.06)
-    assert judge(pair, 3).word == "inconclusive"
-    assert "several expectations" in judge(pair, 3).reason
-    assert judge(replace(pair, claim=0.04), 3).word == "confirmed"
+    assert judge(pair).word == "inconclusive"
+    assert "several expectations" in judge(pair).reason
+    assert judge(replace(pair, claim=0.04)).word == "confirmed"
 
 
 def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate):
@@ -57,6 +53,49 @@ def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate
     alone = [found.p_value for pair in pairs for found in pair.differences.values()]
     screens = [p for pair in pairs for p in pair.screen.values()]
     assert screens == pytest.approx(benjamini_hochberg(alone))
+
+
+def test_a_seed_that_is_left_alone_by_lost_runs_decides_nothing(fabricate):
+    """Each task has two seeds an arm, and the average but one that is there on both."""
+    data = fabricate({"good": 0.95, "bad": 0.55}, expect=[("good", "bad")], tasks=("sst2", "mrpc"))
+    lost = ("good-sst2-0-", "good-mrpc-1-")
+    rest = data.results[~data.results["key"].str.startswith(lost)]
+    (pair,) = pairwise(replace(data, results=rest), table_of(data))
+    assert [found.num_seeds for found in pair.differences.values()] == [2, 2, 1]
+    assert pair.average.low > 0
+    assert "one pretraining seed" in judge(pair).reason
+    assert pair.claim is None
+    assert set(pair.screen) == {"sst2", "mrpc"}
+
+
+def test_single_checkpoints_make_no_finds_of_the_rest(fabricate):
+    data = fabricate({"a": 0.7, "b": 0.72, "lucky": 0.99})
+    one = (data.results["arm"] != "lucky") | (data.results["pretrain_seed"] == 0)
+    with_lucky = pairwise(replace(data, results=data.results[one]), table_of(data))
+    two = data.results["arm"] != "lucky"
+    (alone,) = pairwise(replace(data, results=data.results[two], arms=["a", "b"]), table_of(data))
+    assert with_lucky[0].screen == alone.screen
+    assert not with_lucky[1].screen and not with_lucky[2].screen
+
+
+@pytest.mark.parametrize("most", [60, 3])
+def test_the_arm_that_came_out_first_is_adjusted_for_all_pairs(fabricate, monkeypatch, most):
+    """Of four arms three pairs are shown, and six count; those not compared as if p were 1."""
+    data = fabricate({"a": 0.7, "b": 0.7, "c": 0.75, "d": 0.8}, tasks=("sst2",))
+    every = pairwise(data, table_of(data))
+    monkeypatch.setattr("harness.report.verdict.MANY_ARMS", 3)
+    monkeypatch.setattr("harness.report.verdict.MOST_ROWS", most)
+    table = table_of(data)
+    shown = pairwise(data, table)
+    assert [pair.first for pair in shown] == [table.rows[0].name] * 3
+    if most == 60:
+        adjusted = {frozenset((p.first, p.second)): p.screen for p in every}
+        for pair in shown:
+            assert pair.screen == pytest.approx(adjusted[frozenset((pair.first, pair.second))])
+    else:
+        p_values = [found.p_value for pair in shown for found in pair.differences.values()]
+        expected = benjamini_hochberg([*p_values, *[1.0] * 6])[:6]
+        assert [p for pair in shown for p in pair.screen.values()] == pytest.approx(expected)
 
 
 def test_arms_of_the_same_checkpoints_are_paired(fabricate):
@@ -76,7 +115,7 @@ def test_arms_of_the_same_checkpoints_are_paired(fabricate):
 
 
 def test_without_an_average_nothing_is_concluded():
-    verdict = judge(Pair("a", "b", True, {AVERAGE: None}), 2)
+    verdict = judge(Pair("a", "b", True, {AVERAGE: None}))
     assert verdict.word == "inconclusive"
     assert "missing" in verdict.reason
 
@@ -85,9 +124,9 @@ def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6}, expect=[("bad", "good")])
     (pair,) = pairwise(data, table_of(data))
     assert (pair.first, pair.second, pair.expected) == ("bad", "good", True)
-    assert judge(pair, 2).word == "refuted"
+    assert judge(pair).word == "refuted"
     (turned,) = pairwise(replace(data, expect=[("good", "bad")]), table_of(data))
-    assert judge(turned, 2).word == "confirmed"
+    assert judge(turned).word == "confirmed"
     assert turned.average.estimate == pytest.approx(-pair.average.estimate)
 
 
@@ -131,7 +170,7 @@ def test_a_lost_run_leaves_the_rest_comparable(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6})
     lost = data.results["key"] == "bad-sst2-0-0"
     (pair,) = pairwise(replace(data, results=data.results[~lost]), table_of(data))
-    assert judge(replace(pair, expected=True), 2).word == "confirmed"
+    assert judge(replace(pair, expected=True)).word == "confirmed"
 
 
 def test_runs_on_different_examples_are_refused(fabricate):
