@@ -1,7 +1,7 @@
 """Figures of adapting, as SVG: equal data gives equal bytes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -10,14 +10,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from harness.report.plots import COLOURS, DASHES, MARKERS, STYLE, WIDTH, as_svg
+from harness.report.drawing import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    STYLE,
+    WIDTH,
+    as_svg,
+    legend_above,
+    legend_height,
+    shortened,
+)
 
+SLANTED: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
 COLUMNS = 2
 """Panels side by side."""
 PANEL = 2.0
 """Inches of height of a panel."""
-LETTERS = 55
-"""Of the names in a row of a legend, at most."""
 CELL = 0.34
 """Inches of height of a row of a heat map."""
 CELLS = "cividis"
@@ -32,13 +41,15 @@ def count_curves(points: pd.DataFrame) -> str | None:
         return None
     arms = list(points["arm"].unique())
     with matplotlib.rc_context(STYLE):
-        figure, panels = _panels(len(columns))
+        figure, panels = _panels(len(columns), list(map(shortened, arms)))
         for axes, column in zip(panels, sorted(columns, key=lambda c: c != "average"), strict=True):
             for i, arm in enumerate(arms):
                 runs = points[(points["arm"] == arm) & (points["column"] == column)]
                 seeds = runs.groupby("labels")["score"].agg(["mean", "min", "max"])
                 spread = [seeds["mean"] - seeds["min"], seeds["max"] - seeds["mean"]]
-                axes.errorbar(seeds.index, seeds["mean"], yerr=spread, label=arm, **_look(i))
+                axes.errorbar(
+                    seeds.index, seeds["mean"], yerr=spread, label=shortened(arm), **_look(i)
+                )
             axes.set_xscale("log")
             counts = sorted(points["labels"].unique())
             axes.set_xticks(counts, [f"{count:,}" for count in counts])
@@ -47,7 +58,7 @@ def count_curves(points: pd.DataFrame) -> str | None:
             axes.grid(axis="y")
         figure.supxlabel("labelled examples", fontsize=9)
         figure.supylabel("score x 100", fontsize=9)
-        _legend(figure, panels[0])
+        legend_above(figure, panels[0])
         return as_svg(figure, "label_counts")
 
 
@@ -55,17 +66,19 @@ def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
     """A panel for each title: values of arms (rows) by layer (columns); null without any."""
     if not means:
         return None
+    arms = dict.fromkeys(shortened(str(arm)) for frame in means.values() for arm in frame.index)
     with matplotlib.rc_context(STYLE):
-        figure, panels = _panels(len(means))
+        figure, panels = _panels(len(means), list(arms))
         for axes, (title, frame) in zip(panels, means.items(), strict=True):
             for i, (arm, values) in enumerate(frame.iterrows()):
-                axes.plot(range(len(values)), values.to_numpy(float), label=str(arm), **_look(i))
+                heights, label = values.to_numpy(float), shortened(str(arm))
+                axes.plot(range(len(values)), heights, label=label, **_look(i))
             names = [str(name).removeprefix("layer ") for name in frame.columns]
             axes.set_xticks(range(len(names)), names, rotation=30 if len(names) > 4 else 0)
             axes.set_title(title, fontsize=9)
             axes.grid(axis="y")
         figure.supxlabel("layer, from bottom to top", fontsize=9)
-        _legend(figure, panels[0])
+        legend_above(figure, panels[0])
         return as_svg(figure, "layers")
 
 
@@ -89,16 +102,17 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
                     place = (column + 0.5, row + 0.5)
                     axes.annotate(f"{value:.0f}", place, color=colour, ha="center", va="center")
             axes.set_yticks(np.arange(len(frame)) + 0.5, frame.index)
-            axes.set_xticks(np.arange(len(frame.columns)) + 0.5, frame.columns, rotation=30)
+            axes.set_xticks(np.arange(len(frame.columns)) + 0.5, frame.columns, **SLANTED)
             axes.invert_yaxis()
             axes.set_title(arm, fontsize=9)
         return as_svg(figure, "forgetting")
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
+def _panels(count: int, names: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """Panels under room for a legend of `names`."""
     columns = min(COLUMNS, count)
     rows = math.ceil(count / columns)
-    figure = Figure(figsize=(WIDTH, PANEL * rows + 0.8), layout="constrained")
+    figure = Figure(figsize=(WIDTH, PANEL * rows + legend_height(names)), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for spare in panels[count:]:
         spare.set_visible(False)
@@ -114,9 +128,3 @@ def _look(number: int) -> dict[str, Any]:
         "markersize": 3.5,
         "linewidth": 1.3,
     }
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    columns = max(1, min(4, LETTERS // max(map(len, labels))))
-    figure.legend(handles, labels, loc="outside upper left", ncols=columns)
