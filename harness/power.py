@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.leaderboard.averages import combine, get_average, terms_of
+from harness.leaderboard.building import part_of_suite
 from harness.plan import Plan
 from harness.statistics.variance import (
     Components,
@@ -50,34 +51,39 @@ def power_lines(plan: Plan, earlier: Sequence[pd.DataFrame] = ()) -> list[str]:
     there is but one arm.
 
     Args:
-        earlier: results of finished experiments (`harness.results.RESULT_COLUMNS`), which are
-            believed rather than PRIORS where they hold the plan's suite.
+        earlier: results of finished experiments (`harness.results.scores.RESULT_COLUMNS`), which
+            are believed rather than PRIORS where they hold the plan's suite.
     """
     evaluate = plan.experiment.evaluate
-    found = _spread(earlier, evaluate.suite_value) or _prior(evaluate.suite_value)
+    whole = evaluate.suite_value
+    part = part_of_suite(whole, evaluate.tasks) if evaluate.tasks else whole
+    found = _spread(earlier, whole.name, part) or _prior(whole.name, is_part=part != whole)
     if found is None or len(plan.arms) < 2:
         return []
     seeds = plan.experiment.seeds
-    return [_sentence(found, len(seeds.pretrain), len(seeds.finetune))]
+    paired = not any(path.startswith("pretrain.") for path in plan.differences)
+    return [_sentence(found, len(seeds.pretrain), len(seeds.finetune), paired)]
 
 
-def _sentence(spread: Spread, num_pretrain: int, num_finetune: int) -> str:
+def _sentence(spread: Spread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
     components = spread.components
-    detectable = minimum_detectable_difference(components, num_pretrain, num_finetune)
+
+    def found_by(number: int) -> float:
+        return minimum_detectable_difference(components, number, num_finetune, paired=paired)
+
+    detectable = found_by(num_pretrain)
     if math.isinf(detectable):
         start = "one pretraining seed cannot tell arms apart"
     else:
+        less = ", less where a checkpoint moves all arms alike" if paired else ""
         start = (
             f"{num_pretrain} pretraining seeds cannot tell arms apart that differ by less than "
-            f"about {detectable:.1f} points in the average (80 % power)"
+            f"about {detectable:.1f} points in the average (80 % power{less})"
         )
-    others = [
-        f"{number} could from {minimum_detectable_difference(components, number, num_finetune):.1f}"
-        for number in OTHER_SEEDS
-        if number > num_pretrain
-    ]
-    needed = seeds_needed(components, ONE_POINT, num_finetune)
+    more = [number for number in OTHER_SEEDS if number > num_pretrain]
+    others = [f"{number} could from {found_by(number):.1f}" for number in more]
     if detectable > ONE_POINT:
+        needed = seeds_needed(components, ONE_POINT, num_finetune, paired=paired)
         others.append(f"one point takes {needed if needed else 'more than 1,000'}")
     spread_now = math.sqrt(
         components.pretrain + np.nan_to_num(components.finetune) / max(1, num_finetune)
@@ -86,18 +92,19 @@ def _sentence(spread: Spread, num_pretrain: int, num_finetune: int) -> str:
     return "; ".join([start, *others, why])
 
 
-def _prior(suite: Suite) -> Spread | None:
-    family = suite.name.partition("[")[0].rpartition("-v")[0]
+def _prior(suite: str, is_part: bool) -> Spread | None:
+    family = suite.rpartition("-v")[0]
     if family not in PRIORS:
         return None
     components = Components(PRIORS[family] ** 2, math.nan, 0.0)
-    return Spread(components, f"committed reports on {family}")
+    return Spread(components, f"committed reports on {'all of ' if is_part else ''}{family}")
 
 
-def _spread(earlier: Sequence[pd.DataFrame], suite: Suite) -> Spread | None:
+def _spread(earlier: Sequence[pd.DataFrame], whole: str, suite: Suite) -> Spread | None:
     """Of all arms on `suite` that two pretraining seeds or more tell apart, each by its degrees of
-    freedom; by those with several fine-tuning runs a seed alone, if there are any."""
-    frames = [frame[frame["suite"] == suite.name] for frame in earlier]
+    freedom; by those with several fine-tuning runs a seed alone, if there are any. Results are
+    under the name of the `whole` of which it may be a part."""
+    frames = [frame[frame["suite"] == whole] for frame in earlier]
     averages = [_averages(frame, suite) for frame in frames if len(frame)]
     rows = []
     for _, runs in (group for frame in averages for group in frame.groupby("arm")):

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from scipy.special import nctdtr, stdtrit
+from scipy.special import betaincinv, nctdtr, stdtrit
 
 from harness.statistics.bootstrap import Array
 
 POWER = 0.8
 MAX_SEEDS = 1000
+SHARES = 50
+"""Points by which a mean over a beta distribution is taken."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,28 @@ def seed_components(scores: Array, pretrain_seeds: Array) -> tuple[float, float]
     return max(0.0, (between - within) / typical), within
 
 
-def standard_error(
-    components: Components, num_pretrain: int, num_finetune: int, *, paired: bool = False
-) -> float:
+def standard_error(components: Components, num_pretrain: int, num_finetune: int) -> float:
     """Of the difference of two arms' means, each of so many pretraining seeds with so many
-    fine-tuning seeds each. Paired seeds are taken to have nothing in common: an upper bound."""
+    fine-tuning seeds each, that have nothing in common but the examples."""
     finetune = 0.0 if np.isnan(components.finetune) else components.finetune
     an_arm = components.pretrain / num_pretrain + finetune / (num_pretrain * num_finetune)
     return sqrt(2 * an_arm + components.examples)
+
+
+def power(noncentrality: float, num_pretrain: int, *, paired: bool, level: float = 0.05) -> float:
+    """Chance that `welch` tells arms apart whose true difference is so many standard errors, the
+    arms' variances being equal; what lies in the other tail is left out.
+
+    Of two arms the t statistic is noncentral with 2 S - 2 degrees of freedom, and independent of
+    the share that one arm has in the sum of both sample variances, which is beta-distributed. On
+    that share alone Welch's degrees of freedom depend: the power is the mean over it.
+    """
+    own = num_pretrain - 1
+    if paired:
+        return float(1 - nctdtr(own, noncentrality, stdtrit(own, 1 - level / 2)))
+    shares = betaincinv(own / 2, own / 2, (np.arange(SHARES) + 0.5) / SHARES)
+    freedom = own / (shares**2 + (1 - shares) ** 2)
+    return float(np.mean(1 - nctdtr(2 * own, noncentrality, stdtrit(freedom, 1 - level / 2))))
 
 
 def minimum_detectable_difference(
@@ -68,23 +84,26 @@ def minimum_detectable_difference(
     num_pretrain: int,
     num_finetune: int,
     *,
+    paired: bool = False,
     level: float = 0.05,
-    power: float = POWER,
+    power_wanted: float = POWER,
 ) -> float:
-    """Smallest true difference that a two-sided t-test of the arms' pretraining seeds, 2 S - 2
-    degrees of freedom, finds with this power; infinite with one seed, which shows no spread.
+    """Smallest true difference that is told apart with this power; infinite with one seed, which
+    shows no spread.
 
-    The noncentral t distribution is inverted, as in statsmodels' TTestIndPower.
+    Args:
+        paired: whether arms start from the same checkpoints. It is an upper bound then: how far a
+            checkpoint moves both arms alike, which cancels, is not known before.
     """
     if num_pretrain < 2:
         return float("inf")
-    freedom = 2 * num_pretrain - 2
-    critical = float(stdtrit(freedom, 1 - level / 2))
-    low, high = 0.0, 100.0
-    for _ in range(60):  # halves the interval in which the noncentrality lies
+    low, high = 0.0, 1.0
+    while power(high, num_pretrain, paired=paired, level=level) < power_wanted:
+        low, high = high, 2 * high
+    for _ in range(25):  # halves the interval in which the noncentrality lies
         middle = (low + high) / 2
-        found = 1 - nctdtr(freedom, middle, critical)  # the other tail holds less than 1e-6 of it
-        low, high = (middle, high) if found < power else (low, middle)
+        found = power(middle, num_pretrain, paired=paired, level=level)
+        low, high = (middle, high) if found < power_wanted else (low, middle)
     return high * standard_error(components, num_pretrain, num_finetune)
 
 
@@ -93,15 +112,21 @@ def seeds_needed(
     difference: float,
     num_finetune: int,
     *,
+    paired: bool = False,
     level: float = 0.05,
-    power: float = POWER,
+    power_wanted: float = POWER,
 ) -> int | None:
     """Pretraining seeds an arm with which `difference` is found; null where no number up to
     MAX_SEEDS does, as the test set alone says too little."""
 
     def enough(num_pretrain: int) -> bool:
         found = minimum_detectable_difference(
-            components, num_pretrain, num_finetune, level=level, power=power
+            components,
+            num_pretrain,
+            num_finetune,
+            paired=paired,
+            level=level,
+            power_wanted=power_wanted,
         )
         return found <= difference
 
