@@ -222,3 +222,33 @@ def test_other_vectors_in_a_file_of_one_name_are_another_run(tmp_path: Path) -> 
         file.write_text(text)
         keys.append(pretrain_keys(pretrain=BASE["pretrain"] | static))
     assert keys[0] == keys[2] != keys[1]
+
+
+CAUSAL = {
+    "corpus": {"source": "microworld"},
+    "budget": {"tokens": 50_000},
+    "objective": "clm",
+}
+
+
+@pytest.mark.parametrize("how", [{"multitask": {}}, {"sequence": True}])
+def test_tasks_are_learned_by_the_model_that_has_gone_on(how: dict[str, Any]) -> None:
+    """One that reads both ways writes no answer, but after causal pretraining it does."""
+    evaluate = BASE["evaluate"] | {"protocol": {"answer": "text"}} | how
+    goes_on = evaluate | {"continued": [CAUSAL], "tasks": ["micro-sst2", "micro-rte"]}
+    learned = stages_of("learn", evaluate=goes_on)
+    assert {task["task"] for stage in learned for task in stage.spec["tasks"]} == {
+        "micro-sst2",
+        "micro-rte",
+    }
+    assert not planned(evaluate=goes_on).obstacles
+    assert not stages_of("learn", evaluate=evaluate)
+
+
+def test_an_intermediate_task_is_estimated_by_its_own_epochs() -> None:
+    def flops(settings: dict[str, Any] | None) -> float:
+        one = {"task": "micro-mnli", "finetune": settings}
+        (stage,) = stages_of("learn", evaluate=BASE["evaluate"] | {"intermediate": [one]})
+        return stage.flops
+
+    assert flops({"epochs": 6}) == pytest.approx(2 * flops(None))

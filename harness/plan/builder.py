@@ -115,7 +115,7 @@ class Builder:
     def _task_stages(self, arm: Arm, task: Task, tokenizer: str) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
         base = self.task_spec(evaluate, task)
-        cost = finetuning_flops(arm, task)
+        cost = finetuning_flops(arm, task, evaluate.finetune)
         own = arm.pretrain.model.facts.kind != "baseline"
         trained = own and task.train and evaluate.adaptation.trains
 

@@ -27,7 +27,7 @@ def chain_obstacle(arm: Arm, task: Task) -> str:
     evaluate = arm.evaluate
     for one in () if _learns_nothing(arm) else evaluate.intermediate:
         before = evaluate.known_tasks[one.task]
-        why = obstacle(before, evaluate.protocol, ADAPTATIONS["full"], arm.pretrain)
+        why = obstacle(before, evaluate.protocol, ADAPTATIONS["full"], arm.adapted)
         if why and not one.siamese and one.leads_to(task.name):
             return f"of the intermediate task {one.task}, {why}"
     return ""
@@ -135,7 +135,7 @@ class Chain:
             name: task
             for name, task in evaluate.chosen.items()
             if task.train
-            and not obstacle(task, evaluate.protocol, evaluate.adaptation, self.arm.pretrain)
+            and not obstacle(task, evaluate.protocol, evaluate.adaptation, self.arm.adapted)
         }
 
     def _learn(
@@ -155,7 +155,7 @@ class Chain:
             "checkpoint": self.share if self.share < 1 else None,
         }
         label = f"{self.arm.name}, {' + '.join(task.name for task in tasks)}, seed {self.seed}"
-        cost = sum(finetuning_flops(self.arm, task) for task in tasks)
+        cost = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
         return self.builder.stage("learn", label, spec, {**roles, **body}, cost)
 

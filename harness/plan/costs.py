@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from harness.adaptation import Finetune
 from harness.budget import planned_steps, tokens_per_step, training_flops_per_step
 from harness.corpora.packing import PAIR_FORMATS
 from harness.experiment import Arm
@@ -82,11 +83,11 @@ def expected_flops(spec: Pretrain) -> float:
     return pretraining_cost(spec).flops or (spec.budget.seconds or 0.0) * SUSTAINED_FLOPS
 
 
-def finetuning_flops(arm: Arm, task: Task) -> float:
+def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train or task.train_size)
     one = _reading_flops(arm.pretrain, MEAN_TASK_TOKENS)
-    return TRAINING * one * examples * arm.evaluate.finetune.epochs
+    return TRAINING * one * examples * settings.epochs
 
 
 def probe_flops(arm: Arm, probe: str) -> float:
