@@ -68,7 +68,7 @@ def arms(tasks: Sequence[Task], replicates: int, paired: bool) -> list[dict[str,
 
 def multi_bootstrap(tasks: Sequence[Task], replicates: int, paired: bool) -> None:
     first, second = arms(tasks, replicates, paired)
-    drawn = compare(first, second, replicates, np.random.default_rng(1))
+    drawn = compare(first, second, replicates, np.random.default_rng(1), paired=paired)
     summarise(np.mean(list(drawn.values()), axis=0))
 
 

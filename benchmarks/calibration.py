@@ -102,7 +102,7 @@ def simulate(
 def trial(case: Case, replicates: int, rng: np.random.Generator) -> dict[str, tuple[bool, float]]:
     """Method to whether its interval holds the true difference, and the interval's width."""
     first, second = simulate(case, replicates, rng)
-    bootstrapped = list(compare(first, second, replicates, rng).values())
+    bootstrapped = list(compare(first, second, replicates, rng, paired=case.shared).values())
     means = [np.mean(list(seed_means(arm).values()), axis=0) for arm in (first, second)]
     found = {
         "multi-bootstrap": summarise(np.mean(bootstrapped, axis=0)),

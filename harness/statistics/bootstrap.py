@@ -56,6 +56,21 @@ class Difference:
         return replace(self, estimate=-self.estimate, low=-self.high, high=-self.low)
 
 
+def check_finite(**arrays: Array) -> None:
+    """Comparisons with NaN are false, so that a test of scores with one would find something.
+
+    Raises:
+        ValueError: an array holds NaN or an infinite number.
+    """
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            missing = int((~np.isfinite(array)).sum())
+            raise ValueError(
+                f"{name} must be finite, but {missing} of {np.size(array)} are not; leave out what "
+                "has no score, or say what it counts"
+            )
+
+
 def bootstrap_scores(
     counts: Mapping[str, Array],
     from_counts: Mapping[str, Callable[[Array], Array]],
@@ -103,32 +118,38 @@ def compare(
     second: Mapping[str, Runs],
     num_replicates: int,
     generator: np.random.Generator,
+    *,
+    paired: bool,
 ) -> dict[tuple[str, str], Array]:
     """Replicates of `first` minus `second` for each (task, cell): the two-sample multi-bootstrap.
 
     In each replicate the pretraining seeds are drawn once for all tasks, and fine-tuning seeds
-    within each drawn pretraining seed. Every pretraining seed counts the same. Where both arms have
-    the same seed numbers, both get the same draw (paired); otherwise each gets its own. An arm's
-    pretraining seeds that are not there on every task are left out: give one task alone to use all
-    it has.
+    within each drawn pretraining seed. Every pretraining seed counts the same. An arm's pretraining
+    seeds that are not there on every task are left out: give one task alone to use all it has.
 
     Args:
         first, second: task to the runs of an arm, with the same tasks and cells, scored on the same
             replicates of examples (by one call of `bootstrap_scores`).
+        paired: whether equal pretraining seeds of both arms are one checkpoint, or have something
+            else in common: both arms get the same draw then, otherwise each its own. Fine-tuning
+            seeds are drawn alike where all of them are equal.
 
     Returns:
         (task, cell) to [1 + num_replicates].
 
     Raises:
-        ValueError: no tasks, different tasks, or no pretraining seed that is there on every task.
+        ValueError: no tasks, different tasks, no pretraining seed that is there on every task, or
+            paired arms with different ones.
     """
     if not first or first.keys() != second.keys():
         raise ValueError(f"both arms need the same tasks, but got {list(first)} and {list(second)}")
     seeds = [common_seeds(arm) for arm in (first, second)]
     if not all(map(len, seeds)):
         raise ValueError("an arm has no pretraining seed that is there on every task")
+    if paired and not np.array_equal(seeds[0], seeds[1]):
+        numbers = [", ".join(map(str, side)) for side in seeds]
+        raise ValueError(f"paired arms need the same seeds, but have {numbers[0]} and {numbers[1]}")
     draws = [_resample_seeds(len(seeds[0]), num_replicates, generator)]
-    paired = np.array_equal(seeds[0], seeds[1])
     draws.append(draws[0] if paired else _resample_seeds(len(seeds[1]), num_replicates, generator))
     differences = {}
     for task, runs in first.items():
@@ -157,7 +178,11 @@ def summarise(replicates: Array, level: float = 0.95) -> Difference:
 
     p = 2 min(q, 1 - q), where q is the share of replicates below zero, those at zero counting half;
     it is floored at 2 / num_replicates, since no replicate beyond zero does not mean none could be.
+
+    Raises:
+        ValueError: a replicate is not finite.
     """
+    check_finite(replicates=replicates)
     drawn = replicates[1:]
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     below = np.mean(drawn < 0) + np.mean(drawn == 0) / 2

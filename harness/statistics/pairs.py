@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binomtest, norm
 
-from harness.statistics.bootstrap import CHUNK, Array
+from harness.statistics.bootstrap import CHUNK, Array, check_finite
 
 EXACT_PAIRS = 16
 """Up to so many pairs all their signs are gone through."""
@@ -36,7 +36,7 @@ def mcnemar(first_right: Array, second_right: Array) -> PairTest:
         first_right, second_right: [num_examples], whether each answer is right.
 
     Raises:
-        ValueError: the lists are empty or of different lengths.
+        ValueError: the lists are empty, of different lengths, or hold what is not finite.
     """
     first, second = _paired(first_right, second_right)
     only_first = int(np.sum(first.astype(bool) & ~second.astype(bool)))
@@ -56,7 +56,7 @@ def sign_flip(
     and Smyth 2010, "Permutation p-values should never be zero").
 
     Raises:
-        ValueError: the lists are empty or of different lengths.
+        ValueError: the lists are empty, of different lengths, or hold what is not finite.
     """
     a, b = _paired(first, second)
     differences = a.astype(np.float64) - b.astype(np.float64)
@@ -104,11 +104,12 @@ def almost_stochastic_order(
         first, second: [n], [m] scores of runs.
 
     Raises:
-        ValueError: an arm without scores.
+        ValueError: an arm without scores, or a score that is not finite.
     """
     n, m = len(first), len(second)
     if not n or not m:
         raise ValueError(f"both arms need scores of at least one run, but have {n} and {m}")
+    check_finite(first=first, second=second)
     scale = np.sqrt(n * m / (n + m))
     ratio = violation_ratio(first, second)
     drawn = [
@@ -142,4 +143,5 @@ def _paired(first: Array, second: Array) -> tuple[Array, Array]:
         raise ValueError(
             f"pairs need two lists of equal length, but have {list(a.shape)} and {list(b.shape)}"
         )
+    check_finite(first=a, second=b)
     return a, b

@@ -5,16 +5,19 @@ import numpy as np
 from harness.statistics.bootstrap import Array
 
 
-def expected_best(scores: Array) -> tuple[Array, Array]:
+def expected_best(scores: Array, *, replacement: bool = True) -> tuple[Array, Array]:
     """Expected validation performance of the best of n = 1 .. B trials, and its variance.
 
     Of n draws with replacement from the B trials seen, the best is at most v with probability
     (share of trials that are at most v)^n (Dodge et al. 2019, "Show Your Work", section 3.1,
     equation 1; the variance as in section 3.2). Being drawn with replacement, it is biased low, the
-    more so the nearer n is to B (Tang et al. 2020). Of trials that are drawn independently, alone.
+    more so the nearer n is to B. Without, its mean is unbiased (Tang et al. 2020, "Showing Your
+    Work Doesn't Always Work", section 3), but its variance goes to 0 at B, where one choice of
+    trials is left. Of trials that are drawn independently, alone.
 
     Args:
         scores: [B], of trials drawn at random from one space.
+        replacement: whether one trial may be drawn twice.
 
     Returns:
         Means [B] and variances [B]; entry n - 1 is that of n trials.
@@ -25,8 +28,9 @@ def expected_best(scores: Array) -> tuple[Array, Array]:
     values = np.sort(np.asarray(scores, dtype=np.float64))
     if not len(values) or not np.isfinite(values).all():
         raise ValueError(f"needs at least one score, all finite, but got {list(scores)}")
-    shares = np.arange(len(values) + 1) / len(values)
-    budgets = np.arange(1, len(values) + 1)
-    masses = np.diff(shares[None, :] ** budgets[:, None], axis=1)  # ties share theirs
+    size = len(values)
+    gone = (0 if replacement else 1) * np.arange(size)[:, None]  # before each draw
+    shares = np.maximum(np.arange(size + 1) - gone, 0) / (size - gone)
+    masses = np.diff(np.cumprod(shares, axis=0), axis=1)  # ties share theirs
     means = masses @ values
     return means, (masses * (values - means[:, None]) ** 2).sum(axis=1)

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from scipy.special import betaincinv, nctdtr, stdtrit
 
-from harness.statistics.bootstrap import Array
+from harness.statistics.bootstrap import Array, check_finite
 
 POWER = 0.8
 MAX_SEEDS = 1000
@@ -38,8 +38,9 @@ def seed_components(scores: Array, pretrain_seeds: Array) -> tuple[float, float]
         pretrain_seeds: [num_runs].
 
     Raises:
-        ValueError: fewer than two pretraining seeds.
+        ValueError: fewer than two pretraining seeds, or a score that is not finite.
     """
+    check_finite(scores=scores)
     groups = [scores[pretrain_seeds == seed] for seed in np.unique(pretrain_seeds)]
     sizes = np.array([len(group) for group in groups])
     if len(groups) < 2:

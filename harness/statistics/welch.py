@@ -20,7 +20,7 @@ from math import hypot, sqrt
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from harness.statistics.bootstrap import Array, Difference, Runs, common_seeds
+from harness.statistics.bootstrap import Array, Difference, Runs, check_finite, common_seeds
 
 LEAST_P = 1e-12
 """Below it a p-value is given as 0."""
@@ -82,7 +82,8 @@ def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> 
             2 S - 2.
 
     Raises:
-        ValueError: arms without seeds or resamples, or paired arms with different numbers of seeds.
+        ValueError: arms without seeds or resamples, paired arms with different numbers of seeds, or
+            a score that is not finite.
     """
     _check(first, second, paired)
     estimate = float(first[0].mean() - second[0].mean())
@@ -124,6 +125,8 @@ def _shared_variance(replicates: Array) -> float:
 
 
 def _check(first: Array, second: Array, paired: bool) -> None:
+    check_finite(scores=first)
+    check_finite(scores=second)
     shapes = list(first.shape), list(second.shape)
     fitting = len(first) == len(second) > 2 and first.shape[1] and second.shape[1]
     if not fitting or (paired and first.shape != second.shape):

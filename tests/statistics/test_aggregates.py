@@ -48,6 +48,17 @@ def test_arms_need_runs_on_the_same_tasks(shape):
         probability_of_improvement(np.zeros((3, 2)), np.zeros(shape))
 
 
+def test_scores_must_be_finite():
+    gap = np.array([[0.5, np.nan], [0.5, 0.5]])
+    for aggregate in (
+        interquartile_mean,
+        lambda scores: performance_profile(scores, np.array([0.5])),
+        lambda scores: probability_of_improvement(scores, scores),
+    ):
+        with pytest.raises(ValueError, match="must be finite, but 1 of 4 are not"):
+            aggregate(gap)
+
+
 def test_performance_profile_by_hand():
     scores = np.array([[0.1, 0.5], [0.5, 0.9]])
     profile = performance_profile(scores, np.array([0.0, 0.1, 0.5, 0.7, 1.0]))

@@ -28,8 +28,9 @@ def runs(scores, pretrain=None, finetune=None, cell="score"):
 REPLICATES = 4000
 
 
-def difference(first, second, seed=0):
-    drawn = compare({"task": first}, {"task": second}, REPLICATES, np.random.default_rng(seed))
+def difference(first, second, seed=0, paired=True):
+    rng = np.random.default_rng(seed)
+    drawn = compare({"task": first}, {"task": second}, REPLICATES, rng, paired=paired)
     return drawn["task", "score"]
 
 
@@ -138,7 +139,8 @@ def test_examples_alone_agree_with_scipy():
     predictions = (rng.random((2, 200)) < [[0.8], [0.7]]).astype(float)
     scores = bootstrap(labels, predictions, ["accuracy"], 4000, rng)["accuracy"]
     sides = [Runs(np.array([0]), np.array([0]), {"accuracy": scores[:, i : i + 1]}) for i in (0, 1)]
-    ours = summarise(compare({"t": sides[0]}, {"t": sides[1]}, 4000, rng)["t", "accuracy"])
+    drawn = compare({"t": sides[0]}, {"t": sides[1]}, 4000, rng, paired=True)
+    ours = summarise(drawn["t", "accuracy"])
     theirs = scipy.stats.bootstrap(
         (predictions[0], predictions[1]),
         lambda a, b, axis: np.mean(a, axis=axis) - np.mean(b, axis=axis),
@@ -212,12 +214,15 @@ def test_pretraining_seeds_count_the_same_whatever_their_runs():
     assert difference(uneven, runs([0.0, 0.0]))[0] == pytest.approx(0.5)
 
 
-def test_equal_seed_numbers_are_paired_and_others_are_not():
+def test_paired_arms_share_their_draws_and_others_do_not_whatever_their_numbers():
     first, shifted = runs([0.1, 0.5, 0.9]), np.array([0.0, 0.4, 0.8])
     paired = difference(first, runs(shifted))
     assert paired == pytest.approx(np.full(REPLICATES + 1, 0.1))
-    apart = difference(first, runs(shifted, pretrain=[3, 4, 5]))
-    assert np.std(apart) == pytest.approx(np.sqrt(2 * np.var(shifted) / 3), rel=0.1)
+    for numbers in ([3, 4, 5], [0, 1, 2]):
+        apart = difference(first, runs(shifted, pretrain=numbers), paired=False)
+        assert np.std(apart) == pytest.approx(np.sqrt(2 * np.var(shifted) / 3), rel=0.1)
+    with pytest.raises(ValueError, match=r"same seeds, but have 0, 1, 2 and 3, 4, 5"):
+        difference(first, runs(shifted, pretrain=[3, 4, 5]))
 
 
 def test_identical_arms_differ_by_nothing():
@@ -229,31 +234,35 @@ def test_identical_arms_differ_by_nothing():
 def test_tasks_share_the_draw_of_pretraining_seeds():
     arm = {task: runs([0.1, 0.5, 0.9]) for task in ("one", "two")}
     other = {task: runs([0.2, 0.3], pretrain=[7, 8]) for task in ("one", "two")}
-    drawn = compare(arm, other, REPLICATES, np.random.default_rng(0))
+    drawn = compare(arm, other, REPLICATES, np.random.default_rng(0), paired=False)
     assert np.array_equal(drawn["one", "score"], drawn["two", "score"])
 
 
 def test_a_seed_that_a_task_lacks_is_left_out_of_all():
     full, part = runs([0.1, 0.5, 0.9]), runs([0.2, 0.4], pretrain=[0, 1])
     zero = {"one": runs([0.0] * 3), "two": runs([0.0] * 3)}
-    both = compare({"one": full, "two": part}, zero, REPLICATES, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    both = compare({"one": full, "two": part}, zero, REPLICATES, rng, paired=False)
     assert both["one", "score"][0] == pytest.approx(0.3)
-    alone = compare({"one": full}, {"one": zero["one"]}, REPLICATES, np.random.default_rng(0))
+    alone = compare({"one": full}, {"one": zero["one"]}, REPLICATES, rng, paired=False)
     assert alone["one", "score"][0] == pytest.approx(0.5)
     apart = {"one": full, "two": runs([0.2], pretrain=[9])}
     with pytest.raises(ValueError, match="no pretraining seed"):
-        compare(apart, zero, REPLICATES, np.random.default_rng(0))
+        compare(apart, zero, REPLICATES, rng, paired=False)
 
 
 def test_different_tasks_are_refused():
     with pytest.raises(ValueError, match="same tasks"):
-        compare({"one": runs([1.0])}, {"two": runs([1.0])}, REPLICATES, np.random.default_rng(0))
+        compare(
+            {"one": runs([1.0])}, {"two": runs([1.0])}, 9, np.random.default_rng(0), paired=True
+        )
 
 
 def test_equal_generators_give_equal_numbers_and_others_do_not():
     first, second = runs([0.1, 0.5, 0.9]), runs([0.2, 0.2, 0.7], pretrain=[4, 5, 6])
-    assert np.array_equal(difference(first, second, 1), difference(first, second, 1))
-    assert not np.array_equal(difference(first, second, 1), difference(first, second, 2))
+    one, again, other = (difference(first, second, seed, paired=False) for seed in (1, 1, 2))
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
 
 
 def test_summarise_by_hand():
@@ -262,6 +271,12 @@ def test_summarise_by_hand():
     assert found.p_value == pytest.approx(2 * (0.1 + 0.05))
     assert (found.low, found.high) == pytest.approx((-0.775, 7.775))
     assert summarise(np.arange(1.0, 102)).p_value == pytest.approx(2 / 100)
+
+
+def test_what_is_not_finite_is_refused():
+    """Else its share below zero would be 0, and p as small as it can be."""
+    with pytest.raises(ValueError, match="replicates must be finite, but 1 of 4 are not"):
+        summarise(np.array([1.0, 2.0, np.nan, 3.0]))
 
 
 def test_interval_covers_the_truth():
@@ -279,7 +294,7 @@ def test_interval_covers_the_truth():
             Runs(numbers, np.zeros(8), {"score": scores["accuracy"][:, half]})
             for numbers, half in ((np.arange(8), slice(8)), (np.arange(8, 16), slice(8, 16)))
         ]
-        drawn = compare({"t": sides[0]}, {"t": sides[1]}, replicates, rng)["t", "score"]
-        found = summarise(drawn)
+        drawn = compare({"t": sides[0]}, {"t": sides[1]}, replicates, rng, paired=False)
+        found = summarise(drawn["t", "score"])
         covered += found.low <= truth <= found.high
     assert 0.87 <= covered / trials <= 0.98

@@ -100,6 +100,14 @@ def test_pairs_must_match(other):
             test(np.array([1.0, 2.0]), np.array(other))
 
 
+def test_pairs_must_be_finite():
+    """A comparison with NaN is false: p would be 0."""
+    with pytest.raises(ValueError, match="second must be finite, but 1 of 2 are not"):
+        flip([1.0, 2.0], [1.0, np.nan])
+    with pytest.raises(ValueError, match="first must be finite"):
+        order([1.0, np.inf], [1.0])
+
+
 def order(first, second, seed=0, replicates=200):
     rng = np.random.default_rng(seed)
     return almost_stochastic_order(
@@ -142,6 +150,23 @@ def test_bound_lies_above_the_ratio_and_falls_with_more_runs():
     few, many = order(first[:10], second[:10]), order(first, second)
     assert many >= violation_ratio(first, second)
     assert many < few
+
+
+def test_bound_is_that_of_loops():
+    """Dror et al. 2019, equation 8, with the violations of resamples from numpy's quantiles."""
+    rng = np.random.default_rng(5)
+    first, second = rng.normal(0.5, 1, 12), rng.normal(0, 1, 9)
+    levels = (np.arange(1, 200) - 1e-6) / 200
+
+    def violation(one, other):
+        gaps = [np.quantile(sample, levels, method="inverted_cdf") for sample in (one, other)]
+        return np.sum(np.minimum(gaps[0] - gaps[1], 0) ** 2) / np.sum((gaps[0] - gaps[1]) ** 2)
+
+    scale = np.sqrt(12 * 9 / (12 + 9))
+    drawn = [violation(rng.choice(first, 12), rng.choice(second, 9)) for _ in range(1500)]
+    sigma = np.std(scale * (np.array(drawn) - violation(first, second)))
+    expected = violation(first, second) + 1.6449 * sigma / scale
+    assert order(first, second, replicates=1500) == pytest.approx(expected, abs=0.02)
 
 
 def test_order_repeats_for_equal_generators_only():

@@ -63,6 +63,11 @@ def test_components_need_two_pretraining_seeds():
         seed_components(np.array([1.0, 2.0]), np.array([0, 0]))
 
 
+def test_components_need_finite_scores():
+    with pytest.raises(ValueError, match="scores must be finite, but 1 of 2 are not"):
+        seed_components(np.array([1.0, np.nan]), np.array([0, 1]))
+
+
 def test_standard_error_by_hand():
     components = Components(pretrain=4.0, finetune=6.0, examples=1.0)
     assert standard_error(components, 4, 3) == pytest.approx(np.sqrt(2 * (4 / 4 + 6 / 12) + 1))

@@ -117,7 +117,7 @@ def test_equal_arms_are_told_apart_in_five_per_cent(seeds, paired):
 
 
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
 def test_intervals_with_seeds_and_examples_hold_the_truth(seeds, paired):
     """Half of the variance from each part. With few seeds such intervals are somewhat too wide."""
     rng = np.random.default_rng(10 * seeds)
@@ -143,6 +143,15 @@ def test_runs_that_diverge_in_one_arm_alone_are_not_held(seeds, held):
     found = [welch(certain(a), certain(b), paired=False) for a, b in arms]
     share = np.mean([one.low <= -2 <= one.high for one in found])
     assert share == pytest.approx(held, abs=0.05)  # 3 standard errors
+
+
+def test_scores_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="scores must be finite, but 41 of 82 are not"):
+        welch(certain([1.0, 2.0]), certain([1.0, np.nan]), paired=False)
+
+
+def test_the_seeds_of_the_arm_with_fewer_are_said():
+    assert welch(certain([1.0, 2.0, 3.0]), certain([1.0, 2.0]), paired=False).num_seeds == 2
 
 
 @pytest.mark.parametrize(
