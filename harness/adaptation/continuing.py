@@ -184,7 +184,9 @@ def _check_checkpoint(run: Pretrain, found: Pretrain, length: int) -> None:
             f"checkpoint, but is {length}"
         )
     folder = checkpoint_files.found(str(run.model.checkpoint), run.model.revision)
-    known = readings(folder) if folder else ()
+    # Files that are missing are told where all data is looked for.
+    is_there = folder is not None and (folder / checkpoint_files.CONFIG).is_file()
+    known = readings(folder) if folder and is_there else ()
     for objective in found.objectives if known else ():
         if objective.representation not in known:
             raise ValueError(

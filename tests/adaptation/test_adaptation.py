@@ -1,6 +1,7 @@
 """Adaptations as a file declares them, and as a stage is told them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from harness.adaptation.ability import layers_problem, obstacle
 from harness.adaptation.adaptation import Frozen, Lora, Selective
 from harness.adaptation.chaining import Multitask
 from harness.adaptation.classifier import Classifier
+from harness.declaration import DeclarationError
 from harness.experiment import Evaluate
 from harness.models import MODELS
+from harness.plan import load_plan
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import TASKS
 from tests.adaptation.methods.models import NAMES, SIZE, adapted, make_backbone, trained
@@ -88,3 +91,15 @@ def test_more_layers_than_there_are() -> None:
 def test_a_mixing_heeds_what_it_is_told(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Multitask.model_validate(fields)
+
+
+def test_a_checkpoint_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> None:
+    """Also where it goes on, which looks into its files before data is checked."""
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        f"name: study\nquestion: Which?\npretrain:\n  recipe: checkpoint\n"
+        f"  model: {{checkpoint: {tmp_path}/none}}\n"
+        "evaluate: {continued: [{corpus: task, objective: mlm, budget: {steps: 5}}]}\n"
+    )
+    with pytest.raises(DeclarationError, match=f"{path}:5: .* there is no folder {tmp_path}/none"):
+        load_plan(path)

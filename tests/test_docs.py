@@ -1,0 +1,73 @@
+"""What the docs say to write is read."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from harness import declaration
+from harness.experiment import Evaluate, Experiment
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
+NEEDED = {
+    "name": "study",
+    "question": "Which is better?",
+    "pretrain": "{recipe: bert, size: nano, corpus: microworld, budget: {tokens: 1_000_000}}",
+}
+BLOCK = re.compile(r"^(?: {4}.*\n|\n(?= {4}))+", re.MULTILINE)
+FIELD = re.compile(r"^(\w+):", re.MULTILINE)
+
+
+def snippets() -> Iterator[tuple[str, str]]:
+    """(page and line, YAML) of every indented block of fields of an experiment; of several ways to
+    give one field each."""
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        for block in BLOCK.finditer(text):
+            line = text[: block.start()].count("\n") + 1
+            for number, part in enumerate(_parts(dedent(block[0]))):
+                yield f"{page}:{line}.{number}", part
+
+
+def _parts(block: str) -> Iterator[str]:
+    """Pieces without a field twice."""
+    found = list(FIELD.finditer(block))
+    if not found or {field[1] for field in found} - Experiment.model_fields.keys():
+        return
+    seen: set[str] = set()
+    begin = 0
+    for field in found:
+        if field[1] in seen:
+            yield block[begin : field.start()]
+            seen, begin = set(), field.start()
+        seen.add(field[1])
+    yield block[begin:]
+
+
+SNIPPETS = dict(snippets())
+
+
+@pytest.mark.parametrize("place", SNIPPETS)
+def test_what_the_docs_say_to_write_is_read(place: str) -> None:
+    given = FIELD.findall(SNIPPETS[place])
+    rest = [f"{name}: {value}" for name, value in NEEDED.items() if name not in given]
+    found = declaration.read("\n".join([*rest, SNIPPETS[place]]), Path(place))
+    assert found.arms
+
+
+def test_the_docs_show_each_way_to_adapt() -> None:
+    shown = " ".join(SNIPPETS.values())
+    fields = [*sorted(Evaluate.model_fields.keys() - {"probes", "submission"}), "sweep"]
+    fields += [
+        "siamese",
+        "shots",
+        "targets",
+        "layer_decay",
+        "objective",
+        "checkpoint",
+        "max_examples",
+    ]
+    assert [name for name in fields if not re.search(rf"\b{name}:", shown)] == []
