@@ -161,7 +161,7 @@ class _Metrics:
 
 
 def study_results(study: Study, records: dict[str, Any]) -> pd.DataFrame:
-    from harness.results import results_frame
+    from harness.results.scores import results_frame
 
     return results_frame(study.plan, records)
 

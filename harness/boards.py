@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from harness import interchange, leaderboard, results
+from harness import interchange, leaderboard
 from harness.budget import Budget
 from harness.leaderboard.building import row_names
 from harness.models import SIZES
 from harness.report.comparing import MOST_ROWS, comparer
 from harness.report.resampling import arm_runs
 from harness.report.ties import with_ties
+from harness.results.files import counts_reader
+from harness.results.scores import RESULT_COLUMNS
 from harness.tasks import SUITES
 from harness.tracking import Record, Store
 
@@ -111,7 +113,7 @@ def board_table(
     board = _board(name)
     known = recorded(store) if experiments is None else experiments
     frames = [_taken(one, board.suite, taken) for one in known]
-    frame = pd.concat([pd.DataFrame(columns=results.RESULT_COLUMNS), *frames], ignore_index=True)
+    frame = pd.concat([pd.DataFrame(columns=RESULT_COLUMNS), *frames], ignore_index=True)
     if taken and frame.empty and any((one.results["suite"] == board.suite).any() for one in known):
         raise ValueError(f"no arm on {board.suite} in the store passes {taken}")
     table = leaderboard.build(
@@ -137,7 +139,7 @@ def _paired(known: Sequence[Recorded], frame: pd.DataFrame) -> Callable[[str, st
 
     def pretrain(row: str) -> Any:
         experiment, arm = rows.loc[row, ["experiment", "arm"]]
-        return experiments[experiment].spec["arms"][arm]["pretrain"]
+        return experiments[str(experiment)].spec["arms"][arm]["pretrain"]
 
     return lambda first, second: bool(pretrain(first) == pretrain(second))
 
@@ -164,7 +166,7 @@ def tied(
     if missing := set(named["key"]) - set(records):
         reason = f"{len(missing)} runs are no longer in the store"
         return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
-    counts = cache(results.counts_reader(records, store))
+    counts = cache(counts_reader(records, store))
     runs = StoredRuns([row.name for row in table.rows], named, counts)
     try:
         return with_ties(table, comparer(arm_runs(runs, table), table, paired))

@@ -12,16 +12,9 @@ import pandas as pd
 import yaml
 from rich.console import Console
 
-from harness import leaderboard, results
-from harness.adaptation_frames import (
-    adaptation_costs_frame,
-    label_counts,
-    records_frame,
-    trained_parameters,
-)
+from harness import leaderboard
 from harness.boards import tied
 from harness.budget import FLOPS_CONVENTION
-from harness.continued_frames import losses_frame
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
 from harness.experiment import Evaluate
@@ -30,10 +23,22 @@ from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
 from harness.report.comparing import same_checkpoints
-from harness.run_frames import pretraining_frame, runs_frame
+from harness.results.adapting import (
+    adaptation_costs_frame,
+    label_counts,
+    records_frame,
+    retained_frame,
+    trained_parameters,
+)
+from harness.results.continued import losses_frame
+from harness.results.costs import costs_frame
+from harness.results.files import counts_reader, predictions_reader
+from harness.results.probes import probes_frame
+from harness.results.runs import curves_frame, pretraining_frame, runs_frame
+from harness.results.scores import checkpoints_frame, forgetting_frame, results_frame
+from harness.results.trials import trials_frame
 from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
-from harness.trials import trials_frame
 
 FEW_STAGES = 5
 """Unfinished stages that a report names one by one, at most."""
@@ -76,11 +81,11 @@ class Study:
 
     def results(self) -> pd.DataFrame:
         """Every score: one row per arm, task, split, metric and seeds."""
-        return results.results_frame(self.plan, self.records)
+        return results_frame(self.plan, self.records)
 
     def probes(self) -> pd.DataFrame:
         """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
-        return results.probes_frame(self.plan, self.records, self.store)
+        return probes_frame(self.plan, self.records, self.store)
 
     def table(self, average: str | None = None) -> leaderboard.Table:
         """The leaderboard, by the suite's averaging rule or another, published rows beside; arms
@@ -190,20 +195,21 @@ class Study:
             differences=plan.differences,
             suite=experiment.evaluate.suite_value,
             tasks=experiment.evaluate.tasks,
-            results=results.results_frame(plan, records),
-            predictions=results.predictions_reader(records, self.store),
-            counts=results.counts_reader(records, self.store),
-            curves=results.curves_frame(plan, records, self.store),
+            results=results_frame(plan, records),
+            predictions=predictions_reader(records, self.store),
+            counts=counts_reader(records, self.store),
+            curves=curves_frame(plan, records, self.store),
             runs=runs_frame(plan, records),
             pretraining=pretraining_frame(plan, records),
-            checkpoints=results.checkpoints_frame(plan, records),
-            costs=results.costs_frame(plan, records),
-            probes=results.probes_frame(plan, records, self.store),
+            checkpoints=checkpoints_frame(plan, records),
+            costs=costs_frame(plan, records),
+            probes=probes_frame(plan, records, self.store),
             adaptation_costs=adaptation_costs_frame(plan, records),
             trained=trained_parameters(plan, records),
             label_counts=label_counts(experiment, plan.arms),
             records=records_frame(plan, records, self.store),
-            forgetting=results.forgetting_frame(plan, records),
+            forgetting=forgetting_frame(plan, records),
+            retained=retained_frame(plan, records),
             losses=losses_frame(plan, records),
             trials=trials_frame(plan, records, self.store),
             sweep=experiment.sweep if experiment.sweep.trials else None,

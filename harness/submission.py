@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from harness import hub
-from harness.results import predictions_reader
+from harness.results.files import predictions_reader
 from harness.server_files import BENCHMARKS, TASKS, Wanted
 from harness.study import Study
 from harness.tasks.task import HubData

@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.budget import FLOPS_CONVENTION
-from harness.continued_frames import continued_cost
 from harness.differences import apart_from_the_first, condensed
 from harness.experiment import ROLES
 from harness.plan import Cost, Plan, estimated_seconds, pretraining_cost
 from harness.power import power_lines
 from harness.progress import duration
+from harness.results.continued import continued_cost
 
 KINDS = (
     "tokenizer",

@@ -8,7 +8,7 @@ import pandas as pd
 import yaml
 
 from harness.models import SIZES
-from harness.results import RESULT_COLUMNS
+from harness.results.scores import RESULT_COLUMNS
 from harness.tasks import TASKS
 from harness.tasks.loading import Examples
 from harness.tasks.scoring import COUNTS, counts, save_counts, score

@@ -10,7 +10,6 @@ import transformers
 
 from harness.adaptation.continuing import Continued
 from harness.compute import Compute
-from harness.continued_frames import continued_cost, losses_frame
 from harness.corpora import MicroworldCorpus, TaskCorpus
 from harness.corpora.reading import read_documents
 from harness.declaration import DeclarationError
@@ -21,6 +20,7 @@ from harness.plan import Plan, make_plan
 from harness.plan.making import load_plan
 from harness.plan.values import Stage
 from harness.report.continuing import losses_table
+from harness.results.continued import continued_cost, losses_frame
 from harness.stages.bench import HOLDOUT_SEED
 from harness.stages.task_text import task_documents
 from harness.tasks import TASKS

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import harness
 from benchmarks.crash_recovery import events, kill_after, started_again
 from harness.cli import app
-from harness.results import costs_frame
+from harness.results.costs import costs_frame
+from harness.results.trials import TRIAL_COLUMNS, trials_frame
 from harness.study import Study
-from harness.trials import TRIAL_COLUMNS, trials_frame
 
 EXPERIMENT = """
 name: small

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from harness.results import predictions_reader
+from harness.results.files import predictions_reader
 from harness.statistics.pairs import mcnemar
 from harness.tasks.loading import Examples, load_examples
 from harness.tasks.metrics.spans import exact

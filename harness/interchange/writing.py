@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness import results
 from harness.interchange.schema import (
     EXAMPLES,
     SCORES,
@@ -20,6 +19,7 @@ from harness.interchange.schema import (
     protocol_text,
     suite_version,
 )
+from harness.results.files import counts_reader, predictions_reader
 from harness.tasks.scoring import LABELS
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def scores_frame(study: "Study", source: str = SOURCE) -> pd.DataFrame:
 def examples_frame(study: "Study", source: str = SOURCE) -> pd.DataFrame:
     """One row per example of every run, with the columns of EXAMPLES."""
     records = study.records
-    predictions = results.predictions_reader(records, study.store)
-    counts = results.counts_reader(records, study.store)
+    predictions = predictions_reader(records, study.store)
+    counts = counts_reader(records, study.store)
     frames = [
         _of_run(predictions(cell.key), counts(cell.key)).assign(
             experiment=study.name,

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from harness.run_frames import PRETRAINING_COLUMNS, RUN_COLUMNS
+from harness.results.runs import PRETRAINING_COLUMNS, RUN_COLUMNS
 from harness.sweep import Sweep
 from harness.tasks.task import Suite
 
@@ -54,21 +54,21 @@ class ReportData:
     probes: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
     runs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=RUN_COLUMNS))
-    """As `harness.run_frames.runs_frame` gives."""
+    """As `harness.results.runs.runs_frame` gives."""
     pretraining: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=PRETRAINING_COLUMNS)
     )
-    """As `harness.run_frames.pretraining_frame` gives."""
+    """As `harness.results.runs.pretraining_frame` gives."""
     checkpoints: pd.DataFrame = field(default_factory=pd.DataFrame)
     """As `results`, of weights along the way, with their `checkpoint`: a share of the updates."""
     losses: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.continued_frames.losses_frame` gives."""
+    """As `harness.results.continued.losses_frame` gives."""
     trials: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.trials.trials_frame` gives."""
+    """As `harness.results.trials.trials_frame` gives."""
     sweep: Sweep | None = None
     """What was searched; null where nothing was."""
     adaptation_costs: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.adaptation_frames.adaptation_costs_frame` gives."""
+    """As `harness.results.adapting.adaptation_costs_frame` gives."""
     trained: Mapping[str, float] = field(default_factory=dict)
     """Arm to the parameters that it trains, where arms are adapted in different ways."""
     label_counts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
@@ -77,6 +77,8 @@ class ReportData:
     """Columns arm, task, pretrain_seed, finetune_seed, record, layer, name, value, step."""
     forgetting: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Columns arm, pretrain_seed, finetune_seed, step, task, split, metric, value."""
+    retained: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """As `harness.results.adapting.retained_frame` gives."""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How every arm was fine-tuned."""
     flops_convention: str = ""

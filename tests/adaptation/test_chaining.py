@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.adaptation_frames import RETAINED_COLUMNS, retained_frame
 from harness.compute import Compute
 from harness.execute import Order, perform
 from harness.experiment import Evaluate, Experiment, combinations, resolve_arm
 from harness.plan import Plan, Stage, make_plan
-from harness.results import FORGETTING_COLUMNS, costs_frame, forgetting_frame
+from harness.results.adapting import RETAINED_COLUMNS, retained_frame
+from harness.results.costs import costs_frame
+from harness.results.scores import FORGETTING_COLUMNS, forgetting_frame
 from harness.tracking import Record
 
 BASE: dict[str, Any] = {

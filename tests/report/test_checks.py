@@ -11,7 +11,7 @@ import pytest
 from harness.leaderboard import build, run_scores
 from harness.report import ReportData, checks
 from harness.report.threats import threats
-from harness.run_frames import RUN_COLUMNS
+from harness.results.runs import RUN_COLUMNS
 
 
 def runs(*rows: tuple[Any, ...]) -> pd.DataFrame:

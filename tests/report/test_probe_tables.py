@@ -7,7 +7,7 @@ import pandas as pd
 
 from harness.report import ReportData, write_report
 from harness.report.probes import probe_tables
-from harness.results import PROBE_COLUMNS
+from harness.results.probes import PROBE_COLUMNS
 
 WHY = "it names no tokens"
 ROWS = [
@@ -38,7 +38,27 @@ def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., ReportDat
     skills = {"good": 0.9, "mute": 0.6}
     write_report(fabricate(skills, probes=FRAME), tmp_path)
     readme = (tmp_path / "README.md").read_text()
-    assert "## Probes\n\n### p\n\n| category |" in readme and f"mute: {WHY}." in readme
+    assert "p:\n\n| category |" in readme.partition("## Probes")[2]
+    assert f"mute: {WHY}." in readme
     assert "<h3>p</h3>" in (tmp_path / "index.html").read_text()
     write_report(fabricate(skills), tmp_path)
     assert "Probes" not in (tmp_path / "README.md").read_text()
+
+
+def test_of_many_categories_the_mean_is_shown_and_the_rest_folded(
+    tmp_path: Path, fabricate: Callable[..., ReportData]
+) -> None:
+    rows = [
+        ("good", "p", f"c{i}", 0, i / 30, 0.5, 10, "") for i in range(30)
+    ] + [("good", "p", "overall", 0, 0.5, 0.5, 300, "")]  # fmt: skip
+    write_report(
+        fabricate({"good": 0.9}, probes=pd.DataFrame(rows, columns=PROBE_COLUMNS)), tmp_path
+    )
+    shown, _, folded = (
+        (tmp_path / "README.md")
+        .read_text()
+        .partition("## Probes")[2]
+        .partition("<details><summary>p, by category</summary>")
+    )
+    assert "| overall |" in shown and "| c3 |" not in shown
+    assert "| c3 |" in folded

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from harness.plan import Plan
+from harness.results.files import stage_files
 from harness.tracking import Record, Store
 
 TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "reached"]
@@ -37,7 +38,4 @@ def trials_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.
 
 
 def _trials(record: Record, store: Store) -> pd.DataFrame:
-    folder = store.fetch(record)
-    if folder is None:
-        raise ValueError(f"the files of stage {record.key} are damaged: run the experiment again")
-    return pd.read_csv(folder / "trials.csv")
+    return pd.read_csv(stage_files(record, store) / "trials.csv")

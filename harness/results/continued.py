@@ -2,15 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from harness.plan import Cost, Plan
 from harness.plan.values import Continuation
-
-if TYPE_CHECKING:  # a plan is printed without mlflow
-    from harness.tracking import Record
+from harness.tracking import Record
 
 LOSS_COLUMNS = [
     "arm",
@@ -26,7 +23,7 @@ LOSS_COLUMNS = [
 ]
 
 
-def losses_frame(plan: Plan, records: "Mapping[str, Record]") -> pd.DataFrame:
+def losses_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
     """Held-out losses around each continued run (Gururangan et al. 2020, table 2), in nats a token.
 
     One row per arm, task, step (the number of the run among those of the arm, from 0) and
@@ -54,7 +51,7 @@ def losses_frame(plan: Plan, records: "Mapping[str, Record]") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LOSS_COLUMNS)
 
 
-def _loss(key: str | None, records: "Mapping[str, Record]") -> float:
+def _loss(key: str | None, records: Mapping[str, Record]) -> float:
     value = records[key].metrics.get("validation_loss") if key in records and key else None
     return math.nan if value is None else value
 
@@ -78,8 +75,8 @@ def continued_cost(plan: Plan, arm: str) -> Cost | None:
     )
 
 
-def continued_costs(plan: Plan, records: "Mapping[str, Record]") -> list[dict[str, object]]:
-    """A row of `harness.results.costs_frame` for the continued runs of each arm that has any."""
+def continued_costs(plan: Plan, records: Mapping[str, Record]) -> list[dict[str, object]]:
+    """A row of `costs_frame` for the continued runs of each arm that has any."""
     rows: list[dict[str, object]] = []
     for arm in plan.arms:
         if cost := continued_cost(plan, arm.name):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness import load
-from harness.run_frames import pretraining_frame, runs_frame
+from harness.results.runs import pretraining_frame, runs_frame
 from harness.tracking import Record
 
 STUDY = """

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from harness import load
-from harness.results import costs_frame, counts_reader
+from harness.results.costs import costs_frame
+from harness.results.files import counts_reader
 from harness.tasks.scoring import save_counts
 from harness.tracking import Store
 

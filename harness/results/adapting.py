@@ -8,6 +8,7 @@ import pandas as pd
 from harness.adaptation.recording import RECORD_COLUMNS, RECORD_FILE
 from harness.experiment import Arm, Experiment
 from harness.plan import Cell, Plan
+from harness.results.files import stage_files
 from harness.tracking import Record, Store
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
@@ -28,9 +29,7 @@ def records_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd
     asked = {arm.name for arm in plan.arms if arm.evaluate.record}
     frames = []
     for cell in _finished(plan, records):
-        folder = store.fetch(records[cell.key]) if cell.arm in asked else None
-        if cell.arm in asked and folder is None:
-            raise ValueError(f"the files of stage {cell.key} are damaged: run the experiment again")
+        folder = stage_files(records[cell.key], store) if cell.arm in asked else None
         if folder and (folder / RECORD_FILE).exists():  # a baseline leaves none
             frame = pd.read_parquet(folder / RECORD_FILE).assign(arm=cell.arm, task=cell.task)
             seeds = {"pretrain_seed": cell.pretrain_seed, "finetune_seed": cell.finetune_seed}

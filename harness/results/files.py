@@ -1,0 +1,36 @@
+"""What fine-tuning stages left, read by their keys."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from harness.tasks.scoring import COUNTS, load_counts
+from harness.tracking import Record, Store
+
+
+def stage_files(record: Record, store: Store) -> Path:
+    """The folder of a stage's files.
+
+    Raises:
+        ValueError: they are damaged.
+    """
+    folder = store.fetch(record)
+    if folder is None:
+        raise ValueError(f"the files of stage {record.key} are damaged: run the experiment again")
+    return folder
+
+
+def predictions_reader(
+    records: Mapping[str, Record], store: Store
+) -> Callable[[str], pd.DataFrame]:
+    """A function from the key of a fine-tuning stage to its per-example predictions."""
+    return lambda key: pd.read_parquet(stage_files(records[key], store) / "predictions.parquet")
+
+
+def counts_reader(
+    records: Mapping[str, Record], store: Store
+) -> Callable[[str], Mapping[str, np.ndarray]]:
+    """A function from the key of a fine-tuning stage to the counts of its scores."""
+    return lambda key: load_counts(stage_files(records[key], store) / COUNTS)
