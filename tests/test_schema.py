@@ -7,9 +7,14 @@ from typing import Any
 
 import yaml
 
+from harness.adaptation import ADAPTATIONS, Finetune
+from harness.adaptation.recording import RECORDS
 from harness.declaration.schema import json_schema
 from harness.experiment import Experiment
+from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
+from harness.tasks import TASKS
+from harness.tuning_spaces import SPACES
 
 FOLDER = Path(__file__).parent.parent / "experiments"
 SCHEMA = json_schema()
@@ -38,6 +43,26 @@ def test_shipped_axes_are_offered() -> None:
     for path in FOLDER.glob("*.yaml"):
         for axis, values in yaml.safe_load(path.read_text()).get("grid", {}).items():
             assert axis in offered or isinstance(values, dict)
+
+
+def test_names_are_offered() -> None:
+    evaluate = SCHEMA["$defs"]["Evaluate"]["properties"]
+    before = SCHEMA["$defs"]["Intermediate"]["properties"]
+    assert evaluate["record"]["items"]["enum"] == list(RECORDS)
+    assert evaluate["probes"]["items"]["enum"] == list(PROBES)
+    assert evaluate["adaptation"]["anyOf"][0]["enum"] == list(ADAPTATIONS)
+    assert before["task"]["anyOf"][0]["enum"] == list(TASKS)
+    assert before["into"]["anyOf"][0]["items"]["anyOf"][0]["enum"] == list(TASKS)
+
+
+def test_whatever_may_be_searched_is_offered() -> None:
+    """Fields of fine-tuning and of every adaptation, and those of all named spaces."""
+    _, fields = SCHEMA["$defs"]["Sweep"]["properties"]["space"]["anyOf"]
+    offered = set(fields["propertyNames"]["enum"])
+    assert set(Finetune.model_fields) < offered
+    assert {"adaptation.rank", "adaptation.length", "adaptation.top_layers"} < offered
+    assert all(set(space) <= offered for space in SPACES.values())
+    assert "adaptation.kind" not in offered
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -5,12 +5,14 @@ from typing import Any
 
 from harness.adaptation import ADAPTATIONS, Finetune
 from harness.adaptation.continuing import TEXTS
+from harness.adaptation.recording import RECORDS
 from harness.declaration.grid import ONE_FOR_ALL
 from harness.experiment import NAMED, ROLES, Experiment
 from harness.objectives import OBJECTIVES
+from harness.probes import PROBES
 from harness.recipes import RECIPES, Pretrain
 from harness.tasks import SUITES, TASKS
-from harness.tuning_spaces import SPACES
+from harness.tuning_spaces import OF_THE_ADAPTATION, SPACES
 
 UNDERSCORED = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$"}
 """`1_000_000`: a number to the harness, a text to the YAML of most editors."""
@@ -43,6 +45,11 @@ def json_schema() -> Schema:
     evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
     names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
     evaluate["tasks"]["anyOf"][0]["items"] = names
+    evaluate["record"]["items"] = {"enum": list(RECORDS)}
+    evaluate["probes"]["items"] = {"enum": list(PROBES)}
+    before = definitions["Intermediate"]["properties"]
+    before["into"]["anyOf"][0]["items"] = names
+    before["task"] = {**names, "description": before["task"]["description"]}
     _name_texts(definitions["Continued"]["properties"])
     definitions["OwnSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
     _name_spaces(definitions["Sweep"]["properties"]["space"])
@@ -99,11 +106,17 @@ def _name_texts(continued: Schema) -> None:
 
 
 def _name_spaces(space: Schema) -> None:
+    own = {
+        f"{OF_THE_ADAPTATION}{field}": None  # a set that keeps its order
+        for adaptation in ADAPTATIONS.values()
+        for field in type(adaptation).model_fields
+        if field != "kind"
+    }
     for option in space["anyOf"]:
         if option["type"] == "string":
             option["enum"] = list(SPACES)
         else:
-            option["propertyNames"] = {"enum": list(Finetune.model_fields)}
+            option["propertyNames"] = {"enum": [*Finetune.model_fields, *own]}
 
 
 def _tidy(schema: Any) -> Any:
