@@ -81,12 +81,13 @@ def _measured(
     set_: list[str] | None,
     store: Path,
 ) -> "Table":
-    from harness.boards import Filter, board_table
-    from harness.study import Study
-    from harness.tracking import Store
-
     if Path(name).suffix not in (".yaml", ".yml"):
+        from harness.boards import Filter, board_table
+        from harness.tracking import Store
+
         return board_table(name, Store(store), average, Filter(*taken) if any(taken) else None)
     if any(taken):
         raise ValueError("--tag, --size and --budget go with a board: an experiment names its arms")
+    from harness.study import Study
+
     return Study.load(Path(name), set_ or (), store).table(average)

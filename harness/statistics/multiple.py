@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
 from harness.statistics.bootstrap import Array
 
@@ -30,6 +29,8 @@ def benjamini_hochberg(p_values: Sequence[float]) -> Array:
     Raises:
         ValueError: a p-value outside 0 to 1.
     """
+    from scipy.stats import false_discovery_control  # a second, for which no board need wait
+
     p = _checked(p_values)
     return np.asarray(false_discovery_control(p, method="bh")) if len(p) else p
 

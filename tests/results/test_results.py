@@ -57,8 +57,11 @@ def test_the_protocol_names_arms_that_are_fine_tuned_otherwise(tmp_path: Path) -
 def test_counts_are_read_from_the_files_of_a_stage(tmp_path: Path) -> None:
     counts: dict[str, Any] = {"accuracy": np.ones((3, 2)), "labels": np.zeros(32, dtype=np.uint8)}
     save_counts(tmp_path / "counts.npz", {"validation": counts})
-    store = SimpleNamespace(fetch=lambda record: record)
-    records: Any = {"whole": tmp_path, "damaged": None}
+    store = SimpleNamespace(fetch=lambda record: record.folder)
+    records: Any = {
+        key: SimpleNamespace(key=key, folder=folder)
+        for key, folder in {"whole": tmp_path, "damaged": None}.items()
+    }
     read = counts_reader(records, cast(Store, store))
     assert read("whole").keys() == {"validation/accuracy", "validation/labels"}
     assert np.array_equal(read("whole")["validation/accuracy"], counts["accuracy"])
