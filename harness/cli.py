@@ -51,6 +51,11 @@ FetchFolder = Annotated[
 ]
 
 
+def _members(context: typer.Context) -> list[str]:
+    """For the shell to complete: those of the family that was given."""
+    return list(listing.FAMILIES.get(str(context.params.get("family")), ()))
+
+
 def _plan(path: Path, overrides: list[str] | None) -> "tuple[Declaration, Plan]":
     from harness.plan import load_plan
 
@@ -257,7 +262,7 @@ def list_(
 @app.command()
 def show(
     family: Family,
-    name: Annotated[str, typer.Argument(help="one of its members")],
+    name: Annotated[str, typer.Argument(help="one of its members", autocompletion=_members)],
 ) -> None:
     """One member of a family with all its fields, as YAML."""
     with clear_errors():

@@ -46,7 +46,8 @@ class Sweep(Value):
             return SPACES[space]
         for name in space if isinstance(space, Mapping) else ():
             if name not in Finetune.model_fields and not name.startswith(OF_THE_ADAPTATION):
-                raise ValueError(unknown("the hyperparameter", name, Finetune.model_fields))
+                known = (*Finetune.model_fields, f"{OF_THE_ADAPTATION}<field>")
+                raise ValueError(unknown("the hyperparameter", name, known))
         return tuples(space)
 
     @field_validator("space")

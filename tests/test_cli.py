@@ -36,6 +36,23 @@ def test_unknown_names_are_answered_with_what_is_near() -> None:
     assert "did you mean roberta" in output
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("harness list adap", ["adaptations"]),
+        ("harness show adaptations l", ["layer_norms", "lora"]),
+        ("harness show records w", ["weight_change"]),
+        ("harness show nothing w", []),
+    ],
+)
+def test_the_shell_completes_families_and_members(words: str, offered: list[str]) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = CliRunner().invoke(
+        app, prog_name="harness", env={"_HARNESS_COMPLETE": "complete_bash", **asked}
+    )
+    assert result.output.split() == offered
+
+
 @pytest.mark.parametrize("path", OFFLINE, ids=lambda path: path.stem)
 def test_every_shipped_experiment_can_be_planned(path: Path) -> None:
     code, output = call("plan", str(path))
