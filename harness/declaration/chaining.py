@@ -25,3 +25,10 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"evaluate.protocol.selection must be 'last' for {arm.name!r}: the epochs of one "
                 f"task select nothing where evaluate.{field} trains one model for all",
             )
+        for name, given in (("record", evaluate.record), ("keep_weights", evaluate.keep_weights)):
+            if given:
+                yield (
+                    ("evaluate", name),
+                    f"evaluate.{name} is of runs on one task, but evaluate.{field} of {arm.name!r} "
+                    "trains one model for all, and their runs only score it; leave it out",
+                )
