@@ -13,7 +13,7 @@ import yaml
 from rich.console import Console
 
 from harness import leaderboard
-from harness.boards import tied
+from harness.boards import StoredRuns, tied
 from harness.budget import FLOPS_CONVENTION
 from harness.declaration import Declaration
 from harness.execute import Run, execute, read_progress
@@ -23,6 +23,7 @@ from harness.progress import Display, figures_line
 from harness.provenance import provenance
 from harness.report import ReportData, write_report
 from harness.report.comparing import same_checkpoints
+from harness.report.resampling import arm_runs
 from harness.results.adapting import (
     adaptation_costs_frame,
     label_counts,
@@ -37,6 +38,7 @@ from harness.results.probes import probes_frame
 from harness.results.runs import curves_frame, pretraining_frame, runs_frame
 from harness.results.scores import checkpoints_frame, forgetting_frame, results_frame
 from harness.results.trials import trials_frame
+from harness.statistics import Runs
 from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
 
@@ -90,11 +92,15 @@ class Study:
     def table(self, average: str | None = None) -> leaderboard.Table:
         """The leaderboard, by the suite's averaging rule or another, published rows beside; arms
         that are not told apart share a rank."""
+        scores = self.results()
+        table = self._table(scores, average)
+        return tied(table, scores, self.store, paired=same_checkpoints(self.plan.differences))
+
+    def _table(self, scores: pd.DataFrame, average: str | None = None) -> leaderboard.Table:
         evaluate = self.plan.experiment.evaluate
         suite = evaluate.suite_value
         board = leaderboard.board_of_suite(suite.name)
-        scores = self.results()
-        table = leaderboard.build(
+        return leaderboard.build(
             scores,
             suite,
             average,
@@ -104,7 +110,14 @@ class Study:
             protocol=leaderboard.protocol_line(self.protocol),
             trained=trained_parameters(self.plan, self.records),
         )
-        return tied(table, scores, self.store, paired=same_checkpoints(self.plan.differences))
+
+    def resampled(self) -> dict[str, dict[str, Runs]]:
+        """Arm to task to its runs, scored on resampled examples as in reports: what
+        `harness.statistics` compares."""
+        scores = self.results()
+        arms = [arm.name for arm in self.plan.arms]
+        runs = StoredRuns(arms, scores, counts_reader(self.records, self.store))
+        return arm_runs(runs, self._table(scores))
 
     def leaderboard(self) -> pd.DataFrame:
         """The leaderboard as a frame, scores x 100."""

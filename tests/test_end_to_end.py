@@ -3,7 +3,10 @@
 import random
 import re
 from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -169,3 +172,26 @@ def test_bad_input_ends_with_exit_code_2(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert "bad.yaml:6" in result.output
     assert "Traceback" not in result.output
+
+
+def test_the_docs_of_the_statistics_run(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both snippets, on the arms and columns of this study."""
+    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M)
+    code = "".join(dedent(block) for block in blocks if "import " in block)
+    assert "study.resampled()" in code and "study.results()" in code
+    for written, here in {
+        "roberta": "dynamic",
+        "bert": "static",
+        'micro-rte", "validation/accuracy': 'micro-stsb", "validation/spearman',
+    }.items():
+        assert written in code
+        code = code.replace(written, here)
+    monkeypatch.setattr(harness, "load", lambda path: study)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    assert found["first"].shape == found["second"].shape
+    assert len(found["first"]) == 2
+    means = study.table("mean_of_columns").to_frame().set_index("arm")["average"]
+    drawn = np.mean(found["cells"], axis=0)
+    assert 100 * drawn[0] == pytest.approx(means["dynamic"] - means["static"])
