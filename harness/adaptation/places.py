@@ -19,6 +19,8 @@ class Places:
     """The last projection of each sublayer, before its residual sum."""
     attention: str = ""
     """Self-attention that goes through transformers' interface of attention functions."""
+    projections: str = ""
+    """Last parts of the names of all its linear modules: what LoRA may be put beside."""
     has_norms: bool = True
     has_biases: bool = True
     has_layers: bool = True
@@ -32,6 +34,7 @@ _BERT = Places(
     feed_forward=r".*layer\.\d+\.output\.dense",
     outputs=r".*\.output\.dense",
     attention=r".*attention\.self",
+    projections="query key value dense decoder",
 )
 _BART = Places(
     query_value=r".*\.(q_proj|v_proj)",
@@ -39,12 +42,14 @@ _BART = Places(
     feed_forward=r".*\.fc2",
     outputs=r".*\.(out_proj|fc2)",
     attention=r".*\.self_attn",
+    projections="q_proj k_proj v_proj out_proj fc1 fc2 lm_head",
 )
 _GPT = Places(
     query_value=r".*\.c_attn",
     key_value=r".*\.c_attn",
     feed_forward=r".*\.mlp\.c_proj",
     outputs=r".*\.c_proj",
+    projections="c_attn c_fc c_proj lm_head",
 )
 
 PLACES: dict[str, Places] = {
@@ -52,26 +57,37 @@ PLACES: dict[str, Places] = {
     "roberta": _BERT,
     "xlm-roberta": _BERT,
     "camembert": _BERT,
-    "electra": _BERT,
+    "electra": replace(
+        _BERT, projections="query key value dense embeddings_project generator_lm_head"
+    ),
     "albert": replace(
         _BERT,
         feed_forward=r".*\.ffn_output",
         outputs=r".*\.(attention\.dense|ffn_output)",
         attention=r".*\.attention",
+        projections="query key value dense ffn ffn_output embedding_hidden_mapping_in decoder",
         shares_layers=True,
     ),
-    "deberta": replace(_BERT, query_value=r".*\.in_proj", key_value=r".*\.in_proj", attention=""),
+    "deberta": replace(
+        _BERT,
+        query_value=r".*\.in_proj",
+        key_value=r".*\.in_proj",
+        attention="",
+        projections="in_proj pos_proj pos_q_proj dense decoder",
+    ),
     "deberta-v2": replace(
         _BERT,
         query_value=r".*\.(query_proj|value_proj)",
         key_value=r".*\.(key_proj|value_proj)",
         attention="",
+        projections="query_proj key_proj value_proj dense decoder",
     ),
     "distilbert": Places(
         query_value=r".*\.(q_lin|v_lin)",
         key_value=r".*\.(k_lin|v_lin)",
         feed_forward=r".*\.ffn\.lin2",
         outputs=r".*\.(out_lin|ffn\.lin2)",
+        projections="q_lin k_lin v_lin out_lin lin1 lin2 vocab_transform vocab_projector",
         attention=r".*\.attention",
     ),
     "modernbert": Places(
@@ -79,10 +95,11 @@ PLACES: dict[str, Places] = {
         key_value=r".*\.Wqkv",
         feed_forward=r".*\.mlp\.Wo",
         outputs=r".*\.Wo",
+        projections="Wqkv Wo Wi dense decoder",
         attention=r".*\.attn",
         has_biases=False,
     ),
-    "xlnet": Places(),  # its attention has bare matrices
+    "xlnet": Places(projections="layer_1 layer_2 lm_loss"),  # its attention has bare matrices
     "openai-gpt": _GPT,
     "gpt2": replace(_GPT, attention=r".*\.attn"),
     "llama": Places(
@@ -90,6 +107,7 @@ PLACES: dict[str, Places] = {
         key_value=r".*\.(k_proj|v_proj)",
         feed_forward=r".*\.down_proj",
         outputs=r".*\.(o_proj|down_proj)",
+        projections="q_proj k_proj v_proj o_proj gate_proj up_proj down_proj lm_head",
         attention=r".*\.self_attn",
         has_biases=False,
     ),
@@ -98,6 +116,7 @@ PLACES: dict[str, Places] = {
         key_value=r".*\.(k|v)",
         feed_forward=r".*\.wo",
         outputs=r".*\.(o|wo)",
+        projections="q k v o wi wi_0 wi_1 wo lm_head",
         attention=r".*\.SelfAttention",
         has_biases=False,
     ),
@@ -128,8 +147,7 @@ def misfit(adaptation: Adaptation, model_type: str) -> str:
     if isinstance(adaptation, Selective):
         return _missing_parts(adaptation, places or Places(), model_type)
     if isinstance(adaptation, Lora) and adaptation.targets:
-        has_none = model_type in RECURRENT_OR_STATIC
-        return f"a {model_type} has no projections to put lora into" if has_none else ""
+        return _missing_targets(adaptation.targets, places, model_type)
     if kind == "prompt_tuning" and model_type == "harness_static":
         return "its vectors do not see one another, so that none before them changes anything"
     needed = {
@@ -144,6 +162,17 @@ def misfit(adaptation: Adaptation, model_type: str) -> str:
     if places is None:
         return f"where a {model_type} has {what} is not known here"
     return "" if getattr(places, field) else f"a {model_type} has no {what}"
+
+
+def _missing_targets(targets: tuple[str, ...], places: Places | None, model_type: str) -> str:
+    """Of a network that is not known here, its modules are looked at when training begins."""
+    if model_type in RECURRENT_OR_STATIC:
+        return f"a {model_type} has no projections to put lora into"
+    known = places.projections.split() if places else []
+    odd = [target for target in targets if known and target.split(".")[-1] not in known]
+    if odd:
+        return f"the projections of a {model_type} are {', '.join(known)}, but targets has {odd[0]}"
+    return ""
 
 
 def _missing_parts(adaptation: Selective, places: Places, model_type: str) -> str:

@@ -4,13 +4,15 @@ import copy
 
 import pytest
 import torch
+from transformers.pytorch_utils import Conv1D
 
 from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.adaptation import Lora, PromptTuning
 from harness.adaptation.inputs import Batch
 from harness.adaptation.methods import adapt
+from harness.adaptation.places import PLACES
 from harness.adaptation.writer import Writer
-from tests.adaptation.methods.models import END, PAD, adapted, batch, make_backbone
+from tests.adaptation.methods.models import END, NAMES, PAD, adapted, batch, make_backbone
 
 WRITERS = [("bart", None), ("t5", None), ("gpt2", None), ("llama", None), ("gpt2", "prefix")]
 METHODS = ["lora", "ia3", "adapters", "prefix", "prompt_tuning", "biases", "gradual"]
@@ -59,9 +61,24 @@ def test_no_search_after_trained_vectors() -> None:
 
 
 def test_targets_that_are_not_there() -> None:
-    with pytest.raises(ValueError, match=r"adaptation\.targets must name projections .* q_lin"):
+    with pytest.raises(ValueError, match=r"projections of a distilbert are q_lin.* has query"):
         adapted("distilbert", Lora(targets=("query",)))
+    with pytest.raises(ValueError, match=r"adaptation\.targets must name projections .* wi, wo"):
+        adapted("t5", Lora(targets=("wi_0",)))  # only where its layers are gated
     assert adapted("distilbert", Lora(targets=("q_lin", "lin1")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_projections_are_those_of_the_network(name: str) -> None:
+    network = make_backbone(name).network
+    linear = {
+        path.split(".")[-1]
+        for path, module in network.named_modules()
+        if isinstance(module, (torch.nn.Linear, Conv1D))
+    }
+    gated = {"wi_0", "wi_1"} if name.startswith("t5") else set()
+    known = set(PLACES[network.config.model_type].projections.split()) - gated
+    assert known == (linear if known else set())
 
 
 def test_vectors_before_the_input_change_what_follows() -> None:
