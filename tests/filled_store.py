@@ -20,6 +20,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
     "two": {"arms": {"alike": 0.9}, "size": "tiny", "tags": [], "tokens": 2000},
 }
 NUM_EXAMPLES = 80
+REPORT = "<!doctype html><html><head><title>one</title></head>\n<body>\n<p>one</p></body></html>"
 
 
 def fill(folder: Path) -> Store:
@@ -41,7 +42,7 @@ def fill(folder: Path) -> Store:
         store.record_experiment(name, "swag-v1", left)
     report = folder / "reports" / "one"
     report.mkdir(parents=True)
-    (report / "index.html").write_text("<!doctype html><title>one</title>")
+    (report / "index.html").write_text(REPORT)
     return store
 
 

@@ -16,9 +16,12 @@ from harness.tasks import SUITES
 from harness.tracking import Store
 
 TEMPLATES = Path(__file__).parent / "templates"
+LOOK = Path(__file__).parents[1] / "report" / "templates" / "look.css"
+"""What site and reports share; by its path, because importing the package takes seconds."""
 MARK = ".harness-site"
 """A file that says that a folder is a site, and may be written anew."""
-ASSETS = ("style.css", "site.js")
+WAY_BACK = '<nav aria-label="Site"><a href="../../index.html">Pretraining harness</a></nav>'
+"""What a report has at its top where it stands in a site."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,9 @@ def build_site(store: Store, out: Path) -> Path:
         entry = published_entry(str(name))
         sheets = render_sheets(published_sheets(str(name)), "html")
         _write(out / "published" / f"{name}.html", "published", "../", {"entry": entry}, sheets)
-    for name in ASSETS:
-        (out / name).write_bytes((TEMPLATES / name).read_bytes())
+    styles = (LOOK, TEMPLATES / "style.css")
+    (out / "style.css").write_bytes(b"".join(path.read_bytes() for path in styles))
+    (out / "site.js").write_bytes((TEMPLATES / "site.js").read_bytes())
     return out / "index.html"
 
 
@@ -90,10 +94,14 @@ def _boards(store: Store, experiments: Sequence[Recorded]) -> list[Board]:
 
 
 def _copy_reports(source: Path, experiments: Sequence[Recorded], out: Path) -> set[str]:
-    """Names of the experiments that have a report, which stands in the site then."""
+    """Names of the experiments that have a report, which stands in the site then, with a way back
+    to its first page."""
     names = {one.name for one in experiments if (source / one.name / "index.html").is_file()}
     for name in names:
         copytree(source / name, out / name)
+        page = out / name / "index.html"
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace("<body>", f"<body>\n{WAY_BACK}", 1), encoding="utf-8")
     return names
 
 

@@ -1,76 +1,22 @@
-"""The site in a real browser: no error, sorted and searched by keyboard, sound at phone width.
+"""The site in a real browser: no error, sorted and searched by keyboard, sound at phone width."""
 
-Chromium alone, with a script added to a copy of a page that does what a person does and writes what
-it sees into the page."""
-
-import html
-import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from harness.site import build_site
+from tests.browser import look, needs_chromium
 from tests.filled_store import EVIL, fill
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to show pages with")
-
-PRELUDE = """
-const errors = [];
-addEventListener("error", (event) => errors.push(String(event.message ?? event.target.src)), true);
-"""
-PROBE = """
-addEventListener("load", async () => {
-  const seen = await (async () => { %s })();
-  const note = document.createElement("pre");
-  note.id = "seen";
-  note.textContent = JSON.stringify({ ...seen, errors });
-  document.body.append(note);
-});
-"""
+pytestmark = needs_chromium
 NAMES = """const names = () => [...document.querySelectorAll("tbody tr.measured th")]
   .map((cell) => cell.textContent);"""
-
-PHONE = """
-const widthAt = async (width) => {  // in a frame: a window cannot be as narrow as a phone
-  const frame = document.createElement("iframe");
-  frame.style = `width: ${width}px; border: 0`;
-  const page = document.documentElement.outerHTML.replace(/<script[^]*?<\\/script>/g, "");
-  frame.srcdoc = "<!doctype html>" + page;
-  const loaded = new Promise((done) => frame.addEventListener("load", done));
-  document.body.append(frame);
-  await loaded;
-  return frame.contentDocument.documentElement.scrollWidth;
-};"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
     return build_site(fill(folder / "store"), folder / "out").parent
-
-
-def look(page: Path, script: str) -> dict:
-    """What `script` returns in the page."""
-    text = page.read_text()
-    start = f"<head><script>{PRELUDE}</script>"
-    end = f"<script>{PROBE % script}</script></body>"
-    copy = page.with_name(f"probed-{page.name}")
-    copy.write_text(text.replace("<head>", start).replace("</body>", end))
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-extensions"]
-    command += ["--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom"]
-    run = subprocess.run(
-        [*command, copy.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
-    copy.unlink()
-    assert "CONSOLE" not in run.stderr, run.stderr
-    (seen,) = re.findall(r'<pre id="seen">(.*?)</pre>', run.stdout, re.S)
-    found = json.loads(html.unescape(seen))
-    assert found.pop("errors") == []
-    return found
 
 
 def test_a_board_is_sorted_by_its_heads(site):
@@ -120,6 +66,20 @@ def test_the_first_page_is_searched(site):
     assert seen["again"] == seen["all"] == 22
 
 
+def test_a_board_is_searched_and_keeps_what_scores_are_read_against(site):
+    script = """
+      const field = document.getElementById("search");
+      field.value = "good";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      const shown = [...document.querySelectorAll("tbody tr")].filter((row) => row.offsetParent);
+      return { arms: shown.filter((row) => row.className === "measured").length,
+               levels: shown.filter((row) => row.className === "reference").length,
+               found: document.getElementById("found").textContent };"""
+    seen = look(site / "leaderboards" / "swag-v1.html", script)
+    assert seen == {"arms": 1, "levels": seen["levels"], "found": "1 found"}
+    assert seen["levels"] > 0
+
+
 @pytest.mark.parametrize(
     "page", ["index", "leaderboards/swag-v1", "published/superglue_leaderboard"]
 )
@@ -130,8 +90,8 @@ def test_a_phone_shows_all_in_its_width_and_a_keyboard_reaches_it(site, page):
                skip: reached[0].getAttribute("href"),
                heads: document.querySelectorAll("thead th").length,
                buttons: document.querySelectorAll("thead th > button").length,
-               wide: await widthAt(390) };"""
-    seen = look(site / f"{page}.html", PHONE + script)
+               wide: (await shownAt(390)).scrollWidth };"""
+    seen = look(site / f"{page}.html", script)
     assert seen["wide"] <= 390
     assert seen["hidden"] == 0
     assert seen["skip"] == "#main"

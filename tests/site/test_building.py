@@ -93,6 +93,13 @@ def test_every_page_is_sound_and_every_link_leads_somewhere(site):
             assert not target.fragment or target.fragment in page.ids
 
 
+def test_a_report_leads_back_to_the_first_page(site, store):
+    page = site / "reports" / "one" / "index.html"
+    (link,) = Page(page).links
+    assert (page.parent / link).resolve() == (site / "index.html").resolve()
+    assert "<nav" not in (store.root / "reports" / "one" / "index.html").read_text()
+
+
 def test_nothing_comes_from_outside(site):
     for path in [*pages(site), site / "style.css", site / "site.js"]:
         text = path.read_text()

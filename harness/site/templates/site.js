@@ -1,6 +1,6 @@
 "use strict";
-// Tables are sorted by their heads, and the lists of the first page are searched. Without this file
-// everything can still be read.
+// Tables are sorted by their heads; lists and boards are searched. Without this file everything can
+// still be read.
 
 // A number ("71.0 ± 0.2", "1,000", "-3"), or the text in lower case; null where a cell is empty.
 function value(row, column) {
@@ -56,7 +56,7 @@ function search(words) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   let found = 0;
   for (const section of document.querySelectorAll(".listed")) {
-    const rows = [...section.querySelectorAll("tbody tr")];
+    const rows = [...section.querySelectorAll("tbody tr:not(.reference, .published, :has([scope=rowgroup]))")];
     for (const row of rows) {
       const text = `${row.textContent} ${row.dataset.words ?? ""}`.toLowerCase();
       row.hidden = !wanted.every((word) => text.includes(word));
