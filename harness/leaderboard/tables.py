@@ -56,7 +56,7 @@ class Score:
     sd: float | None = None
     """Sample standard deviation; null for less than two values."""
     best: bool = False
-    """Whether it is among those that none is told apart from and above, while others are below."""
+    """Whether it shares the first rank of its column, where others do not."""
 
 
 @dataclass(frozen=True)

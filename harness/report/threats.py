@@ -24,7 +24,7 @@ def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Score
     return [
         *_few_seeds(table),
         *(sentence for sentences in found.values() for sentence in sentences),
-        *_many_comparisons(table, pairs),
+        *_many_comparisons(pairs),
         *_approximations(table),
         *data.threats,
         *([f"Looked for, and not found: {', '.join(absent)}."] if absent else []),
@@ -90,8 +90,8 @@ def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
         )
 
 
-def _many_comparisons(table: Table, pairs: Sequence[Pair]) -> Iterator[str]:
-    number = len(pairs) * (len(table.columns) + 1)
+def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:
+    number = sum(found is not None for pair in pairs for found in pair.differences.values())
     if len(pairs) > 1:
         yield (
             f"{number} differences are shown with intervals for each alone: about "

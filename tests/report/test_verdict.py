@@ -10,6 +10,7 @@ import scipy.stats
 from harness.leaderboard import build
 from harness.report.comparing import AVERAGE
 from harness.report.constants import constant_labels, constant_runs
+from harness.report.threats import threats
 from harness.report.verdict import Pair, judge, pairwise
 from harness.statistics import Difference
 from harness.statistics.multiple import benjamini_hochberg, holm
@@ -164,6 +165,16 @@ def test_an_arm_without_a_task_has_no_average_and_no_such_column(fabricate):
     assert pair.average is None
     assert pair.differences["sst2"] is None
     assert pair.differences["mrpc"] is not None
+
+
+def test_differences_that_are_not_there_are_not_counted(fabricate):
+    """Of 3 pairs and 4 columns, two pairs lack a column and the average."""
+    data = fabricate({"a": 0.9, "b": 0.8, "c": 0.7})
+    lost = (data.results["arm"] == "c") & (data.results["task"] == "sst2")
+    data = replace(data, results=data.results[~lost])
+    table = table_of(data)
+    said = threats(data, table, pairwise(data, table), {})
+    assert any(line.startswith("8 differences are shown") for line in said)
 
 
 def test_a_lost_run_leaves_the_rest_comparable(fabricate):
