@@ -1,11 +1,15 @@
 """`harness results`: results leave the store, and those of others come in."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.commands.options import DEFAULT_STORE, StoreFolder, clear_errors, out
+
+if TYPE_CHECKING:
+    from harness.interchange import Measured
 
 app = typer.Typer(
     help="Results as parquet files: to others, and from others.", no_args_is_help=True
@@ -17,20 +21,40 @@ ResultsFile = Annotated[Path, typer.Argument(metavar="FILE.parquet", show_defaul
 def export(
     file: ResultsFile,
     experiments: Annotated[
-        list[Path], typer.Argument(metavar="EXPERIMENT.yaml...", show_default=False)
-    ],
+        list[Path] | None, typer.Argument(metavar="EXPERIMENT.yaml...", show_default=False)
+    ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="every experiment of the store, as it was last run")
+    ] = False,
     source: Annotated[str, typer.Option(help="who measured")] = "pretraining-harness",
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes every score of experiments, and their examples beside, as docs/results.md says."""
     from harness import interchange
-    from harness.study import Study
 
     with clear_errors():
-        studies = [Study.load(path, (), store) for path in experiments]
-        scores, examples = interchange.write(studies, file, source)
+        if bool(experiments) == all_:
+            raise ValueError("name experiment files, or ask for --all of the store")
+        found = _stored(store) if all_ else _declared(experiments or (), store)
+        scores, examples = interchange.write(found, file, source)
     beside = interchange.examples_path(file)
     out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
+
+
+def _declared(paths: Sequence[Path], store: Path) -> "list[Measured]":
+    from harness.interchange import of_study
+    from harness.study import Study
+
+    return [of_study(Study.load(path, (), store)) for path in paths]
+
+
+def _stored(folder: Path) -> "list[Measured]":
+    from harness.boards import recorded
+    from harness.interchange import of_store
+    from harness.tracking import Store
+
+    store = Store(folder)
+    return [of_store(experiment, store) for experiment in recorded(store)]
 
 
 @app.command(name="import")

@@ -1,34 +1,32 @@
-"""An experiment's results as the two tables."""
+"""Finished runs as the two tables."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.interchange.measured import Measured
 from harness.interchange.schema import (
     EXAMPLES,
     SCORES,
     examples_path,
     protocol_digest,
-    protocol_text,
     suite_version,
 )
 from harness.results.files import counts_reader, predictions_reader
 from harness.tasks.scoring import LABELS
 
-if TYPE_CHECKING:
-    from harness.study import Study
-
 SOURCE = "pretraining-harness"
+RUN = ["experiment", "arm", "task", "pretrain_seed", "finetune_seed", "key"]
 
 
-def write(studies: Sequence["Study"], path: Path, source: str = SOURCE) -> tuple[int, int]:
+def write(experiments: Sequence[Measured], path: Path, source: str = SOURCE) -> tuple[int, int]:
     """Writes the scores of finished runs to `path` and their examples beside it.
 
     Returns:
@@ -39,30 +37,30 @@ def write(studies: Sequence["Study"], path: Path, source: str = SOURCE) -> tuple
     """
     if path.suffix != ".parquet":
         raise ValueError(f"{path} must be a file that ends with .parquet")
-    scores = pd.concat([scores_frame(study, source) for study in studies])
-    if not len(scores):
+    finished = [one for one in experiments if len(one.results)]
+    if not finished:
         raise ValueError("nothing is finished in these experiments: run them first")
-    examples = pd.concat([examples_frame(study, source) for study in studies])
-    _save(scores, SCORES, path)
-    _save(examples, EXAMPLES, examples_path(path))
-    return len(scores), len(examples)
-
-
-def _save(frame: pd.DataFrame, schema: pa.Schema, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False)
-    pq.write_table(table.replace_schema_metadata(schema.metadata), path)
+    scores = _save((scores_frame(one, source) for one in finished), SCORES, path)
+    examples = (examples_frame(one, source) for one in finished)
+    return scores, _save(examples, EXAMPLES, examples_path(path))
 
 
-def scores_frame(study: "Study", source: str = SOURCE) -> pd.DataFrame:
+def _save(frames: Iterable[pd.DataFrame], schema: pa.Schema, path: Path) -> int:
+    """Writes frame by frame, for the examples of a whole store may not fit into memory; returns the
+    number of rows."""
+    rows = 0
+    with pq.ParquetWriter(path, schema) as file:
+        for frame in frames:
+            file.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False))
+            rows += len(frame)
+    return rows
+
+
+def scores_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
     """One row per arm, task, split, metric and seeds, with the columns of SCORES."""
-    sweep = study.plan.experiment.sweep.model_dump(mode="json")
-    protocols = {
-        arm.name: protocol_text(arm.evaluate.model_dump(mode="json"), sweep)
-        for arm in study.plan.arms
-    }
-    frame = study.results().rename(columns={"key": "stage"})
-    costs = {arm: study.plan.costs[arm] for arm in protocols}
+    protocols, costs = measured.protocols, measured.costs
+    frame = measured.results.rename(columns={"key": "stage"})
     arms = frame["arm"]
     frame = frame.assign(
         suite_version=frame["suite"].map(suite_version),
@@ -78,22 +76,16 @@ def scores_frame(study: "Study", source: str = SOURCE) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(whole, "Int64"))[SCORES.names]
 
 
-def examples_frame(study: "Study", source: str = SOURCE) -> pd.DataFrame:
-    """One row per example of every run, with the columns of EXAMPLES."""
-    records = study.records
-    predictions = predictions_reader(records, study.store)
-    counts = counts_reader(records, study.store)
+def examples_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
+    """One row per example of every run that the store still has, with the columns of EXAMPLES."""
+    runs = measured.results[RUN].drop_duplicates()
+    records = measured.store.finished(runs["key"])
+    predictions = predictions_reader(records, measured.store)
+    counts = counts_reader(records, measured.store)
     frames = [
-        _of_run(predictions(cell.key), counts(cell.key)).assign(
-            experiment=study.name,
-            arm=cell.arm,
-            task=cell.task,
-            pretrain_seed=cell.pretrain_seed,
-            finetune_seed=cell.finetune_seed,
-            source=source,
-        )
-        for cell in study.plan.cells
-        if cell.checkpoint == 1 and cell.key in records
+        _of_run(predictions(run["key"]), counts(run["key"])).assign(**run, source=source)
+        for run in runs.to_dict("records")
+        if run["key"] in records
     ]
     return pd.concat([pd.DataFrame(columns=EXAMPLES.names), *frames])[EXAMPLES.names]
 

@@ -11,8 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness import interchange, leaderboard
+from harness.boards import recorded
 from harness.experiment import Evaluate
-from harness.interchange import EXAMPLES, SCORES, examples_path, protocol_digest, with_imports
+from harness.interchange import (
+    EXAMPLES,
+    SCORES,
+    examples_path,
+    protocol_digest,
+    scores_frame,
+    with_imports,
+)
 from harness.interchange.schema import protocol_text, suite_version
 from harness.study import Study
 from harness.sweep import Sweep
@@ -50,7 +58,7 @@ def study(tmp_path: Path) -> Study:
 @pytest.fixture
 def file(study: Study, tmp_path: Path) -> Path:
     path = tmp_path / "results.parquet"
-    interchange.write([study], path, source="lab x")
+    interchange.write([interchange.of_study(study)], path, source="lab x")
     return path
 
 
@@ -74,6 +82,31 @@ def test_a_score_has_all_that_the_schema_says(file: Path) -> None:
     assert json.loads(row["protocol"])["adaptation"] == {"kind": "full"}
     assert row["protocol_digest"] == protocol_digest(row["protocol"])
     assert row["budget_tokens"] >= 100_000 and row["budget_flops"] > 0 and row["parameters"] > 0
+
+
+def test_what_a_store_recorded_is_written_as_its_experiment_is(
+    study: Study, file: Path, tmp_path: Path
+) -> None:
+    """With no experiment file at hand; a score whose run is lost has no examples."""
+    study._record()
+    whole = tmp_path / "whole.parquet"
+    (experiment,) = recorded(study.store)
+    told = interchange.of_store(experiment, study.store)
+    assert interchange.write([told], whole, source="lab x") == (1, 4)
+    assert pq.read_table(whole).equals(pq.read_table(file))
+    assert pq.read_table(examples_path(whole)).equals(pq.read_table(examples_path(file)))
+    study.store.forget(next(iter(study.records.values())))
+    assert interchange.write([told], whole) == (1, 0)
+
+
+def test_what_can_no_longer_be_declared_has_no_budget(study: Study) -> None:
+    study._record()
+    (experiment,) = recorded(study.store)
+    experiment.spec["arms"]["none"]["pretrain"]["size"] = {"width": "gone"}
+    told = interchange.of_store(experiment, study.store)
+    frame = scores_frame(told)
+    assert frame["budget_flops"].isna().all() and frame["budget_tokens"].isna().all()
+    assert frame["value"].tolist() == [0.75]
 
 
 def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:
@@ -190,11 +223,11 @@ def test_examples_must_be_of_scored_runs(file: Path, tmp_path: Path) -> None:
 
 def test_nothing_to_write_is_said(tmp_path: Path, study: Study) -> None:
     with pytest.raises(ValueError, match=r"ends with \.parquet"):
-        interchange.write([study], tmp_path / "x.csv")
+        interchange.write([interchange.of_study(study)], tmp_path / "x.csv")
     study.folder = tmp_path / "empty"
     del study.__dict__["store"]
     with pytest.raises(ValueError, match="nothing is finished"):
-        interchange.write([study], tmp_path / "x.parquet")
+        interchange.write([interchange.of_study(study)], tmp_path / "x.parquet")
 
 
 def test_a_protocol_is_known_by_what_it_says() -> None:
