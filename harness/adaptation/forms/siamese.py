@@ -20,7 +20,7 @@ from harness.adaptation.forms.likeness import Embedder, Likeness
 from harness.adaptation.inputs import Batch, Encoded, tokenize
 from harness.adaptation.model import TaskModel
 from harness.models.backbone import Backbone
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 
 HIGHEST = 5.0
 """Of the scores of STS, which are a cosine of 1."""
@@ -63,6 +63,15 @@ class Softmax(Likeness):
 
 class Cosine(Likeness):
     """Mean squared error of the cosine, beside scores from 0 to HIGHEST."""
+
+    def encode(self, examples: Examples) -> Encoded:
+        low, high = examples.labels.min(), examples.labels.max()
+        if low < 0 or high > HIGHEST:
+            raise ValueError(
+                f"siamese: cosine needs values from 0 to {HIGHEST:g}, but those of "
+                f"{self.task.name} are {low:g} to {high:g}; scale them, or train on another task"
+            )
+        return super().encode(examples)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         cosine = F.cosine_similarity(*paired(outputs))

@@ -19,7 +19,8 @@ from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.tasks import TASKS
-from harness.tasks.loading import Examples, load_examples
+from harness.tasks.examples import Examples
+from harness.tasks.loading import load_examples
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
 
@@ -73,6 +74,15 @@ def test_cosines_are_held_to_the_scores(
     u, v = vectors[::2], vectors[1::2]
     cosine = (u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))
     torch.testing.assert_close(found, (cosine - scores.float() / 5).square().mean())
+
+
+def test_scores_of_another_scale_are_refused(tokenizer: PreTrainedTokenizerFast) -> None:
+    examples = load_examples(TASKS["micro-stsb"], "train").head(4)
+    made = form("cosine", tokenizer)
+    assert made.encode(examples).num_items == 4
+    tens = Examples(examples.texts, 2 * examples.labels + 1)
+    with pytest.raises(ValueError, match="values from 0 to 5, but those of micro-stsb are"):
+        made.encode(tens)
 
 
 def test_classes_are_told_from_both_vectors_and_their_difference(
