@@ -145,6 +145,22 @@ def forgetting_table(scores: pd.DataFrame) -> Grid:
     return Grid(["task", *(f"after {step}" for step in scores.columns)], rows)
 
 
+def retained_table(data: ReportData) -> Grid:
+    """Loss of the pretraining of each arm before any task and after each, mean over seeds."""
+    frame = data.retained
+    if not len(frame):
+        return Grid([], [])
+    means = frame.groupby(["arm", "step"])["loss"].mean().unstack("step")
+    means = means.reindex(index=[a for a in data.arms if a in means.index])
+    means = means[list(dict.fromkeys(frame["step"]))]
+    rows = [
+        [str(arm), *(_figure(v, "{:.3f}") for v in values)]
+        for arm, values in zip(means.index, means.to_numpy(), strict=True)
+    ]
+    heads = [f"after {step}" if step else "before any task" for step in means.columns]
+    return Grid(["arm", *heads], rows)
+
+
 def plain_layers(columns: Sequence[str]) -> list[str]:
     """Embeddings and layers: what is drawn, for a new head starts from random weights."""
     return [column for column in columns if column != "head"]

@@ -1,7 +1,7 @@
-"""A table as both forms of the report take it."""
+"""Tables, figures and sections as both forms of the report take them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,3 +20,17 @@ class Plot:
 
     svg: Any
     caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Notes, figures and tables under one title."""
+
+    title: str
+    notes: Sequence[str] = ()
+    plots: Mapping[str, Plot] = field(default_factory=dict)
+    """By the names of their files, without the ending."""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    """By what they are said to show; empty for what the title says."""
+    folded: Mapping[str, Grid] = field(default_factory=dict)
+    """Long tables, shown when asked for; by what they are said to show."""

@@ -5,38 +5,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.leaderboard import build
 from harness.leaderboard.rendering import MISSING
+from harness.report.averages import average_of
 from harness.report.data import ReportData
 from harness.report.grid import Grid
+from harness.report.pretraining import pretraining_hours
 
-COLUMNS = ["arm", "pretrain_seed", "checkpoint", "tokens", "flops", "average"]
+COLUMNS = ["arm", "pretrain_seed", "checkpoint", "tokens", "flops", "hours", "average"]
 
 
 def learning_points(data: ReportData) -> pd.DataFrame:
     """Average x 100 of each arm, pretraining seed and checkpoint, the end among them, with the
-    tokens and FLOPs behind it; empty without checkpoints."""
+    tokens, FLOPs and hours behind it; empty without checkpoints."""
     if data.checkpoints.empty:
         return pd.DataFrame(columns=COLUMNS)
     whole = pd.concat([data.checkpoints, data.results.assign(checkpoint=1.0)], ignore_index=True)
     costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")
+    hours = pretraining_hours(data)
     groups: Any = whole.groupby(["arm", "pretrain_seed", "checkpoint"], sort=False)
     rows = [
         (
             *(arm, seed, share),
             *(float(share) * float(costs[name].get(arm, np.nan)) for name in ("tokens", "flops")),
-            _average(data, results),
+            float(share) * float(hours.get((arm, seed), np.nan)),
+            average_of(data, results),
         )
         for (arm, seed, share), results in groups
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _average(data: ReportData, results: pd.DataFrame) -> float:
-    """Of one pretraining seed at one checkpoint; NaN where a score is missing."""
-    table = build(results, data.suite, data.average, tasks=data.tasks)
-    average = table.rows[0].average
-    return average.mean if average else np.nan
 
 
 def learning_table(data: ReportData) -> Grid:

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from harness.leaderboard.tables import Table
 from harness.report.drawing import (
@@ -26,54 +26,8 @@ from harness.statistics import Difference
 
 HEIGHT = 2.8
 """Inches of a panel of curves."""
-MANY_PAIRS = 6
-"""With more pairs than this, only expected ones are drawn column by column."""
-
-
-def loss_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
-    """Training loss by tokens: each seed thin, their mean bold; null without any curve."""
-    drawn = {shortened(arm): curves[curves["arm"] == arm] for arm in arms}
-    drawn = {name: curve for name, curve in drawn.items() if len(curve)}
-    if not drawn:
-        return None
-    with matplotlib.rc_context(STYLE):
-        figure, axes = canvas(HEIGHT, list(drawn))
-        for i, (names, curve) in enumerate(drawn.items()):
-            colour = COLOURS[i % len(COLOURS)]
-            for _, seed in curve.groupby("pretrain_seed"):
-                axes.plot(seed["tokens"], seed["loss"], color=colour, linewidth=0.6, alpha=0.45)
-            mean = curve.groupby("tokens")["loss"].mean()
-            dash = DASHES[i % len(DASHES)]
-            axes.plot(mean.index, mean, dash, color=colour, linewidth=1.8, label=names)
-        axes.set_xlabel("tokens read in pretraining")
-        axes.set_ylabel("training loss (nats)")
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.grid(axis="y")
-        legend_above(figure, axes)
-        return as_svg(figure, "loss")
-
-
-def learning_curves(points: pd.DataFrame) -> str | None:
-    """Average by tokens read, on a logarithmic axis: seeds as dots, their mean as a line; null
-    without any point."""
-    if points.empty:
-        return None
-    with matplotlib.rc_context(STYLE):
-        figure, axes = canvas(HEIGHT, [shortened(str(arm)) for arm in points["arm"].unique()])
-        for i, (arm, runs) in enumerate(points.groupby("arm", sort=False)):
-            colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-            tokens, scores = runs["tokens"], runs["average"]
-            axes.plot(tokens, scores, marker, color=colour, markersize=3, alpha=0.5)
-            mean = runs.groupby("tokens")["average"].mean()
-            dash, label = DASHES[i % len(DASHES)], shortened(str(arm))
-            axes.plot(mean.index, mean, dash, color=colour, linewidth=1.6, label=label)
-        axes.set_xscale("log")
-        axes.set_xlabel("tokens read in pretraining")
-        axes.set_ylabel("average of the suite x 100")
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.grid(axis="y")
-        legend_above(figure, axes)
-        return as_svg(figure, "learning")
+MOST_ROWS = 40
+"""Rows of a forest plot, at most, unless there are more pairs than that."""
 
 
 def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
@@ -139,14 +93,25 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
 
 
 def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[tuple[str, Difference | None, bool]]:
-    rows: list[tuple[str, Difference | None, bool]] = []
-    for pair in pairs:
-        first, second = shortened(pair.first), shortened(pair.second)
-        between = "\n− " if len(first) + len(second) > 26 else " − "
-        rows.append((f"{first}{between}{second}", pair.average, True))
-        if len(pairs) <= MANY_PAIRS or pair.expected:
-            rows += [(c.name, pair.differences[c.name], False) for c in table.columns]
-    return rows
+    """Every column of all pairs, or of the expected ones, as far as there is room; else the
+    averages."""
+    every, expected = (
+        [row for pair in pairs for row in _rows_of(pair, table, whole or pair.expected)]
+        for whole in (True, False)
+    )
+    averages = [_rows_of(pair, table, False)[0] for pair in pairs]
+    return next((rows for rows in (every, expected) if len(rows) <= MOST_ROWS), averages)
+
+
+def _rows_of(pair: Pair, table: Table, whole: bool) -> list[tuple[str, Difference | None, bool]]:
+    """(name, difference, whether it is bold): the average, then the columns if `whole`."""
+    first, second = shortened(pair.first), shortened(pair.second)
+    between = "\n− " if len(first) + len(second) > 26 else " − "
+    columns = table.columns if whole else ()
+    return [
+        (f"{first}{between}{second}", pair.average, True),
+        *((column.name, pair.differences[column.name], False) for column in columns),
+    ]
 
 
 def _interval(axes: Axes, y: float, difference: Difference, bold: bool) -> None:

@@ -1,7 +1,6 @@
 """Sections that a report has where there is something to show."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from harness.report.adapting import (
     BY_LAYER,
@@ -15,9 +14,10 @@ from harness.report.adapting import (
     layer_means,
     layer_tables,
     plain_layers,
+    retained_table,
 )
 from harness.report.data import ReportData
-from harness.report.grid import Grid, Plot
+from harness.report.grid import Plot, Section
 from harness.tasks.own import suite_named, tasks_of
 from harness.tasks.task import Suite
 
@@ -37,17 +37,7 @@ FORGETTING_NOTE = (
     "2018, section 3.1); below zero, later tasks helped."
 )
 
-
-@dataclass(frozen=True)
-class Section:
-    """Notes, figures and tables under one title."""
-
-    title: str
-    notes: Sequence[str] = ()
-    plots: Mapping[str, Plot] = field(default_factory=dict)
-    """By the names of their files, without the ending."""
-    grids: Mapping[str, Grid] = field(default_factory=dict)
-    """By what they are said to show; empty for what the title says."""
+RETAINED = "Held-out loss of the pretraining, in nats a token, mean over seeds"
 
 
 def adapting_sections(data: ReportData) -> list[Section]:
@@ -113,6 +103,9 @@ def forgetting(data: ReportData) -> Section | None:
         f"{arm}, average forgetting {average_forgetting(frame):.1f} points": forgetting_table(frame)
         for arm, frame in scores.items()
     }
+    retained = retained_table(data)
+    if retained.rows:
+        grids[RETAINED] = retained
     return Section("Forgetting", [FORGETTING_NOTE], {"forgetting": Plot(svg, caption)}, grids)
 
 

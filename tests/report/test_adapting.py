@@ -17,7 +17,9 @@ from harness.report.adapting import (
     count_table,
     forgetting_scores,
     layer_means,
+    retained_table,
 )
+from harness.results.adapting import RETAINED_COLUMNS
 from harness.tasks import TASKS
 
 Fabricate = Callable[..., ReportData]
@@ -73,6 +75,16 @@ def sequence(arms: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def retained(arms: list[str]) -> pd.DataFrame:
+    rows = [
+        (arm, seed, 0, step, loss + seed / 10)
+        for arm in arms
+        for seed in (-1, 1)
+        for step, loss in (("", 2.0), ("sst2", 2.5), ("mrpc", 4.0))
+    ]
+    return pd.DataFrame(rows, columns=RETAINED_COLUMNS)
+
+
 def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> ReportData:
     arms = [f"{name}/64", f"{name}/1000", "full/64", "full/1000"]
     made = fabricate(dict(zip(arms, (0.7, 0.8, 0.6, 0.9), strict=True)), examples=60, **more)
@@ -88,6 +100,7 @@ def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> ReportData:
         },
         records=records(arms),
         forgetting=sequence(arms[:1]),
+        retained=retained(arms[:1]),
     )
 
 
@@ -149,6 +162,12 @@ def test_layers_are_means_over_tasks(fabricate: Fabricate) -> None:
     means = layer_means(full(fabricate), "weight_change")
     assert list(means.columns) == ["embeddings", "layer 1", "layer 2", "head"]
     assert list(means.loc["full/64"]) == pytest.approx([0.2, 1.2, 2.2, 3.2])
+
+
+def test_what_is_left_of_the_pretraining_is_a_row_an_arm(fabricate: Fabricate) -> None:
+    table = retained_table(full(fabricate))
+    assert table.head == ["arm", "before any task", "after sst2", "after mrpc"]
+    assert table.rows == [["lora/64", "2.000", "2.500", "4.000"]]
 
 
 def test_forgetting_by_hand(fabricate: Fabricate) -> None:

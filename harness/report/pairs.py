@@ -1,0 +1,111 @@
+"""The differences between arms as tables: the averages first, every column behind them."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from harness.leaderboard.rendering import MISSING
+from harness.report.comparing import AVERAGE
+from harness.report.grid import Grid
+from harness.report.resampling import REPLICATES
+from harness.report.verdict import Pair
+from harness.statistics import Difference
+
+FEW_ROWS = 15
+"""Differences that are all shown at once, at most; of more, those of the averages."""
+NOTE = (
+    "95 % intervals of two parts: the spread of pretraining seeds, by Student's quantile with the "
+    "degrees of freedom of Welch (fine-tuning runs are averaged within their seed), and that of "
+    f"the dev examples, resampled {REPLICATES:,} times for all runs at once. Arms that start from "
+    "the same checkpoints are paired. p is two-sided; adjusted p is by Benjamini and Hochberg, of "
+    "all differences between any two arms: of those with one below 0.05, about 5 % are false at "
+    "most, and by it arms share ranks. Arms of one pretraining seed have none."
+)
+MANY_NOTE = (
+    " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "
+    "first; being picked for that, it flatters itself a little, which the adjusted p heeds."
+)
+HEAD = ["difference", "95 % interval", "p", "adjusted p"]
+
+
+def shown(pairs: Sequence[Pair]) -> Grid:
+    """What is seen at once: all differences if they are few, else those of the averages."""
+    if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
+        return every_column(pairs)
+    return Grid(["average of", *HEAD], [[_named(p), *_cells(p, AVERAGE)] for p in pairs])
+
+
+def folded(pairs: Sequence[Pair]) -> Grid | None:
+    """Every column, where `shown` leaves some out."""
+    if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
+        return None
+    return every_column(pairs)
+
+
+def every_column(pairs: Iterable[Pair]) -> Grid:
+    """A row for each pair and column."""
+    rows = [
+        [_named(pair), column, *_cells(pair, column)]
+        for pair in pairs
+        for column in pair.differences
+    ]
+    return Grid(["arms", "column", *HEAD], rows, text_columns=(0, 1))
+
+
+def _named(pair: Pair) -> str:
+    return f"{pair.first} − {pair.second}{' (expected > 0)' if pair.expected else ''}"
+
+
+def _cells(pair: Pair, column: str) -> list[str]:
+    found = pair.differences[column]
+    if not found:
+        return [MISSING] * len(HEAD)
+    p_values = found.p_value, pair.screen.get(column)
+    return [points(found.estimate), interval(found), *map(p_cell, p_values)]
+
+
+def differences_csv(pairs: Sequence[Pair]) -> str:
+    """Every difference with its numbers."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    numbers = ["difference", "low", "high", "p_value", "p_benjamini_hochberg", "p_holm"]
+    writer.writerow(["first", "second", "expected", "column", *numbers])
+    for pair in pairs:
+        for column, found in pair.differences.items():
+            numbers = [""] * 6
+            if found:
+                claim = pair.claim if column == AVERAGE else None
+                values = [found.estimate, found.low, found.high, found.p_value]
+                more = [pair.screen.get(column), claim]
+                numbers = ["" if value is None else f"{value:.4f}" for value in [*values, *more]]
+            writer.writerow([pair.first, pair.second, str(pair.expected).lower(), column, *numbers])
+    return text.getvalue()
+
+
+def points(value: float) -> str:
+    """A difference of scores with its sign."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def interval(found: Difference) -> str:
+    """From where to where; in words where there is nothing between the arms."""
+    if found.low == found.high == 0:
+        return "equal in every run"
+    return f"{points(found.low)} to {points(found.high)}"
+
+
+def p_cell(value: float | None) -> str:
+    """A p-value, or what it lies below."""
+    if value is None:
+        return MISSING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_of_claim(pair: Pair) -> str:
+    """p of the average's difference, and what several expectations make of it."""
+    if not pair.average:
+        return ""
+    alone = f"p {p_cell(pair.average.p_value)}"
+    if pair.claim is None or pair.claim == pair.average.p_value:
+        return alone
+    return f"{alone}, by Holm {p_cell(pair.claim)}"

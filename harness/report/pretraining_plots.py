@@ -1,0 +1,91 @@
+"""Figures of pretraining by what it cost, as SVG: equal data gives equal bytes."""
+
+from collections.abc import Callable, Sequence
+
+import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from harness.report.drawing import (
+    COLOURS,
+    DASHES,
+    MARKERS,
+    STYLE,
+    WIDTH,
+    as_svg,
+    legend_above,
+    legend_height,
+    shortened,
+)
+
+COSTS = {
+    "tokens": "tokens read in pretraining",
+    "flops": "FLOPs of pretraining",
+    "hours": "hours of pretraining",
+}
+HEIGHT = 2.8
+"""Inches of a panel."""
+Draw = Callable[[Axes, pd.DataFrame, str, int, str], None]
+"""Draws the points of a run over a cost: axes, points, cost, number and name of the run."""
+
+
+def loss_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | None:
+    """Training loss over each of `costs`: each seed thin, their mean bold; null without any.
+
+    Args:
+        points: as `harness.report.pretraining.curve_points` gives.
+        name: of the file, without its ending.
+    """
+    return _panels(points, costs, name, "training loss (nats)", _loss)
+
+
+def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | None:
+    """Average over each of `costs`, on a logarithmic axis: seeds as dots, their mean as a line;
+    null without any.
+
+    Args:
+        points: as `harness.report.learning.learning_points` gives, their `arm` called `run`.
+    """
+    return _panels(points, costs, name, "average of the suite x 100", _learning)
+
+
+def _panels(
+    points: pd.DataFrame, costs: Sequence[str], name: str, value: str, draw: Draw
+) -> str | None:
+    if points.empty or not costs:
+        return None
+    with matplotlib.rc_context(STYLE):
+        names = [shortened(str(run)) for run in points["run"].unique()]
+        height = HEIGHT + legend_height(names)
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
+        for axes, cost in zip(panels, costs, strict=True):
+            for i, (_, of_run) in enumerate(points.groupby("run", sort=False)):
+                draw(axes, of_run, cost, i, names[i])
+            axes.set_xlabel(COSTS[cost])
+            axes.grid(axis="y")
+            if cost == "tokens":
+                axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        panels[0].set_ylabel(value)
+        legend_above(figure, panels[0])
+        return as_svg(figure, name)
+
+
+def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> None:
+    colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+    for _, seed in points.groupby("pretrain_seed"):
+        axes.plot(seed[cost], seed["loss"], color=colour, linewidth=0.6, alpha=0.45)
+    # Hours differ between seeds that read the same tokens.
+    mean = points.groupby("tokens")[[cost, "loss"]].mean()
+    axes.plot(mean[cost], mean["loss"], dash, color=colour, linewidth=1.8, label=run)
+
+
+def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> None:
+    colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+    marker = MARKERS[number % len(MARKERS)]
+    axes.plot(points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5)
+    mean = points.groupby("tokens")[[cost, "average"]].mean()
+    axes.plot(mean[cost], mean["average"], dash, color=colour, linewidth=1.6, label=run)
+    axes.set_xscale("log")

@@ -1,0 +1,94 @@
+"""Loss of pretraining against what it is for: scores of tasks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import spearmanr
+
+from harness.report.averages import seed_averages
+from harness.report.data import ReportData
+from harness.report.grid import Grid, Plot, Section
+from harness.report.pretraining import mean_and_spread, shared_runs
+
+WHAT_A_LOSS_IS_OF = (
+    "pretrain.objective",
+    "pretrain.tokenizer",
+    "pretrain.corpus",
+    "pretrain.packing",
+)
+"""Fields in which arms must agree for their losses to be compared."""
+ENOUGH_RUNS = 5
+"""From which on a rank correlation is told."""
+NOTE = (
+    "Loss on held-out text at the end of pretraining beside the average over the suite, mean ± "
+    "standard deviation over pretraining seeds. Losses are comparable among arms of one group "
+    "alone: those with the same objective, vocabulary, corpus and packing."
+)
+CAPTION = (
+    "Average by held-out loss, a dot for each pretraining seed; a panel for each group of arms "
+    "whose losses are comparable. To the right are lower losses."
+)
+
+
+def comparable(data: ReportData) -> list[list[str]]:
+    """Arms in groups whose losses are of the same task: equal in the fields above."""
+    fields = [of for path, of in data.differences.items() if path.startswith(WHAT_A_LOSS_IS_OF)]
+    groups: dict[str, list[str]] = {}
+    for arm in data.arms:
+        groups.setdefault(repr([of.get(arm) for of in fields]), []).append(arm)
+    return list(groups.values())
+
+
+def transfer_points(data: ReportData) -> pd.DataFrame:
+    """Columns group (from 1), arm, pretrain_seed, loss, average (x 100): of each pretraining that
+    tells its loss, of the groups with several pretrainings."""
+    runs = data.pretraining.merge(seed_averages(data), on=["arm", "pretrain_seed"])
+    runs = runs.dropna(subset=["loss", "average"])
+    firsts = {arms[0]: arms for arms in shared_runs(data).values()}
+    several = [
+        group
+        for group in comparable(data)
+        if len([arm for arm in group if arm in firsts and (runs["arm"] == arm).any()]) > 1
+    ]
+    frames = [
+        runs[runs["arm"].isin(group)].assign(group=number)
+        for number, group in enumerate(several, start=1)
+    ]
+    columns = ["group", "arm", "pretrain_seed", "loss", "average"]
+    return pd.concat(frames)[columns] if frames else pd.DataFrame(columns=columns)
+
+
+def transfer(data: ReportData) -> Section | None:
+    """The section; null without two pretrainings whose losses are comparable."""
+    from harness.report.transfer_plots import loss_and_score
+
+    points = transfer_points(data)
+    if points.empty:
+        return None
+    notes = [NOTE, *_correlations(points)]
+    plots = {"transfer": Plot(loss_and_score(points, data.arms), CAPTION)}
+    return Section("Pretraining loss against scores", notes, plots, {"": _grid(points, data.arms)})
+
+
+def _correlations(points: pd.DataFrame) -> list[str]:
+    """A sentence for each group of enough runs."""
+    found = []
+    for group, runs in points.groupby("group"):
+        if len(runs) >= ENOUGH_RUNS and runs["loss"].nunique() > 1 < runs["average"].nunique():
+            rank = float(spearmanr(runs["loss"], runs["average"])[0])
+            found.append(
+                f"Group {group}: the rank correlation of loss and average over {len(runs)} runs is "
+                f"{rank:.2f}; -1 is a lower loss always with a higher average."
+            )
+    return found
+
+
+def _grid(points: pd.DataFrame, arms: Sequence[str]) -> Grid:
+    rows = []
+    for arm in arms:
+        own = points[points["arm"] == arm]
+        if len(own):
+            figures = mean_and_spread(own["loss"], ".3f"), mean_and_spread(own["average"], ".1f")
+            rows.append([arm, str(np.unique(own["group"])[0]), *figures])
+    return Grid(["arm", "group", "held-out loss", "average"], rows)
