@@ -1,31 +1,22 @@
 """Runs a Plan in local processes: resume, failure policy, progress."""
 
-import json
 import os
-import signal
-import threading
-import time
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from filelock import FileLock
 
-from harness.compute import Compute
-from harness.files import write_atomically
 from harness.plan import Plan, Stage
-
-if TYPE_CHECKING:
-    from harness.tracking import Record, Store
+from harness.tracking import Record, Store
+from harness.working import Order, clean, perform, read_progress, start_worker
 
 POLL_SECONDS = 0.2
-REPORT_SECONDS = 0.3
 MAX_JOBS = 8
 """Workers at a time if nothing is said: each holds its own copy of torch."""
 
@@ -34,7 +25,7 @@ MAX_JOBS = 8
 class Run:
     """What `execute` did."""
 
-    done: dict[str, "Record"] = field(default_factory=dict)
+    done: dict[str, Record] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     """Key to the one line that says why."""
     computed: list[str] = field(default_factory=list)
@@ -51,7 +42,7 @@ class Listener:
 
 
 def execute(
-    plan: Plan, store: "Store", *, jobs: int | None = None, listener: Listener | None = None
+    plan: Plan, store: Store, *, jobs: int | None = None, listener: Listener | None = None
 ) -> Run:
     """Computes every stage of `plan` that the store lacks, `jobs` at a time (null: `default_jobs`).
 
@@ -86,7 +77,7 @@ class _Executor:
     """The loop: submit what is ready, take what is finished."""
 
     def __init__(
-        self, plan: Plan, store: "Store", run: Run, todo: list[str], listener: Listener
+        self, plan: Plan, store: Store, run: Run, todo: list[str], listener: Listener
     ) -> None:
         self.plan, self.store, self.run, self.listener = plan, store, run, listener
         self.waiting = list(todo)
@@ -106,7 +97,7 @@ class _Executor:
         pool = ProcessPoolExecutor(
             jobs,
             mp_context=get_context("spawn"),
-            initializer=_start_worker,
+            initializer=start_worker,
             initargs=(os.getpid(), threads_per_worker(jobs)),
         )
         broken = False
@@ -149,7 +140,7 @@ class _Executor:
             self.folders[parent] = folder
         return True
 
-    def _order(self, key: str) -> "Order":
+    def _order(self, key: str) -> Order:
         stage = self.plan.stages[key]
         folder = self.work / key
         if (folder / "result.json").exists() and not (folder / "out").exists():
@@ -191,96 +182,6 @@ class _Executor:
         self.listener.failed(stage, reason)
 
 
-def clean(folder: Path) -> None:
-    """Drops what a stored stage left in its work folder; `result.json` stays, to say it is done."""
-    rmtree(folder / "out", ignore_errors=True)
-    rmtree(folder / "state", ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class Order:
-    """A stage as a worker gets it: plain values."""
-
-    kind: str
-    key: str
-    spec: dict[str, Any]
-    inputs: dict[str, str]
-    compute: Compute
-    folder: str
-    root: str
-
-
-def perform(order: Order) -> dict[str, Any] | None:
-    """Does one stage in its work folder, unless that is already done there.
-
-    Returns its metrics; null if another process has stored it. The work folder is locked, so no
-    two processes do one stage at once; `result.json` comes last, so that what is cut short is
-    never taken for finished.
-    """
-    from harness.stages import STAGES, Job
-
-    folder = Path(order.folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
-        result = folder / "result.json"
-        if result.exists():
-            return json.loads(result.read_text()) if (folder / "out").exists() else None
-        journal(Path(order.root), "start", order.key)
-        rmtree(folder / "out", ignore_errors=True)
-        (folder / "out").mkdir(parents=True)
-        (folder / "state").mkdir(exist_ok=True)
-        job = Job(
-            spec=order.spec,
-            inputs={role: Path(path) for role, path in order.inputs.items()},
-            out=folder / "out",
-            state=folder / "state",
-            shared=Path(order.root),
-            compute=order.compute,
-            key=order.key,
-            progress=_reporter(folder / "progress.json"),
-        )
-        begin = time.perf_counter()
-        try:
-            metrics = STAGES[order.kind](job)
-        except BaseException:
-            (folder / "error.txt").write_text(traceback.format_exc())
-            raise
-        metrics = {"seconds": time.perf_counter() - begin, **metrics}
-        content = {"metrics": metrics}
-        write_atomically(result, json.dumps(content))
-        journal(Path(order.root), "finish", order.key)
-        return content
-
-
-def journal(root: Path, event: str, key: str) -> None:
-    """Appends to the store's journal which stage was started or finished; one write, one line."""
-    line = json.dumps({"event": event, "key": key, "time": round(time.time(), 3)}) + "\n"
-    with (root / "journal.jsonl").open("a") as file:
-        file.write(line)
-
-
-def _reporter(path: Path) -> Callable[..., None]:
-    """Writes progress to a file now and then, for whoever looks."""
-    last = 0.0
-
-    def report(done: int, total: int, **figures: float) -> None:
-        nonlocal last
-        if time.monotonic() - last > REPORT_SECONDS or done == total:
-            last = time.monotonic()
-            write_atomically(path, json.dumps({"done": done, "total": total, **figures}))
-
-    return report
-
-
-def read_progress(folder: Path) -> dict[str, Any]:
-    """What a running stage last said of itself; empty if nothing yet."""
-    try:
-        content: dict[str, Any] = json.loads((folder / "progress.json").read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return {}
-    return content
-
-
 def default_jobs() -> int:
     """One worker for a GPU; else one for each CPU core: two small models side by side train faster
     than one on two threads."""
@@ -292,21 +193,3 @@ def default_jobs() -> int:
 def threads_per_worker(jobs: int) -> int:
     """CPU threads of each worker, so that all together use the machine once."""
     return max(1, (os.cpu_count() or 1) // jobs)
-
-
-def _start_worker(parent: int, threads: int) -> None:
-    """Ends the worker when its parent is gone, and keeps its threads to its share."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is asked to stop, and goes
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
-    os.environ["RAYON_NUM_THREADS"] = str(threads)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    import torch
-
-    torch.set_num_threads(threads)

@@ -1,5 +1,6 @@
 """A declared experiment with its plan and its store: run it, look at it."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from harness import leaderboard
 from harness.boards import StoredRuns, tied
 from harness.budget import FLOPS_CONVENTION
 from harness.declaration import Declaration
-from harness.execute import Run, execute, read_progress
+from harness.execute import Run, execute
 from harness.experiment import Evaluate
 from harness.plan import Plan, Stage, flat_fields, load_plan
 from harness.progress import Display, figures_line
@@ -41,6 +42,7 @@ from harness.results.trials import trials_frame
 from harness.statistics import Runs
 from harness.summary import obstacle_lines
 from harness.tracking import Record, Store
+from harness.working import read_progress
 
 FEW_STAGES = 5
 """Unfinished stages that a report names one by one, at most."""
@@ -241,17 +243,28 @@ class Study:
 
     def _provenance(self) -> dict[str, object]:
         stages = {f"{stage.kind} {stage.label}": key for key, stage in self.plan.stages.items()}
-        data = {
-            stage.label: stage.spec["fingerprint"]
-            for stage in self.plan.stages.values()
-            if stage.kind == "tokens"
-        }
         return {
             **provenance(),
-            "data": data,
+            "to run it again": self._again(),
+            "data": self._fingerprints(),
             "experiment": self._resolved(),
             "stages": stages,
         }
+
+    def _again(self) -> str:
+        """The command that computes it anew: in an empty store, or what is missing in this one."""
+        overrides = [f"--set={override}" for override in self.declaration.overrides]
+        return shlex.join(["harness", "run", str(self.declaration.path), *overrides])
+
+    def _fingerprints(self) -> dict[str, str]:
+        """What was read, corpora and tasks, to what names its content."""
+        found = {}
+        for stage in self.plan.stages.values():
+            if stage.kind == "tokens":
+                found[stage.label] = stage.spec["fingerprint"]
+            elif stage.kind == "finetune":
+                found[f"task {stage.spec['task']}"] = stage.spec["fingerprint"]
+        return found
 
 
 def _unfinished(stages: Sequence[Stage]) -> list[str]:

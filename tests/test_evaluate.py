@@ -15,12 +15,12 @@ from harness.compute import Compute
 from harness.corpora import MicroworldCorpus
 from harness.corpora.reading import read_documents
 from harness.declaration import DeclarationError
-from harness.execute import Order, perform
 from harness.models import checkpoint_files
 from harness.plan import load_plan
 from harness.study import Study
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
+from harness.working import Order, perform
 
 VOCAB = 500
 FAST = ("evaluate.protocol.max_train=48", "evaluate.finetune.epochs=1")

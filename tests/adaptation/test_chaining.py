@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from harness.compute import Compute
-from harness.execute import Order, perform
 from harness.experiment import Evaluate, Experiment, combinations, resolve_arm
 from harness.plan import Plan, Stage, make_plan
 from harness.results.adapting import RETAINED_COLUMNS, retained_frame
 from harness.results.costs import costs_frame
 from harness.results.scores import FORGETTING_COLUMNS, forgetting_frame
 from harness.tracking import Record
+from harness.working import Order, perform
 
 BASE: dict[str, Any] = {
     "name": "x",
