@@ -22,7 +22,7 @@ from harness.adaptation.methods.parts import freeze_unread
 from harness.adaptation.model import TaskModel
 from harness.models.build import load
 from harness.optimizer import Optimizer, Schedule, configure
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.training import make_trainer, seed_torch
 
 EVALUATION_BATCH = 256

@@ -10,7 +10,7 @@ import yaml
 from harness.models import SIZES
 from harness.results.scores import RESULT_COLUMNS
 from harness.tasks import TASKS
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.scoring import COUNTS, counts, save_counts, score
 from harness.tracking import Store
 

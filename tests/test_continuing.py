@@ -13,7 +13,6 @@ from harness.compute import Compute
 from harness.corpora import MicroworldCorpus, TaskCorpus
 from harness.corpora.reading import read_documents
 from harness.declaration import DeclarationError
-from harness.execute import Order, perform
 from harness.experiment import Experiment, combinations, resolve_arm
 from harness.models.build import load
 from harness.plan import Plan, make_plan
@@ -24,10 +23,12 @@ from harness.results.continued import continued_cost, losses_frame
 from harness.stages.bench import HOLDOUT_SEED
 from harness.stages.task_text import task_documents
 from harness.tasks import TASKS
-from harness.tasks.loading import load_examples, split_holdout
+from harness.tasks.examples import split_holdout
+from harness.tasks.loading import load_examples
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train
 from harness.tracking import Record
+from harness.working import Order, perform
 
 BIOMED = {"source": "microworld", "domain": "biomed", "num_tokens": 6_000}
 DAPT = {"corpus": BIOMED, "budget": {"tokens": 1_000}}

@@ -19,7 +19,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.tasks import MicroworldData, Task
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.scoring import score
 from harness.tokenizers import Tokenizer

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.adaptation.forms import Form
 from harness.adaptation.inputs import Encoded
 from harness.files import make_once
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 
 VERSION = 2
 """Raised when a form encodes in another way; old files are then not read again."""

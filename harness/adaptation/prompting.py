@@ -20,7 +20,7 @@ from harness.asking import Text
 from harness.likelihood import log_likelihoods
 from harness.models.build import load
 from harness.objectives.vocabulary import Vocabulary
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Prompt, Task
 
 ANSWER = "{answer}"

@@ -11,7 +11,8 @@ import pandas as pd
 
 from harness.results.files import predictions_reader
 from harness.statistics.pairs import mcnemar
-from harness.tasks.loading import Examples, load_examples
+from harness.tasks.examples import Examples
+from harness.tasks.loading import load_examples
 from harness.tasks.metrics.spans import exact
 from harness.tasks.scoring import predictions_frame
 from harness.tasks.task import Split, Task

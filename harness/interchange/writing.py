@@ -84,7 +84,7 @@ def examples_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
     counts = counts_reader(records, measured.store)
     frames = [
         _of_run(predictions(run["key"]), counts(run["key"])).assign(**run, source=source)
-        for run in runs.to_dict("records")
+        for run in (dict(zip(RUN, row, strict=True)) for row in runs.itertuples(index=False))
         if run["key"] in records
     ]
     return pd.concat([pd.DataFrame(columns=EXAMPLES.names), *frames])[EXAMPLES.names]

@@ -26,7 +26,8 @@ from harness.adaptation.prompting import prompted
 from harness.models.backbone import read_note
 from harness.pretraining.watch import KEPT, share_name
 from harness.stages.job import Job
-from harness.tasks.loading import Examples, load_examples, split_holdout
+from harness.tasks.examples import Examples, split_holdout
+from harness.tasks.loading import load_examples
 from harness.tasks.scoring import score
 from harness.tasks.task import Split, Task
 

@@ -7,7 +7,7 @@ from typing import Any
 from harness.corpora import TaskCorpus
 from harness.corpora.reading import paragraphs
 from harness.stages.bench import HOLDOUT_SEED, read_examples
-from harness.tasks.loading import split_holdout
+from harness.tasks.examples import split_holdout
 from harness.tasks.task import Task
 
 

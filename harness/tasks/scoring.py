@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.metrics.metric import column
 from harness.tasks.task import Task

@@ -10,7 +10,8 @@ from harness.adaptation.baselines.words import Features
 from harness.models import FAMILIES
 from harness.recipes import RECIPES
 from harness.tasks import TASKS, Task
-from harness.tasks.loading import Answers, Examples, load_examples
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.loading import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.metrics.metric import column
 from harness.tasks.task import Kind

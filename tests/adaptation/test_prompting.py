@@ -23,7 +23,7 @@ from harness.models.build import build
 from harness.objectives import OBJECTIVES
 from harness.objectives.vocabulary import Vocabulary
 from harness.recipes import RECIPES, Pretrain
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 from harness.tokenizers import Tokenizer, training
 

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from harness import microworld
 from harness.microworld.world import Concept, build
-from harness.tasks.loading import Examples, load_examples
+from harness.tasks.examples import Examples
+from harness.tasks.loading import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.micro_glue import MICRO_GLUE_TASKS
 from harness.tasks.micro_superglue import MICRO_SUPERGLUE_TASKS, MICRO_SUPERGLUE_V1

@@ -28,7 +28,7 @@ from harness.models.build import build, load
 from harness.models.importing import adopt, agrees, check_tokens, check_type
 from harness.objectives import OBJECTIVES
 from harness.objectives.vocabulary import Vocabulary
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 from harness.tokenizers import Tokenizer, adopting
 from harness.tokenizers.training import train

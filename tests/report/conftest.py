@@ -9,7 +9,7 @@ import pytest
 
 from harness.report import ReportData
 from harness.tasks import TASKS
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.scoring import counts, predictions_frame, score
 
 PART = ("sst2", "mrpc", "stsb")

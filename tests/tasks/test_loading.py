@@ -11,13 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.tasks import SUITES, TASKS, Split
-from harness.tasks.loading import (
-    Examples,
-    available_splits,
-    fingerprint,
-    load_examples,
-    split_holdout,
-)
+from harness.tasks.examples import Examples, split_holdout
+from harness.tasks.loading import available_splits, fingerprint, load_examples
 from tests.tasks.mirrors import TEXT, Mirror
 
 needs_mirror = pytest.mark.skipif(

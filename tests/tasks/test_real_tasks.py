@@ -13,7 +13,8 @@ from harness import hub
 from harness.leaderboard.averages import AVERAGES, combine, terms_of
 from harness.leaderboard.published import published_table
 from harness.tasks import HubData, Split, Suite, Task
-from harness.tasks.loading import Answers, Examples, available_splits, load_examples
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.loading import available_splits, load_examples
 from harness.tasks.preparing import NOWHERE, PREPARATIONS
 from harness.tasks.sts import STS_V1
 from harness.tasks.suites import REAL_SUITES, REAL_TASKS

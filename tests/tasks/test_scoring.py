@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from harness.tasks import TASKS
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.scoring import counts, load_counts, predictions_frame, save_counts, score
 from harness.tasks.task import FileData, Task

@@ -21,7 +21,7 @@ from harness.adaptation.baselines.words import (
     word_tags,
     word_values,
 )
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Kind, Task
 
 MAKERS: dict[str, dict[Kind, Maker]] = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.adaptation.baselines.predictor import Predictor
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.metrics.metric import column
 from harness.tasks.task import Task
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
 Predictor = Callable[[Examples], np.ndarray]

@@ -2,7 +2,7 @@
 
 from harness.adaptation.baselines.predictor import Predictor
 from harness.corpora.sentences import split_sentences
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.metrics.metric import column
 from harness.tasks.task import Task
 

@@ -14,7 +14,7 @@ import numpy as np
 from harness.adaptation.baselines.constants import most_frequent_label, most_frequent_tag
 from harness.adaptation.baselines.predictor import Predictor
 from harness.corpora.sentences import split_sentences
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.metrics.metric import column
 from harness.tasks.task import Task
 

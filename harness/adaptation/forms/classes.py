@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from harness.adaptation.forms.form import Form
 from harness.adaptation.inputs import Batch, Encoded, tokenize
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 
 
 class Classes(Form):

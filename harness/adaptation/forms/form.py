@@ -17,7 +17,7 @@ from harness.adaptation.classifier import Classifier
 from harness.adaptation.inputs import SWAPPED, Batch, Encoded, pad_rows
 from harness.adaptation.model import TaskModel
 from harness.models.backbone import Backbone
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
 

@@ -16,7 +16,7 @@ from harness.adaptation.forms.form import Form
 from harness.adaptation.inputs import Batch, Encoded, tokenize
 from harness.adaptation.model import TaskModel
 from harness.models.backbone import Backbone
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 
 
 class Likeness(Form):

@@ -18,7 +18,7 @@ from harness.adaptation.inputs import Batch, Encoded, Ragged
 from harness.adaptation.model import TaskModel
 from harness.adaptation.pooling import pool
 from harness.models.backbone import Backbone
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 
 MAX_QUESTION = 64

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from harness.adaptation.forms.form import Form
 from harness.adaptation.inputs import Batch, Encoded, Ragged
-from harness.tasks.loading import HIDDEN, Examples
+from harness.tasks.examples import HIDDEN, Examples
 from harness.tasks.metrics.metric import column
 
 IGNORED = -100

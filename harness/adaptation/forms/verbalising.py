@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from string import ascii_lowercase, punctuation
 from typing import Any
 
-from harness.tasks.loading import HIDDEN
+from harness.tasks.examples import HIDDEN
 from harness.tasks.task import Task
 
 LINE_END = "\\n"

@@ -20,7 +20,7 @@ from harness.adaptation.inputs import Batch, Encoded, Ragged
 from harness.adaptation.model import TaskModel
 from harness.adaptation.writer import Writer
 from harness.models.backbone import Backbone
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
 DIGITS = "0 1 2 3 4 5 6 7 8 9"

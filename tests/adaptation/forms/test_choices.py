@@ -9,7 +9,7 @@ from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms.choices import Choices, side_by_side
 from harness.tasks import Task
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from tests.adaptation.forms.test_conformance import make_backbone, make_task, tokenizer
 
 __all__ = ["tokenizer"]

@@ -18,7 +18,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.tasks import Task
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train

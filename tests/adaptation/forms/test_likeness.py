@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.forms.likeness import Likeness
 from harness.finetuning import predict
-from harness.tasks.loading import Examples
+from harness.tasks.examples import Examples
 from tests.adaptation.forms.test_conformance import make_backbone, make_task, tokenizer
 
 __all__ = ["tokenizer"]

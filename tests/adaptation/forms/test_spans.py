@@ -13,7 +13,7 @@ from harness.adaptation.classifier import Classifier
 from harness.adaptation.forms.spans import MAX_ANSWER, Read, SpanFinder, Spans
 from harness.adaptation.inputs import Encoded
 from harness.finetuning import Finetuning, predict
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 from tests.adaptation.forms.test_conformance import make_backbone, make_task, tokenizer
 

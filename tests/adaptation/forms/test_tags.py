@@ -8,7 +8,7 @@ from harness.adaptation import ADAPTATIONS, Protocol
 from harness.adaptation.forms.tags import IGNORED, Tags
 from harness.adaptation.inputs import Ragged
 from harness.finetuning import predict
-from harness.tasks.loading import HIDDEN, Examples
+from harness.tasks.examples import HIDDEN, Examples
 from harness.tasks.metrics.metric import column
 from tests.adaptation.forms.test_conformance import make_backbone, make_task, tokenizer
 

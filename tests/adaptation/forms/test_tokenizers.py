@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 from harness.adaptation import Protocol
 from harness.adaptation.forms.spans import Read, Spans
 from harness.adaptation.forms.tags import Tags
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 from harness.tokenizers import Tokenizer
 from harness.tokenizers.training import train

@@ -23,7 +23,7 @@ from harness.models import MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.tasks.loading import Answers, Examples
+from harness.tasks.examples import Answers, Examples
 from harness.tasks.task import Task
 from harness.tokenizers import Tokenizer, training
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.tasks.loading import Answers
+from harness.tasks.examples import Answers
 from harness.tasks.metrics import METRICS
 from harness.tasks.metrics.metric import column
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchmetrics.functional.text import squad
 
-from harness.tasks.loading import Answers
+from harness.tasks.examples import Answers
 from harness.tasks.metrics import METRICS
 from harness.tasks.metrics.spans import golds
 

@@ -1,0 +1,118 @@
+"""The labels of examples: read from a column, and checked against what the task declares."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.tasks.examples import HIDDEN, Answers, Examples
+from harness.tasks.preparing import CLASSES_KEPT
+from harness.tasks.task import FileData, Split, Task
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
+    """The column of labels as `Examples.labels`."""
+    if task.kind in ("classification", "multiple_choice"):
+        return _checked(task, split, np.array([_number(task, v) for v in column], dtype=np.int64))
+    if task.kind in ("regression", "similarity"):
+        return np.array([_value(task, split, value) for value in column], dtype=np.float64)
+    labels = np.empty(len(column), dtype=object)
+    for row, value in enumerate(column):
+        labels[row] = _label(task, split, value)
+    return labels
+
+
+def _value(task: Task, split: Split, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise ValueError(
+            f"{task.name} needs finite numbers in {task.label_field!r}, but its split "
+            f"{split.name} has {value!r}"
+        )
+    return number
+
+
+def _label(task: Task, split: Split, value: Any) -> Any:
+    if value is None:
+        raise ValueError(
+            f"{task.name} needs a label in every row of {task.label_field!r}, but its split "
+            f"{split.name} has null"
+        )
+    if task.kind == "tagging":
+        return tuple(_number(task, tag) for tag in value)
+    if task.kind == "extraction":
+        return Answers(tuple(value["text"]), tuple(value["answer_start"]))
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _number(task: Task, value: Any) -> int:
+    """The number of a class or tag that is given by name or number."""
+    if isinstance(task.data, FileData) and isinstance(value, int):  # a file has no types: stars 1-5
+        spelt = str(value).lower() if isinstance(value, bool) else str(value)
+        value = next((label for label in task.labels if spelt in (label, label.lower())), value)
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"the labels of {task.name} must be whole, but there is {value}")
+    if not isinstance(value, str):
+        return HIDDEN if value is None else int(value)
+    if value not in task.labels:
+        raise ValueError(
+            f"the labels of {task.name} must be {', '.join(task.labels) or 'numbers'}, but there "
+            f"is {value!r}"
+        )
+    return task.labels.index(value)
+
+
+def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:
+    allowed = len(task.labels)
+    visible = task.labels and not np.all(labels == HIDDEN)
+    if visible and (labels.min() < 0 or labels.max() >= allowed):
+        raise ValueError(
+            f"the labels of {task.name} must be 0 to {allowed - 1} ({', '.join(task.labels)}), "
+            f"but its split {split.name} has {sorted(set(labels.tolist()))}"
+        )
+    return labels
+
+
+def check_choices(task: Task, split: Split, examples: Examples) -> None:
+    """Every right choice is one of its example's; all of a split may be hidden."""
+    for label, choices in zip(examples.labels.tolist(), examples.choices or (), strict=True):
+        if not 0 <= label < len(choices) and not examples.hidden:
+            raise ValueError(
+                f"{task.name} needs the place of a choice, from 0, in {task.label_field!r}, but "
+                f"its split {split.name} has {label} for {len(choices)} choices"
+            )
+
+
+def check_tags(task: Task, split: Split, examples: Examples) -> None:
+    """Every word has one of the tags."""
+    for words, tags in zip(examples.texts, examples.labels, strict=True):
+        if len(words) != len(tags):
+            raise ValueError(
+                f"{task.name} needs a tag a word, but its split {split.name} has {len(tags)} tags "
+                f"for the {len(words)} words {' '.join(words):.40}"
+            )
+        if not set(tags) <= set(range(len(task.labels))):
+            raise ValueError(
+                f"the tags of {task.name} must be 0 to {len(task.labels) - 1}, but its split "
+                f"{split.name} has {min(tags)} to {max(tags)} in one example"
+            )
+
+
+def check_class_names(task: Task, dataset: "Dataset") -> None:
+    """A data set with its classes in another order would give wrong scores without a word."""
+    feature = dataset.features.get(task.label_field)
+    feature = getattr(feature, "feature", feature)  # of a list: tags
+    names = getattr(feature, "names", None)
+    kept = CLASSES_KEPT.get(task.prepare or "")
+    if names is not None and task.labels and tuple(names[:kept]) != task.labels[:kept]:
+        first = "begin with" if kept else "be"
+        raise ValueError(
+            f"the classes of {task.name} must {first} {', '.join(task.labels[:kept])} in this "
+            f"order, but {task.data} has {', '.join(names)}"
+        )
