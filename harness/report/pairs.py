@@ -19,7 +19,7 @@ NOTE = (
     f"the dev examples, resampled {REPLICATES:,} times for all runs at once. Arms that start from "
     "the same checkpoints are paired. p is two-sided; adjusted p is by Benjamini and Hochberg, of "
     "all differences between any two arms: of those with one below 0.05, about 5 % are false at "
-    "most, and by it arms share ranks. Arms of one pretraining seed have none."
+    "most. Arms of one pretraining seed have none."
 )
 MANY_NOTE = (
     " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "

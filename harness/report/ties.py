@@ -12,7 +12,7 @@ from harness.statistics.multiple import tie_groups
 
 RANKING = (
     "Arms share a rank where p of their difference from the best of them (Welch's, of seeds and "
-    "examples) is not below 0.05 by Benjamini and Hochberg, among all differences of all rows; one "
+    "examples) is not below 0.05 by Benjamini and Hochberg, among all pairs of rows; one "
     "pretraining seed has no rank, for it cannot show how far two runs of one arm lie apart. Bold "
     "is what shares the first rank of its column, where others do not."
 )
@@ -43,18 +43,18 @@ def with_ties(table: Table, compared: Compared) -> Table:
 
 
 def _separable(table: Table, compared: Compared) -> dict[str, np.ndarray]:
-    """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart by the p that reports
-    show, which heeds how many differences there are."""
+    """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart, by a p that heeds how
+    many pairs of rows there are to pick from."""
     size = len(table.rows)
     names = [AVERAGE, *(column.name for column in table.columns)]
     told = {name: np.zeros((size, size), dtype=bool) for name in names}
-    cells = {
-        (name, i, j): found
+    pairs = {
+        (i, j): compared(first.name, second.name)
         for (i, first), (j, second) in combinations(enumerate(table.rows), 2)
-        for name, found in compared(first.name, second.name).items()
     }
-    for (name, i, j), p_value in screened(cells).items():
-        told[name][i, j] = told[name][j, i] = p_value < 1 - LEVEL
+    for name in names:
+        for (i, j), p_value in screened({at: of[name] for at, of in pairs.items()}).items():
+            told[name][i, j] = told[name][j, i] = p_value < 1 - LEVEL
     return told
 
 
