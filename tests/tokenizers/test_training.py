@@ -19,7 +19,9 @@ from harness.corpora import MicroworldCorpus
 from harness.corpora.reading import read_documents
 from harness.objectives.vocabulary import Vocabulary
 from harness.tokenizers import Tokenizer
-from harness.tokenizers.training import SCHEMES, count_words, covered, train, word_starts
+from harness.tokenizers.learning import covered
+from harness.tokenizers.schemes import SCHEMES
+from harness.tokenizers.training import count_words, train, word_starts
 
 Algorithm = Literal["wordpiece", "byte_bpe", "unigram"]
 ALGORITHMS: tuple[Algorithm, ...] = ("wordpiece", "byte_bpe", "unigram")
