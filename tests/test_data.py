@@ -11,6 +11,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from typer.testing import CliRunner
 
 from harness import cli, data, hub
+from harness.data.sets import chosen
 from harness.tasks import TASKS
 from harness.tasks.loading import load_examples
 from harness.tasks.task import HubData
@@ -248,7 +249,7 @@ def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exce
 
 def test_names(mirror: Path) -> None:
     for names in (["cola"], ["glue/cola"], ["nyu-mll/glue/cola"]):
-        assert [one.name for one in data.chosen(names)] == ["nyu-mll/glue/cola"]
+        assert [one.name for one in chosen(names)] == ["nyu-mll/glue/cola"]
     assert len(data.chosen([COLA])) > 8
     assert {one.path for one in data.chosen([], "glue-v1")} == {COLA}
     assert "no data set is called 'kola'" in command("verify", "kola", code=2)
