@@ -1,0 +1,64 @@
+"""A report in a real browser: no error, nothing cut off, names of users stay text."""
+
+from itertools import pairwise
+
+import pytest
+
+from harness.report import write_report
+from tests.browser import look, needs_chromium
+
+pytestmark = needs_chromium
+
+EVIL = '<script>alert("1")</script>'
+LONG = "learning_rate=0.0025/one_after_the_other/decaying"
+QUESTION = "Is \"good\" <b>better</b> than 'bad'?"
+
+
+@pytest.fixture
+def page(fabricate, tmp_path):
+    skills = {"good": 0.9, EVIL: 0.6, LONG: 0.7, "another_arm_with_a_name": 0.5}
+    write_report(fabricate(skills, question=QUESTION, expect=[("good", EVIL)]), tmp_path)
+    return tmp_path / "index.html"
+
+
+def test_names_are_text_and_every_part_can_be_reached(page):
+    script = """
+      const all = (what) => [...document.querySelectorAll(what)];
+      return { title: document.querySelector("h1").textContent, bold: all("h1 b").length,
+               arms: all("tr.measured th").map((cell) => cell.textContent),
+               levels: all("h1, h2, h3").map((head) => Number(head.tagName[1])),
+               lost: all("nav a").filter((link) => !document.querySelector(link.hash)).length,
+               sections: all("h2").length, links: all("nav a").length,
+               unscoped: all("th:not([scope])").length,
+               unnamed: all(".scroll:not([aria-label][tabindex])").length
+                 + all("svg:not([aria-label] svg)").length };"""
+    seen = look(page, script)
+    assert seen["title"] == QUESTION
+    assert seen["bold"] == 0
+    assert {EVIL, LONG} <= set(seen["arms"])
+    levels = seen["levels"]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert seen["links"] == seen["sections"] > 5
+    assert seen["lost"] == seen["unscoped"] == seen["unnamed"] == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_cut_off(page, width):
+    script = """
+      const page = await shownAt(WIDTH);
+      const cut = [...page.querySelectorAll("svg")].flatMap((svg) => {
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].filter((text) => {
+          const own = text.getBoundingClientRect();
+          return own.left < box.left - 2 || own.right > box.right + 2
+            || own.top < box.top - 2 || own.bottom > box.bottom + 2;
+        }).map((text) => text.textContent);
+      });
+      const small = [...page.querySelectorAll("svg text")]
+        .filter((text) => text.getBoundingClientRect().height < 9).map((text) => text.textContent);
+      return { wide: page.scrollWidth, cut, small };"""
+    seen = look(page, script.replace("WIDTH", str(width)))
+    assert seen["wide"] <= width
+    assert seen["cut"] == []
+    assert seen["small"] == []
