@@ -250,8 +250,8 @@ def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exce
 def test_names(mirror: Path) -> None:
     for names in (["cola"], ["glue/cola"], ["nyu-mll/glue/cola"]):
         assert [one.name for one in chosen(names)] == ["nyu-mll/glue/cola"]
-    assert len(data.chosen([COLA])) > 8
-    assert {one.path for one in data.chosen([], "glue-v1")} == {COLA}
+    assert len(chosen([COLA])) > 8
+    assert {one.path for one in chosen([], "glue-v1")} == {COLA}
     assert "no data set is called 'kola'" in command("verify", "kola", code=2)
     assert "there is no suite 'blue'" in command("fetch", "--suite", "blue", code=2)
     assert "name what to fetch" in command("fetch", code=2)
