@@ -4,8 +4,11 @@ import os
 import platform
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+
+from harness.plan import Stage
 
 PACKAGES = (
     "pretraining-harness",
@@ -31,3 +34,23 @@ def provenance() -> dict[str, str]:
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
     }
+
+
+def run_again(path: Path, overrides: Sequence[str]) -> str:
+    """The command that computes an experiment anew, or what is missing of it; that of this process
+    where no file declares it. Without the folders of an absolute path."""
+    if not path.is_file():
+        return provenance()["command"]
+    file = path.name if path.is_absolute() else str(path)
+    return shlex.join(["harness", "run", file, *(f"--set={override}" for override in overrides)])
+
+
+def fingerprints(stages: Iterable[Stage]) -> dict[str, str]:
+    """What was read, corpora and tasks, to what names its content."""
+    found = {}
+    for stage in stages:
+        if stage.kind == "tokens":
+            found[stage.label] = str(stage.spec["fingerprint"])
+        elif stage.kind == "finetune":
+            found[f"task {stage.spec['task']}"] = str(stage.spec["fingerprint"])
+    return found

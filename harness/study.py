@@ -1,6 +1,5 @@
 """A declared experiment with its plan and its store: run it, look at it."""
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from harness.execute import Run, execute
 from harness.experiment import Evaluate
 from harness.plan import Plan, Stage, flat_fields, load_plan
 from harness.progress import Display, figures_line
-from harness.provenance import provenance
+from harness.provenance import fingerprints, provenance, run_again
 from harness.report import ReportData, write_report
 from harness.report.comparing import same_checkpoints
 from harness.report.resampling import arm_runs
@@ -245,26 +244,11 @@ class Study:
         stages = {f"{stage.kind} {stage.label}": key for key, stage in self.plan.stages.items()}
         return {
             **provenance(),
-            "to run it again": self._again(),
-            "data": self._fingerprints(),
+            "to run it again": run_again(self.declaration.path, self.declaration.overrides),
+            "data": fingerprints(self.plan.stages.values()),
             "experiment": self._resolved(),
             "stages": stages,
         }
-
-    def _again(self) -> str:
-        """The command that computes it anew: in an empty store, or what is missing in this one."""
-        overrides = [f"--set={override}" for override in self.declaration.overrides]
-        return shlex.join(["harness", "run", str(self.declaration.path), *overrides])
-
-    def _fingerprints(self) -> dict[str, str]:
-        """What was read, corpora and tasks, to what names its content."""
-        found = {}
-        for stage in self.plan.stages.values():
-            if stage.kind == "tokens":
-                found[stage.label] = stage.spec["fingerprint"]
-            elif stage.kind == "finetune":
-                found[f"task {stage.spec['task']}"] = stage.spec["fingerprint"]
-        return found
 
 
 def _unfinished(stages: Sequence[Stage]) -> list[str]:

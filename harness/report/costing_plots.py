@@ -34,10 +34,11 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
         points: as `harness.report.costing.cost_points` gives.
         on_front: cost to whether each point is on its front.
     """
-    arms = list(points["arm"])
+    shown = points.dropna(subset="average")
+    arms = list(shown["arm"])
     grey = {
         arm
-        for place, arm in enumerate(arms)
+        for place, arm in enumerate(points["arm"])
         if len(arms) > MANY_ARMS and not any(found[place] for found in on_front.values())
     }
     named = [arm for arm in arms if arm not in grey]
@@ -47,11 +48,11 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(on_front), squeeze=False)[:, 0]
         for axes, (cost, found) in zip(panels, on_front.items(), strict=True):
-            _scale(axes, points[cost].dropna())
-            _dots(axes, points[points["arm"].isin(grey)], cost, GREY, ".", OTHERS)
+            _scale(axes, shown[cost].dropna())
+            _dots(axes, shown[shown["arm"].isin(grey)], cost, GREY, ".", OTHERS)
             for i, arm in enumerate(named):
                 colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-                _dots(axes, points[points["arm"] == arm], cost, colour, marker, shortened(arm))
+                _dots(axes, shown[shown["arm"] == arm], cost, colour, marker, shortened(arm))
             line = points[list(found)].sort_values(cost)
             axes.plot(line[cost], line["average"], color=GREY, linewidth=0.8, zorder=0)
             axes.set_xlabel(COSTS[cost])

@@ -56,7 +56,7 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
     """Differences with their intervals, the average of each pair bold; null without any."""
     rows = _forest_rows(pairs, table)
-    if not any(difference for _, difference, _ in rows):
+    if not rows:
         return None
     names, differences, bold = zip(*rows, strict=True)
     with matplotlib.rc_context(STYLE):
@@ -92,26 +92,30 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
         return as_svg(figure, "seeds")
 
 
-def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[tuple[str, Difference | None, bool]]:
+Named = tuple[str, Difference | None, bool]
+"""Name of a row of the forest plot, what is drawn in it, and whether it is bold."""
+
+
+def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
     """Every column of all pairs, or of the expected ones, as far as there is room; else the
-    averages."""
-    every, expected = (
-        [row for pair in pairs for row in _rows_of(pair, table, whole or pair.expected)]
-        for whole in (True, False)
+    averages. Pairs without any difference are left out."""
+    every, expected, averages = (
+        [row for pair in pairs for row in _rows_of(pair, table, whole(pair))]
+        for whole in (lambda _: True, lambda pair: pair.expected, lambda _: False)
     )
-    averages = [_rows_of(pair, table, False)[0] for pair in pairs]
     return next((rows for rows in (every, expected) if len(rows) <= MOST_ROWS), averages)
 
 
-def _rows_of(pair: Pair, table: Table, whole: bool) -> list[tuple[str, Difference | None, bool]]:
-    """(name, difference, whether it is bold): the average, then the columns if `whole`."""
+def _rows_of(pair: Pair, table: Table, whole: bool) -> list[Named]:
+    """The average, then the columns if `whole`; none if no difference is known."""
     first, second = shortened(pair.first), shortened(pair.second)
     between = "\n− " if len(first) + len(second) > 26 else " − "
     columns = table.columns if whole else ()
-    return [
+    rows: list[Named] = [
         (f"{first}{between}{second}", pair.average, True),
         *((column.name, pair.differences[column.name], False) for column in columns),
     ]
+    return rows if any(found for _, found, _ in rows) else []
 
 
 def _interval(axes: Axes, y: float, difference: Difference, bold: bool) -> None:

@@ -15,7 +15,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 """Of the tokens of a run, at which the table shows its loss."""
 FEW_NAMES = 3
 """Arms that share a pretrained model and are all named, at most."""
-CURVE_COLUMNS = ["run", "pretrain_seed", "tokens", "flops", "hours", "loss"]
+CURVE_COLUMNS = ["run", "pretrain_seed", "step", "tokens", "flops", "hours", "loss"]
 
 
 def shared_runs(data: ReportData) -> dict[str, Sequence[str]]:

@@ -66,7 +66,7 @@ def _panels(
                 draw(axes, of_run, cost, i, names[i])
             axes.set_xlabel(COSTS[cost])
             axes.grid(axis="y")
-            if cost == "tokens":
+            if cost != "hours":
                 axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         panels[0].set_ylabel(value)
         legend_above(figure, panels[0])
@@ -77,8 +77,8 @@ def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) ->
     colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
     for _, seed in points.groupby("pretrain_seed"):
         axes.plot(seed[cost], seed["loss"], color=colour, linewidth=0.6, alpha=0.45)
-    # Hours differ between seeds that read the same tokens.
-    mean = points.groupby("tokens")[[cost, "loss"]].mean()
+    # Tokens and hours differ a little between seeds after the same updates.
+    mean = points.groupby("step")[[cost, "loss"]].mean()
     axes.plot(mean[cost], mean["loss"], dash, color=colour, linewidth=1.8, label=run)
 
 
@@ -86,6 +86,6 @@ def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str
     colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
     marker = MARKERS[number % len(MARKERS)]
     axes.plot(points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5)
-    mean = points.groupby("tokens")[[cost, "average"]].mean()
+    mean = points.groupby("checkpoint")[[cost, "average"]].mean()
     axes.plot(mean[cost], mean["average"], dash, color=colour, linewidth=1.6, label=run)
     axes.set_xscale("log")

@@ -1,0 +1,34 @@
+"""Where a result comes from."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.plan import Stage
+from harness.provenance import fingerprints, provenance, run_again
+
+
+def test_the_command_that_runs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run_again(Path("x.yaml"), ["seeds.pretrain=3"]) == (
+        "harness run x.yaml --set=seeds.pretrain=3"
+    )
+    assert run_again(Path("x.yaml"), ["pretrain.budget={steps: 5}"]).endswith(
+        "'--set=pretrain.budget={steps: 5}'"
+    )
+    assert run_again(tmp_path / "x.yaml", []) == "harness run x.yaml"
+    assert run_again(Path("none.yaml"), []) == provenance()["command"]
+
+
+def test_corpora_and_tasks_have_fingerprints() -> None:
+    def stage(kind: str, label: str, **spec: str) -> Stage:
+        return Stage(kind, label, label, spec, {}, 0.0)
+
+    stages = [
+        stage("tokens", "a corpus", fingerprint="a1"),
+        stage("pretrain", "an arm"),
+        stage("finetune", "an arm on cola", task="cola", fingerprint="c1"),
+        stage("finetune", "another on cola", task="cola", fingerprint="c1"),
+    ]
+    assert fingerprints(stages) == {"a corpus": "a1", "task cola": "c1"}
