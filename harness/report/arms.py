@@ -36,7 +36,7 @@ def what_differs(data: ReportData) -> Grid:
 
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return "; ".join(_value(item) for item in value)
+        return "; ".join(_value(item) for item in value) or MISSING
     if isinstance(value, Mapping):
         return protocol_line(value)
     return MISSING if value is None else str(value)

@@ -1,0 +1,10 @@
+"""What sets arms apart, as a table."""
+
+from harness.report.arms import what_differs
+
+
+def test_no_cell_is_empty(fabricate):
+    differences = {"evaluate.intermediate": {"alone": [], "first": ["mnli", "rte"]}}
+    grid = what_differs(fabricate({"alone": 0.9, "first": 0.8}, differences=differences))
+    assert grid.head == ["field", "alone", "first"]
+    assert grid.rows == [["evaluate.intermediate", "–", "mnli; rte"]]
