@@ -44,6 +44,7 @@ evaluate: {suite: micro-glue-v1}
 """
 LIMITS = {"first leaderboard": 60.0, "later leaderboard": 5.0, "report": 60.0}
 """Seconds."""
+WAITING = "Seconds include waiting for other work on the machine, CPU seconds do not."
 SKILL = 0.8
 """Share of right answers among the generated predictions."""
 MADE = 1_700_000_000_000
@@ -207,7 +208,7 @@ def write(found: dict[str, tuple[float, float]], out: Path) -> None:
         for name, (wall, worked) in found.items()
         if name in LIMITS
     ]
-    head = [f"A store of {runs:,.0f} finished runs; {load}.", ""]
+    head = [f"A store of {runs:,.0f} finished runs; {load}. {WAITING}", ""]
     table = ["| | seconds | CPU seconds | wanted |", "| :-- | --: | --: | --: |", *rows]
     text = "\n".join([*head, *table]) + "\n"
     out.with_suffix(".md").write_text(text)
