@@ -1,5 +1,8 @@
 """Boards over a store: all arms of a suite, ranks with ties, filters."""
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -30,6 +33,20 @@ def test_every_arm_on_the_suite_has_a_row_and_arms_that_are_alike_a_rank(store):
     assert table.ranking == ties.RANKING
     assert [row.average.best for row in table.rows] == [True, True, False]
     assert table.published
+
+
+def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
+    """In an interpreter of its own, for this one has loaded everything."""
+    store.finished()
+    code = (
+        f"import sys\n"
+        f"from harness.cli import app\n"
+        f"app(['leaderboard', 'swag', '--store', {str(store.root)!r}], standalone_mode=False)\n"
+        f"slow = ('mlflow', 'sqlalchemy', 'torch', 'transformers', 'datasets')\n"
+        f"print(*[name for name in slow if name in sys.modules], file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "one: good" in run.stdout and run.stderr.split() == []
 
 
 def test_a_suite_is_a_board_too(store):
