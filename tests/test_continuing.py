@@ -47,7 +47,7 @@ PRETRAIN: dict[str, Any] = {
 TASK_NAMES = ["micro-chemprot", "micro-rct"]
 
 
-def planned(*continued: dict[str, Any], **pretrain: Any) -> Plan:
+def planned(*continued: dict[str, Any], seeds: int = 1, **pretrain: Any) -> Plan:
     experiment = Experiment.model_validate(
         {
             "name": "x",
@@ -55,6 +55,7 @@ def planned(*continued: dict[str, Any], **pretrain: Any) -> Plan:
             "pretrain": PRETRAIN | pretrain,
             "grid": {"text": {"arm": {"evaluate.continued": list(continued)}}},
             "evaluate": {"suite": "micro-dapt-v1", "tasks": TASK_NAMES},
+            "seeds": {"pretrain": seeds},
         }
     )
     arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
@@ -251,6 +252,17 @@ def test_someone_elses_checkpoint_goes_on(runner: Runner, bert: Path) -> None:
     assert len(moved) > 0
     assert all(torch.allclose(theirs[name], ours[name], atol=0.01) for name in theirs)
     assert before == pytest.approx(torch.log(torch.tensor(400.0)).item(), rel=0.1)  # untrained
+
+
+def test_a_checkpoint_goes_on_under_every_seed_from_one_import(bert: Path) -> None:
+    short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
+    theirs = {"recipe": "checkpoint", "model": {"checkpoint": str(bert)}}
+    plan = planned(short, seeds=3, **theirs)
+    runs = {one.pretrain_seed: one.key for one in plan.continued}
+    assert sorted(runs) == [0, 1, 2] and len(set(runs.values())) == 3
+    assert len(of_kind(plan, "pretrain")) == 1
+    assert {cell.pretrain_seed for cell in plan.cells} == {0, 1, 2}
+    assert {cell.pretrain_seed for cell in planned(seeds=3, **theirs).cells} == {0}
 
 
 def test_where_a_checkpoint_lies_is_not_in_the_key(bert: Path, tmp_path: Path) -> None:

@@ -59,9 +59,10 @@ class Builder:
             self._probe_stage(arm, probe, seed, tokenizer)
 
     def _seeds(self, arm: Arm) -> tuple[int, ...]:
-        """Pretraining seeds; a checkpoint was pretrained once."""
+        """Pretraining seeds; a checkpoint was pretrained once, and what goes on from it is not."""
         seeds = self.experiment.seeds.pretrain
-        return seeds[:1] if arm.pretrain.model.checkpoint else seeds
+        once = arm.pretrain.model.checkpoint and not arm.evaluate.continued
+        return seeds[:1] if once else seeds
 
     def _pretrain_stages(self, arm: Arm) -> str:
         """All that makes an arm's pretrained models; returns the key of their tokenizer."""
@@ -85,7 +86,7 @@ class Builder:
         label = name if folder or revision else f"{name}, of which no commit is pinned"
         tokenizer = self.stage("tokenizer", f"of {label}", spec, {})
         key = self.stage("pretrain", f"{label}, imported", spec, {"tokenizer": tokenizer})
-        self.pretrains[arm.name, self._seeds(arm)[0]] = key
+        self.pretrains |= {(arm.name, seed): key for seed in self._seeds(arm)}
         return tokenizer
 
     def _data_stages(self, spec: Pretrain) -> tuple[str, str]:

@@ -65,7 +65,9 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
     gathered = [plan.stages[key].parents.values() for key in tunes]
     trials = [key for keys in gathered for key in keys if plan.stages[key].kind == "trial"]
     keys = {
-        "pretrain": [key for (name, _), key in plan.pretrains.items() if name == arm],
+        "pretrain": list(
+            dict.fromkeys(key for (name, _), key in plan.pretrains.items() if name == arm)
+        ),
         "continued": list(dict.fromkeys(one.key for one in plan.continued if one.arm == arm)),
         "tune": [*tunes, *dict.fromkeys(trials)],
         "probe": list(dict.fromkeys(one.key for one in plan.probes if one.arm == arm)),
