@@ -20,8 +20,8 @@ def no_better_than_a_guess(data: ReportData, table: Table, scores: Scores) -> It
     if failed:
         named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
         yield (
-            "Runs that score no better than the best guess that does not read the input (failed "
-            f"runs, in the words of Mosbach et al. 2021): {named}."
+            "Scores no better than the best guess that does not read the input (failed runs, in "
+            f"the words of Mosbach et al. 2021): {named}."
         )
     if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
         yield f"Collapsed, no run being better than a guess: {', '.join(collapsed)}."

@@ -1,6 +1,6 @@
 """Score against cost: which arms are not beaten by one that costs no more."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ NOTE = (
     "An arm is on the front of a cost if no other scores at least as much for less, or more for no "
     "more (Pareto). Averages are taken as they stand: arms that share a rank are not told apart. "
     "FLOPs are those of one pretraining seed, with all runs that it builds on or that go on from "
-    "it; costs that are the same for all arms are left out."
+    "it. Costs are compared to three digits; those that all arms share are left out."
 )
 CAPTION = (
     "Average over the suite by cost, with the standard deviation over pretraining seeds; the line "
@@ -54,7 +54,7 @@ def cost_points(data: ReportData, table: Table) -> pd.DataFrame:
                 arm,
                 average.mean if average else np.nan,
                 average.sd if average and average.sd is not None else np.nan,
-                _printed(flops.sum(skipna=False)) if len(flops) else np.nan,
+                flops.sum(skipna=False) if len(flops) else np.nan,
                 float(costs["parameters"].get(arm, np.nan)),
                 data.trained.get(arm, np.nan),
             )
@@ -62,15 +62,16 @@ def cost_points(data: ReportData, table: Table) -> pd.DataFrame:
     return pd.DataFrame(records, columns=["arm", "average", "deviation", *COSTS])
 
 
-def _printed(flops: float) -> float:
-    """To the digits that are shown: budgets are met to the next update."""
-    return float(f"{flops:.2e}")
+def to_three_digits(costs: Iterable[float]) -> list[float]:
+    """Costs of less difference are the same: a budget is met to the next update, and families
+    differ by a few vectors."""
+    return [float(f"{cost:.2e}") for cost in costs]
 
 
 def differing(points: pd.DataFrame) -> list[str]:
     """The costs that arms with an average do not share."""
     scored = points.dropna(subset="average")
-    return [name for name in COSTS if scored[name].dropna().nunique() > 1]
+    return [name for name in COSTS if len(set(to_three_digits(scored[name].dropna()))) > 1]
 
 
 def costing(data: ReportData, table: Table) -> Section | None:
@@ -81,7 +82,8 @@ def costing(data: ReportData, table: Table) -> Section | None:
     costs = differing(points)
     if not costs:
         return None
-    on_front = {name: front(points[name].tolist(), points["average"].tolist()) for name in costs}
+    averages = points["average"].tolist()
+    on_front = {name: front(to_three_digits(points[name]), averages) for name in costs}
     plots = {"costs": Plot(fronts(points, on_front), CAPTION)}
     return Section("Score against cost", [NOTE], plots, {"": _grid(points, on_front)})
 

@@ -43,6 +43,12 @@ def points_of(data: ReportData) -> pd.DataFrame:
     return cost_points(data, build(data.results, data.suite, tasks=data.tasks, arms=data.arms))
 
 
+def test_costs_are_compared_to_three_digits(data: ReportData) -> None:
+    flops = pd.Series({"big": 8e12, "small": 8.001e12, "waste": 7.999e12})
+    near = replace(data, costs=data.costs.assign(flops=data.costs["arm"].map(flops)))
+    assert differing(points_of(near)) == []
+
+
 def test_what_a_run_builds_on_counts(data: ReportData) -> None:
     more = pd.DataFrame(
         [
