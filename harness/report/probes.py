@@ -14,7 +14,7 @@ PROBE_NOTE = (
     "Accuracy x 100 of the pretrained models as they are, mean over pretraining seeds, without "
     "intervals. Every sentence is scored in the form that the model was trained on: by its "
     "log-likelihood where tokens are told from left to right, else by its pseudo-log-likelihood. "
-    "Ties count half, or 1/k among k candidates; `overall` is the mean of the categories."
+    "Ties count half, or 1/k among k candidates; overall is the mean of the categories."
 )
 
 

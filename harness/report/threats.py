@@ -80,8 +80,12 @@ def _constant_labels(data: ReportData, table: Table) -> Iterator[str]:
 
 
 def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
-    constant = constant_runs(data, table)
-    found = Counter((arm, task) for arm, task, _ in constant if not checks.guesses(data, arm))
+    right = {task for task, _ in constant_labels(data, table)}  # there it is the right answer
+    found = Counter(
+        (arm, task)
+        for arm, task, _ in constant_runs(data, table)
+        if task not in right and not checks.guesses(data, arm)
+    )
     if found:
         runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
         yield (

@@ -105,3 +105,19 @@ def test_what_was_looked_for_and_not_found_is_said_where_it_can_be_known(
     assert last.startswith("Looked for, and not found: missing scores, ")
     assert ("truncated inputs" in last) == known
     assert "unequal trials" not in last
+
+
+def test_one_answer_is_right_where_every_example_has_one_label(
+    fabricate: Callable[..., ReportData],
+) -> None:
+    data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
+    table, scores = table_and_scores(data)
+    for label, said in ((1.0, True), (None, False)):
+        alike = {"label": 1.0} if label else {}
+
+        def stuck(key: str, alike: dict[str, float] = alike) -> pd.DataFrame:
+            return data.predictions(key).assign(prediction=1.0, **alike)
+
+        found = " ".join(threats(replace(data, predictions=stuck), table, (), scores))
+        assert ("has the same label" in found) == said
+        assert ("learned nothing of the task" in found) != said
