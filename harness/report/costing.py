@@ -55,7 +55,7 @@ def cost_points(data: ReportData, table: Table) -> pd.DataFrame:
                 average.mean if average else np.nan,
                 average.sd if average and average.sd is not None else np.nan,
                 flops.sum(skipna=False) if len(flops) else np.nan,
-                float(costs["parameters"].get(arm, np.nan)),
+                costs["parameters"].astype(float).get(arm, np.nan),
                 data.trained.get(arm, np.nan),
             )
         )

@@ -1,5 +1,6 @@
 """Adaptations as a file declares them, and as a stage is told them."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -60,17 +61,21 @@ def run_of(name: str) -> Pretrain:
     return RECIPES["bert"].model_copy(update=fields)
 
 
+def frozen(name: str, layer: int | None = None) -> Classifier:
+    return Classifier(copy.deepcopy(make_backbone(name)), 2, Protocol(), Frozen(layer=layer))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_plan_knows_the_layers(name: str) -> None:
     """What it lets pass, the network has, and the next one it refuses."""
-    run, states = run_of(name), Classifier(make_backbone(name), 2, Protocol(), Frozen())
+    run, states = run_of(name), frozen(name)
     assert states.mix is not None
     count = len(states.mix.weights)
     for layer, fits in ((count - 1, True), (count, False), (-count, True), (-count - 1, False)):
         why = layers_problem(Evaluate().finetune, Frozen(layer=layer), run)
         assert (why == "") == fits
         if fits:
-            Classifier(make_backbone(name), 2, Protocol(), Frozen(layer=layer))
+            frozen(name, layer)
 
 
 def test_more_layers_than_there_are() -> None:

@@ -9,9 +9,9 @@ import yaml
 from harness.corpora.sources import HubCorpus, TextCorpus
 from harness.exporting.card import Card, Scores, corpus_licence, corpus_line, recipe_source, render
 from harness.exporting.choosing import of_stage
-from harness.tracking.params import unflatten
 from harness.recipes import RECIPES
 from harness.tracking import Store
+from harness.tracking.params import unflatten
 
 TRAINED = {"steps": 1500.0, "tokens": 768114.0, "validation_loss": 3.678}
 SCORES = Scores(

@@ -49,6 +49,15 @@ def test_costs_are_compared_to_three_digits(data: ReportData) -> None:
     assert differing(points_of(near)) == []
 
 
+def test_a_checkpoint_of_others_has_no_known_cost(data: ReportData) -> None:
+    unknown = {"arm": "waste", "stage": "pretrain", "flops": None, "parameters": None}
+    others = data.costs[data.costs["arm"] != "waste"].astype(object)
+    costs = pd.concat([others, pd.DataFrame([unknown], dtype=object)])
+    points = points_of(replace(data, costs=costs)).set_index("arm")
+    assert points.loc["waste", ["flops", "parameters"]].isna().all()
+    assert points.loc["big", "flops"] == 8e12
+
+
 def test_what_a_run_builds_on_counts(data: ReportData) -> None:
     more = pd.DataFrame(
         [
