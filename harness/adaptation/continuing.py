@@ -106,7 +106,11 @@ class Continued(Value):
 
 def _fields(value: Value) -> str:
     fields = value.model_dump(exclude={"source"}, exclude_defaults=True)
-    return " ".join(f"{name}={value}" for name, value in fields.items())
+    return " ".join(f"{name}={_short(value)}" for name, value in fields.items())
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _text_label(text: Corpus | TaskCorpus) -> str:

@@ -39,6 +39,8 @@ def _value(value: Any) -> str:
         return "; ".join(_value(item) for item in value) or MISSING
     if isinstance(value, Mapping):
         return protocol_line(value)
+    if isinstance(value, float):
+        return f"{value:g}"
     return MISSING if value is None else str(value)
 
 
