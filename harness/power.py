@@ -19,16 +19,16 @@ from harness.statistics.variance import (
 from harness.tasks.task import Suite
 
 PRIORS: Mapping[str, float] = {
-    "micro-glue": 3.7,
-    "micro-superglue": 0.7,
-    "micro-squad": 8.4,
-    "micro-sum": 4.2,
-    "micro-swag": 3.6,
+    "micro-glue": 3.6,
+    "micro-superglue": 1.8,
+    "micro-squad": 6.7,
+    "micro-sum": 3.1,
+    "micro-swag": 2.9,
     "micro-ner": 2.9,
-    "micro-dapt": 2.3,
-    "micro-sts": 2.3,
+    "micro-dapt": 2.1,
+    "micro-sts": 3.0,
     "micro-mt": 0.8,
-    "micro-food-to-film": 0.6,
+    "micro-food-to-film": 1.7,
     "glue": 0.7,
 }
 """Suite without its version to the standard deviation of its average between pretraining seeds with
