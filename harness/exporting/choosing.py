@@ -1,9 +1,10 @@
 """Which network is exported: of an experiment's arm, or of a stage of the store by its key."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -113,7 +114,7 @@ def of_stage(key: str, store: Store) -> Chosen:
     return Chosen(record, parents["tokenizer"], card)
 
 
-def _run(spec: dict, parents: dict, store: Store) -> Pretrain:  # type: ignore[type-arg]
+def _run(spec: Mapping[str, Any], parents: Mapping[str, str], store: Store) -> Pretrain:
     """The run as the store recorded it: network and training with the stage, text with its
     parent."""
     if "checkpoint" in spec:
