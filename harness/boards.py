@@ -13,11 +13,11 @@ import yaml
 
 from harness import interchange, leaderboard
 from harness.budget import Budget
+from harness.comparison.comparing import MOST_ROWS, comparer
+from harness.comparison.resampling import arm_runs
+from harness.comparison.ties import with_ties
 from harness.leaderboard.building import row_names
 from harness.models import SIZES
-from harness.report.comparing import MOST_ROWS, comparer
-from harness.report.resampling import arm_runs
-from harness.report.ties import with_ties
 from harness.results.files import counts_reader
 from harness.results.scores import RESULT_COLUMNS
 from harness.tasks import SUITES
@@ -81,7 +81,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class StoredRuns:
-    """Rows of a table with their scores and counts (`harness.report.data.Scored`)."""
+    """Rows of a table with their scores and counts (`harness.comparison.resampling.Scored`)."""
 
     arms: Sequence[str]
     results: pd.DataFrame

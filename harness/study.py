@@ -15,6 +15,8 @@ from rich.console import Console
 from harness import leaderboard
 from harness.boards import StoredRuns, tied
 from harness.budget import FLOPS_CONVENTION
+from harness.comparison.comparing import same_checkpoints
+from harness.comparison.resampling import arm_runs
 from harness.declaration import Declaration
 from harness.execute import Run, execute
 from harness.experiment import Evaluate
@@ -22,8 +24,6 @@ from harness.plan import Plan, Stage, flat_fields, load_plan
 from harness.progress import Display, figures_line
 from harness.provenance import fingerprints, provenance, run_again
 from harness.report import ReportData, write_report
-from harness.report.comparing import same_checkpoints
-from harness.report.resampling import arm_runs
 from harness.results.adapting import (
     adaptation_costs_frame,
     label_counts,

@@ -48,6 +48,9 @@ FLOW = (
 )
 """Machinery from the bottom up: none imports what stands after it."""
 
+TELLING = ("statistics", "leaderboard", "comparison", "report", "site")
+"""From arrays to pages: none imports what stands after it, nor a study."""
+
 
 def imports(path: Path) -> Iterator[str]:
     """Modules that a file imports anywhere, but for those only named in types."""
@@ -87,11 +90,24 @@ def test_nothing_imports_the_experiments() -> None:
 @pytest.mark.parametrize("name", FLOW)
 def test_the_flow_goes_one_way(name: str) -> None:
     above = {f"harness.{later}" for later in FLOW[FLOW.index(name) + 1 :]}
-    room = ROOT / "harness" / name
-    files = sorted(room.glob("*.py")) if room.is_dir() else [room.with_suffix(".py")]
-    assert files
-    for path in files:
+    for path in files_of(name):
         assert not above.intersection(imports(path)), path
+
+
+@pytest.mark.parametrize("name", TELLING)
+def test_from_numbers_to_pages_it_goes_one_way(name: str) -> None:
+    above = (*TELLING[TELLING.index(name) + 1 :], "study", "cli", "commands")
+    for path in files_of(name):
+        rooms = {module.split(".")[1] for module in imports(path) if module.startswith("harness.")}
+        assert not rooms.intersection(above), path
+
+
+def files_of(room: str) -> list[Path]:
+    """Of a folder of the harness, or the one file of that name; never none."""
+    folder = ROOT / "harness" / room
+    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+    assert files
+    return files
 
 
 def test_axes_do_not_import_the_machinery() -> None:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from harness import leaderboard
 from harness.boards import Filter, board_table, recorded, tied
 from harness.cli import app
-from harness.report import ties
+from harness.comparison import ties
 from harness.tracking import Store
 from tests.filled_store import EVIL, fill
 

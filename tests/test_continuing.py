@@ -18,7 +18,7 @@ from harness.models.build import load
 from harness.plan import Plan, make_plan
 from harness.plan.making import load_plan
 from harness.plan.values import Stage
-from harness.report.continuing import losses_table
+from harness.report.sections.continuing import losses_table
 from harness.results.continued import continued_cost, losses_frame
 from harness.stages.bench import HOLDOUT_SEED
 from harness.stages.task_text import task_documents

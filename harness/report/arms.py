@@ -11,7 +11,7 @@ from harness.leaderboard import protocol_line
 from harness.leaderboard.rendering import MISSING
 from harness.report.data import ReportData
 from harness.report.grid import Grid
-from harness.report.pretraining import shared_runs
+from harness.report.sections.pretraining import shared_runs
 from harness.report.verdict import MANY_ARMS
 
 STAGE_KINDS = ("pretrain", "continued", "probe", "tune", "learn", "finetune")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,17 +13,6 @@ from harness.tasks.task import Suite
 
 Scores = Mapping[str, Mapping[str, np.ndarray]]
 """Column to arm to the scores x 100 of its runs; NaN where one is undefined."""
-
-
-class Scored(Protocol):
-    """Arms with their scores, and the counts to resample them from."""
-
-    @property
-    def arms(self) -> Sequence[str]: ...
-    @property
-    def results(self) -> pd.DataFrame: ...
-    @property
-    def counts(self) -> Callable[[str], Mapping[str, np.ndarray]]: ...
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 
 from harness.leaderboard.tables import Table
 from harness.report.arms import cost
-from harness.report.continuing import LOSS_NOTE, losses_table
-from harness.report.costing import costing
-from harness.report.curves import learning, losses
 from harness.report.data import ReportData, Scores
 from harness.report.grid import Grid, Plot, Section
-from harness.report.probes import PROBE_NOTE, probe_tables
-from harness.report.searching import (
+from harness.report.sections.adapting import adapting_sections
+from harness.report.sections.continuing import LOSS_NOTE, losses_table
+from harness.report.sections.costing import costing
+from harness.report.sections.curves import learning, losses
+from harness.report.sections.probes import PROBE_NOTE, probe_tables
+from harness.report.sections.searching import (
     importance_table,
     search_curves,
     search_note,
     search_table,
     settings_table,
 )
-from harness.report.sections import adapting_sections
-from harness.report.transfer import transfer
+from harness.report.sections.transfer import transfer
 
 SPREAD_CAPTION = "The score of every run: one dot for each pretraining and fine-tuning seed."
 SEARCH_CAPTION = (
@@ -48,7 +48,7 @@ def sections(data: ReportData, table: Table, scores: Scores) -> list[Section]:
 
 def spread(data: ReportData, scores: Scores) -> Section | None:
     """Every run as a dot; their numbers, folded."""
-    from harness.report.plots import seed_spread
+    from harness.report.figures.plots import seed_spread
 
     svg = seed_spread(scores, data.arms)
     if svg is None:
@@ -88,7 +88,7 @@ def probes(data: ReportData) -> Section | None:
 
 def search(data: ReportData) -> Section | None:
     """The search of settings."""
-    from harness.report.plots import search_curves as drawn
+    from harness.report.figures.plots import search_curves as drawn
 
     note = search_note(data)
     if not note:

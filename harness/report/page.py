@@ -6,19 +6,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness.comparison.comparing import comparer, same_checkpoints
+from harness.comparison.resampling import arm_runs
+from harness.comparison.ties import with_ties
 from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
 from harness.leaderboard.rendering import markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
 from harness.report import pairs as tables
 from harness.report.arms import time, what_differs
-from harness.report.comparing import comparer, same_checkpoints
-from harness.report.curves import hours
 from harness.report.data import ReportData, Scores
 from harness.report.grid import Plot, Section
 from harness.report.outline import drawn, sections
-from harness.report.resampling import arm_runs
+from harness.report.sections.curves import hours
 from harness.report.threats import threats
-from harness.report.ties import with_ties
 from harness.report.verdict import MANY_ARMS, Pair, judge, pairwise
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -98,7 +98,7 @@ def _content(
 
 
 def _forest(pairs: Sequence[Pair], table: Table) -> Plot | None:
-    from harness.report.plots import forest
+    from harness.report.figures.plots import forest
 
     svg = forest(pairs, table)
     return Plot(svg, FOREST_CAPTION) if svg else None

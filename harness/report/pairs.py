@@ -4,10 +4,10 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from harness.comparison.comparing import AVERAGE
+from harness.comparison.resampling import REPLICATES
 from harness.leaderboard.rendering import MISSING
-from harness.report.comparing import AVERAGE
 from harness.report.grid import Grid
-from harness.report.resampling import REPLICATES
 from harness.report.verdict import Pair
 from harness.statistics import Difference
 

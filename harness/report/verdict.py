@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
 
-from harness.leaderboard.tables import Table
-from harness.report.comparing import (
+from harness.comparison.comparing import (
     AVERAGE,
     LEVEL,
     MOST_ROWS,
@@ -17,8 +16,9 @@ from harness.report.comparing import (
     same_checkpoints,
     screened,
 )
+from harness.comparison.resampling import arm_runs
+from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
-from harness.report.resampling import arm_runs
 from harness.statistics import Difference
 from harness.statistics.multiple import holm
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from harness.report import ReportData, write_report
-from harness.report.adapting import (
+from harness.report.sections.adapting_tables import (
     average_forgetting,
     cost_table,
     count_points,

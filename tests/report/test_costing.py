@@ -10,7 +10,7 @@ import pytest
 
 from harness.leaderboard import build
 from harness.report import ReportData, write_report
-from harness.report.costing import cost_points, costing, differing, front
+from harness.report.sections.costing import cost_points, costing, differing, front
 
 
 def beaten(point: tuple[float, float], points: list[tuple[float, float]]) -> bool:

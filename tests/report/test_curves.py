@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 
 from harness.report import ReportData, write_report
-from harness.report.pretraining import curve_points, loss_table, mean_and_spread, shared_runs
+from harness.report.sections.pretraining import (
+    curve_points,
+    loss_table,
+    mean_and_spread,
+    shared_runs,
+)
 
 
 @pytest.fixture

@@ -1,22 +1,25 @@
 """Figures whose names are many or long: all stand inside, and leave room for what is drawn."""
 
 from typing import Any
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from harness.report.drawing import (
+from harness.report.figures.drawing import (
     LONGEST,
     STYLE,
     WIDTH,
+    as_svg,
     canvas,
+    explain,
     legend_above,
     row_canvas,
     shortened,
 )
-from harness.report.plots import seed_spread
+from harness.report.figures.plots import seed_spread
 
 MANY = [f"learning_rate=0.00{i}/decaying" for i in range(24)]
 
@@ -72,3 +75,14 @@ def test_seeds_stand_in_a_row_named_by_their_arm():
     svg = seed_spread(scores, MANY)
     assert svg and all(f">{arm}<" in svg for arm in [*MANY, "SST-2"])
     assert seed_spread({"SST-2": {arm: np.array([]) for arm in MANY}}, MANY) is None
+
+
+@pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"'])
+def test_what_is_drawn_says_what_it_is_where_a_pointer_rests(text):
+    figure, axes = canvas(2.8)
+    (line,) = axes.plot([0, 1], "o-")
+    explain(line, text)
+    (root,) = ElementTree.fromstring(as_svg(figure, "name")).iterfind(".//{*}g[@class='explained']")
+    assert root[0].tag.endswith("}title")  # the first child: else no browser shows it
+    assert root[0].text == text
+    assert len(root) > 1  # what is drawn

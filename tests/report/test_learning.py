@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from harness.report import ReportData, write_report
-from harness.report.learning import learning_points, learning_table
+from harness.report.sections.learning import learning_points, learning_table
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.report import ReportData, write_report
-from harness.report.probes import probe_tables
+from harness.report.sections.probes import probe_tables
 from harness.results.probes import PROBE_COLUMNS
 
 WHY = "it names no tokens"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from harness.report import write_report
-from harness.report.searching import (
+from harness.report.sections.searching import (
     importance_table,
     search_curves,
     search_table,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from harness.comparison import ties
+from harness.comparison.comparing import comparer, screened
+from harness.comparison.resampling import arm_runs
+from harness.comparison.ties import RANKING, with_ties
 from harness.leaderboard import build, render
-from harness.report import ties
-from harness.report.comparing import comparer, screened
-from harness.report.resampling import arm_runs
-from harness.report.ties import RANKING, with_ties
 from harness.report.verdict import pairwise
 from harness.statistics import Difference
 from harness.statistics.multiple import benjamini_hochberg, tie_groups

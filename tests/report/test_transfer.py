@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from harness.report import ReportData, write_report
 from harness.report.averages import seed_averages
-from harness.report.transfer import comparable, transfer, transfer_points
+from harness.report.sections.transfer import comparable, transfer, transfer_points
 
 ARMS = {"good": 0.95, "fair": 0.8, "other": 0.7}
 LOSSES = {"good": 2.0, "fair": 2.5, "other": 4.0}

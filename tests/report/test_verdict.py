@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from harness.comparison.comparing import AVERAGE
 from harness.leaderboard import build
-from harness.report.comparing import AVERAGE
 from harness.report.constants import constant_labels, constant_runs
 from harness.report.threats import threats
 from harness.report.verdict import Pair, judge, pairwise

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -24,6 +25,8 @@ KEY, LETTER = 0.55, 0.075
 """Inches of width of a key in a legend, with its margins, and of a letter."""
 LONGEST = 36
 """Letters of a name; the middle of longer ones is left out."""
+EXPLAINED = "explained:"
+"""Marks in an id, of which nothing else begins so, what `as_svg` makes a title."""
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "report",
     "svg.fonttype": "none",
@@ -89,11 +92,20 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
+def explain(artist: Artist, text: str) -> None:
+    """Shows `text` where a pointer rests on what is drawn; all else that explains itself fades."""
+    artist.set_gid(EXPLAINED + text)
+
+
 def as_svg(figure: Figure, name: str) -> str:
     """The figure as an `svg` element that fits its place, its ids apart from other figures'."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
+    # An attribute with double quotes inside stands between single ones.
+    svg = re.sub(
+        rf"<g id=([\"']){EXPLAINED}(.*?)\1>", r'<g class="explained"><title>\2</title>', svg
+    )
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"

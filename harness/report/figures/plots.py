@@ -1,6 +1,7 @@
 """The figures of a report, as SVG: equal data gives equal bytes."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -9,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from harness.leaderboard.tables import Table
-from harness.report.drawing import (
+from harness.report.figures.drawing import (
     COLOURS,
     DASHES,
     GREY,
@@ -17,10 +18,12 @@ from harness.report.drawing import (
     STYLE,
     as_svg,
     canvas,
+    explain,
     legend_above,
     row_canvas,
     shortened,
 )
+from harness.report.pairs import interval, points
 from harness.report.verdict import Pair
 from harness.statistics import Difference
 
@@ -42,9 +45,10 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
             low, high = (curve["mean"] + sign * curve["deviation"] for sign in (-1, 1))
             axes.fill_between(curve["trials"], low, high, color=colour, alpha=0.15, linewidth=0)
             label = shortened(arm)
-            axes.plot(
+            (line,) = axes.plot(
                 curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8, label=label
             )
+            explain(line, arm)
         axes.set_xlabel("random trials")
         axes.set_ylabel("expected best on the hold-out x 100")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -61,9 +65,10 @@ def forest(pairs: Sequence[Pair], table: Table) -> str | None:
     names, differences, bold = zip(*rows, strict=True)
     with matplotlib.rc_context(STYLE):
         figure, axes, places = row_canvas(names, bold, row=0.2, size=9)
-        for place, difference, heavy in zip(places, differences, bold, strict=True):
+        for place, name, difference, heavy in zip(places, names, differences, bold, strict=True):
             if difference:
-                _interval(axes, place, difference, heavy)
+                text = " ".join(name.split()) + f": {points(difference.estimate)}"
+                _interval(axes, place, difference, heavy, f"{text} ({interval(difference)})")
         axes.axvline(0, color="black", linewidth=0.8)
         figure.supxlabel("difference in points, with 95 % interval", fontsize=9)
         return as_svg(figure, "forest")
@@ -82,12 +87,16 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
     bold = [place % (len(arms) + 1) == 0 for place in range(len(names))]
     with matplotlib.rc_context(STYLE):
         figure, axes, places = row_canvas(names, bold, row=0.165, size=8)
-        for j, by_arm in enumerate(scores.values()):
+        for j, (column, by_arm) in enumerate(scores.items()):
             for i, arm in enumerate(arms):
                 place = places[j * (len(arms) + 1) + i + 1]
                 marker, colour = MARKERS[i % len(MARKERS)], COLOURS[i % len(COLOURS)]
                 heights = [place] * len(by_arm[arm])
-                axes.plot(by_arm[arm], heights, marker, color=colour, markersize=4, alpha=0.75)
+                (dots,) = axes.plot(
+                    by_arm[arm], heights, marker, color=colour, markersize=4, alpha=0.75
+                )
+                scores_text = " ".join(f"{score:.1f}" for score in by_arm[arm])
+                explain(dots, f"{column}, {arm}: {scores_text}")
         axes.set_xlabel("score x 100")
         return as_svg(figure, "seeds")
 
@@ -118,9 +127,11 @@ def _rows_of(pair: Pair, table: Table, whole: bool) -> list[Named]:
     return rows if any(found for _, found, _ in rows) else []
 
 
-def _interval(axes: Axes, y: float, difference: Difference, bold: bool) -> None:
-    colour = COLOURS[0] if bold else GREY
-    ends = [difference.low, difference.high]
-    axes.plot(ends, [y, y], color=colour, linewidth=2.2 if bold else 1.2)
-    size = 5 if bold else 3.5
-    axes.plot([difference.estimate], [y], "D" if bold else "o", color=colour, markersize=size)
+def _interval(axes: Axes, y: float, difference: Difference, bold: bool, text: str) -> None:
+    """One line with a mark in it, so that a pointer finds both."""
+    look: dict[str, Any] = {"marker": "D", "markersize": 5, "linewidth": 2.2, "color": COLOURS[0]}
+    if not bold:
+        look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, "color": GREY}
+    places = [difference.low, difference.estimate, difference.high]
+    (line,) = axes.plot(places, [y] * 3, markevery=[1], **look)
+    explain(line, text)

@@ -1,12 +1,12 @@
 """The runs of every arm, scored on resampled examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from harness.leaderboard.tables import Table
-from harness.report.data import Scored
 from harness.statistics import Runs, bootstrap_scores
 from harness.tasks.metrics import METRICS
 from harness.tasks.scoring import LABELS
@@ -17,6 +17,17 @@ EXAMPLES_SEED = 1
 
 ArmRuns = Mapping[str, Runs]
 """Task to the runs of an arm."""
+
+
+class Scored(Protocol):
+    """Arms with their scores, and the counts to resample them from."""
+
+    @property
+    def arms(self) -> Sequence[str]: ...
+    @property
+    def results(self) -> pd.DataFrame: ...
+    @property
+    def counts(self) -> Callable[[str], Mapping[str, np.ndarray]]: ...
 
 
 def arm_runs(data: Scored, table: Table) -> dict[str, dict[str, Runs]]:

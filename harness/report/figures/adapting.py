@@ -10,13 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from harness.report.drawing import (
+from harness.report.figures.drawing import (
     COLOURS,
     DASHES,
     MARKERS,
     STYLE,
     WIDTH,
     as_svg,
+    explain,
     legend_above,
     legend_height,
     shortened,
@@ -47,9 +48,10 @@ def count_curves(points: pd.DataFrame) -> str | None:
                 runs = points[(points["arm"] == arm) & (points["column"] == column)]
                 seeds = runs.groupby("labels")["score"].agg(["mean", "min", "max"])
                 spread = [seeds["mean"] - seeds["min"], seeds["max"] - seeds["mean"]]
-                axes.errorbar(
+                lines = axes.errorbar(
                     seeds.index, seeds["mean"], yerr=spread, label=shortened(arm), **_look(i)
                 )
+                explain(lines.lines[0], arm)
             axes.set_xscale("log")
             counts = sorted(points["labels"].unique())
             axes.set_xticks(counts, [f"{count:,}" for count in counts])
@@ -72,7 +74,8 @@ def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
         for axes, (title, frame) in zip(panels, means.items(), strict=True):
             for i, (arm, values) in enumerate(frame.iterrows()):
                 heights, label = values.to_numpy(float), shortened(str(arm))
-                axes.plot(range(len(values)), heights, label=label, **_look(i))
+                (line,) = axes.plot(range(len(values)), heights, label=label, **_look(i))
+                explain(line, str(arm))
             names = [str(name).removeprefix("layer ") for name in frame.columns]
             axes.set_xticks(range(len(names)), names, rotation=30 if len(names) > 4 else 0)
             axes.set_title(title, fontsize=9)

@@ -6,12 +6,13 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.report.drawing import (
+from harness.report.figures.drawing import (
     COLOURS,
     MARKERS,
     STYLE,
     WIDTH,
     as_svg,
+    explain,
     legend_above,
     legend_height,
     shortened,
@@ -25,7 +26,7 @@ def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
     """A panel for each group: average by held-out loss, lower losses to the right.
 
     Args:
-        points: as `harness.report.transfer.transfer_points` gives.
+        points: as `harness.report.sections.transfer.transfer_points` gives.
         arms: in the order of their colours.
     """
     groups = list(points.groupby("group"))
@@ -40,9 +41,10 @@ def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
                 colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
                 x, y = own["loss"], own["average"]
                 # An arm of another group is drawn as nothing, so that the legend has all.
-                axes.plot(
+                (dots,) = axes.plot(
                     x, y, marker, color=colour, markersize=4, alpha=0.75, label=shortened(arm)
                 )
+                explain(dots, arm)
             axes.invert_xaxis()
             axes.set_title(f"group {group}", fontsize=9)
             axes.set_xlabel("held-out loss (nats a predicted token)")

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from harness.report.averages import seed_averages
 from harness.report.data import ReportData
 from harness.report.grid import Grid, Plot, Section
-from harness.report.pretraining import mean_and_spread, shared_runs
+from harness.report.sections.pretraining import mean_and_spread, shared_runs
 
 WHAT_A_LOSS_IS_OF = (
     "pretrain.objective",
@@ -61,7 +61,7 @@ def transfer_points(data: ReportData) -> pd.DataFrame:
 
 def transfer(data: ReportData) -> Section | None:
     """The section; null without two pretrainings whose losses are comparable."""
-    from harness.report.transfer_plots import loss_and_score
+    from harness.report.figures.transfer import loss_and_score
 
     points = transfer_points(data)
     if points.empty:

@@ -76,7 +76,7 @@ def differing(points: pd.DataFrame) -> list[str]:
 
 def costing(data: ReportData, table: Table) -> Section | None:
     """The section; null where all arms cost the same."""
-    from harness.report.costing_plots import fronts
+    from harness.report.figures.costing import fronts
 
     points = cost_points(data, table)
     costs = differing(points)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from harness.report.data import ReportData
 from harness.report.grid import Plot, Section
-from harness.report.learning import learning_points, learning_table
-from harness.report.pretraining import curve_points, known_costs, loss_table
+from harness.report.sections.learning import learning_points, learning_table
+from harness.report.sections.pretraining import curve_points, known_costs, loss_table
 
 LOSS_NOTE = (
     "Training loss after shares of the tokens and held-out loss at the end, in nats a predicted "
@@ -29,7 +29,7 @@ HOURS_CAPTION = "by hours of pretraining on the machine that ran it, in proporti
 
 def losses(data: ReportData) -> Section | None:
     """Loss curves, and their numbers."""
-    from harness.report.pretraining_plots import loss_curves
+    from harness.report.figures.pretraining import loss_curves
 
     grid = loss_table(data)
     points = curve_points(data)
@@ -42,7 +42,7 @@ def losses(data: ReportData) -> Section | None:
 
 def learning(data: ReportData) -> Section | None:
     """Averages of weights along the way."""
-    from harness.report.pretraining_plots import learning_curves
+    from harness.report.figures.pretraining import learning_curves
 
     points = learning_points(data).rename(columns={"arm": "run"})
     svg = learning_curves(points, known_costs(points, ("tokens", "flops")), "learning")
@@ -54,7 +54,7 @@ def learning(data: ReportData) -> Section | None:
 
 def hours(data: ReportData) -> Sequence[tuple[str, Plot]]:
     """Names of files and figures of the same by hours, which differ between machines."""
-    from harness.report.pretraining_plots import learning_curves, loss_curves
+    from harness.report.figures.pretraining import learning_curves, loss_curves
 
     points = curve_points(data)
     averages = learning_points(data).rename(columns={"arm": "run"})

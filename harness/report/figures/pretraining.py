@@ -8,13 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from harness.report.drawing import (
+from harness.report.figures.drawing import (
     COLOURS,
     DASHES,
     MARKERS,
     STYLE,
     WIDTH,
     as_svg,
+    explain,
     legend_above,
     legend_height,
     shortened,
@@ -35,7 +36,7 @@ def loss_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> str | 
     """Training loss over each of `costs`: each seed thin, their mean bold; null without any.
 
     Args:
-        points: as `harness.report.pretraining.curve_points` gives.
+        points: as `harness.report.sections.pretraining.curve_points` gives.
         name: of the file, without its ending.
     """
     return _panels(points, costs, name, "training loss (nats)", _loss)
@@ -46,7 +47,8 @@ def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> st
     null without any.
 
     Args:
-        points: as `harness.report.learning.learning_points` gives, their `arm` called `run`.
+        points: as `harness.report.sections.learning.learning_points` gives, their `arm` called
+            `run`.
     """
     return _panels(points, costs, name, "average of the suite x 100", _learning)
 
@@ -62,8 +64,8 @@ def _panels(
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         panels = figure.subplots(1, len(costs), sharey=True, squeeze=False)[0]
         for axes, cost in zip(panels, costs, strict=True):
-            for i, (_, of_run) in enumerate(points.groupby("run", sort=False)):
-                draw(axes, of_run, cost, i, names[i])
+            for i, (run, of_run) in enumerate(points.groupby("run", sort=False)):
+                draw(axes, of_run, cost, i, str(run))
             axes.set_xlabel(COSTS[cost])
             axes.grid(axis="y")
             if cost != "hours":
@@ -76,16 +78,26 @@ def _panels(
 def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> None:
     colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
     for _, seed in points.groupby("pretrain_seed"):
-        axes.plot(seed[cost], seed["loss"], color=colour, linewidth=0.6, alpha=0.45)
+        (thin,) = axes.plot(seed[cost], seed["loss"], color=colour, linewidth=0.6, alpha=0.45)
+        explain(thin, run)
     # Tokens and hours differ a little between seeds after the same updates.
     mean = points.groupby("step")[[cost, "loss"]].mean()
-    axes.plot(mean[cost], mean["loss"], dash, color=colour, linewidth=1.8, label=run)
+    (line,) = axes.plot(
+        mean[cost], mean["loss"], dash, color=colour, linewidth=1.8, label=shortened(run)
+    )
+    explain(line, run)
 
 
 def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> None:
     colour, dash = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
     marker = MARKERS[number % len(MARKERS)]
-    axes.plot(points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5)
+    (dots,) = axes.plot(
+        points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5
+    )
     mean = points.groupby("checkpoint")[[cost, "average"]].mean()
-    axes.plot(mean[cost], mean["average"], dash, color=colour, linewidth=1.6, label=run)
+    (line,) = axes.plot(
+        mean[cost], mean["average"], dash, color=colour, linewidth=1.6, label=shortened(run)
+    )
+    for artist in (dots, line):
+        explain(artist, run)
     axes.set_xscale("log")

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from harness.comparison.resampling import ArmRuns, cell_name
 from harness.leaderboard.averages import Term, combine, terms_of
 from harness.leaderboard.tables import Table
-from harness.report.resampling import ArmRuns, cell_name
 from harness.statistics import Difference, common_seeds
 from harness.statistics.multiple import benjamini_hochberg
 from harness.statistics.welch import seed_means, welch
@@ -37,7 +37,7 @@ def comparer(
     """Compares arms by name; a pair that is asked for twice, either way round, is computed once.
 
     Args:
-        runs: arm to its runs by task (`harness.report.resampling.arm_runs`).
+        runs: arm to its runs by task (`harness.comparison.resampling.arm_runs`).
         paired: whether two arms start from the same checkpoints.
     """
 

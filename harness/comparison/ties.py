@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
+from harness.comparison.comparing import AVERAGE, LEAST_SEEDS, LEVEL, MOST_ROWS, Compared, screened
 from harness.leaderboard.tables import Row, Score, Table
-from harness.report.comparing import AVERAGE, LEAST_SEEDS, LEVEL, MOST_ROWS, Compared, screened
 from harness.statistics.multiple import tie_groups
 
 RANKING = (
@@ -24,7 +24,7 @@ def with_ties(table: Table, compared: Compared) -> Table:
     of one pretraining seed have no rank, and are nobody's best.
 
     Args:
-        compared: compares rows by name (`harness.report.comparing.comparer`).
+        compared: compares rows by name (`harness.comparison.comparing.comparer`).
     """
     if not table.rows or len(table.rows) > MOST_ROWS:
         return table

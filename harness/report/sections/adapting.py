@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from harness.report.adapting import (
+from harness.report.data import ReportData
+from harness.report.grid import Plot, Section
+from harness.report.sections.adapting_tables import (
     BY_LAYER,
     TITLES,
     average_forgetting,
@@ -16,8 +18,6 @@ from harness.report.adapting import (
     plain_layers,
     retained_table,
 )
-from harness.report.data import ReportData
-from harness.report.grid import Plot, Section
 from harness.tasks.own import suite_named, tasks_of
 from harness.tasks.task import Suite
 
@@ -52,7 +52,7 @@ def costs(data: ReportData) -> Section | None:
 
 
 def counts(data: ReportData) -> Section | None:
-    from harness.report.adapting_plots import count_curves
+    from harness.report.figures.adapting import count_curves
 
     points = count_points(data)
     svg = count_curves(points)
@@ -68,7 +68,7 @@ def counts(data: ReportData) -> Section | None:
 
 
 def layers(data: ReportData) -> Section | None:
-    from harness.report.adapting_plots import layer_lines
+    from harness.report.figures.adapting import layer_lines
 
     means = {TITLES[record]: layer_means(data, record) for record in BY_LAYER}
     drawn = {
@@ -88,7 +88,7 @@ def layers(data: ReportData) -> Section | None:
 
 
 def forgetting(data: ReportData) -> Section | None:
-    from harness.report.adapting_plots import forgetting_maps
+    from harness.report.figures.adapting import forgetting_maps
 
     suite = data.suite if isinstance(data.suite, Suite) else suite_named(data.suite)
     scores = forgetting_scores(data, tasks_of(suite))

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from harness.comparison.comparing import same_checkpoints
 from harness.leaderboard.rendering import MISSING
-from harness.report.comparing import same_checkpoints
 from harness.report.data import ReportData
 from harness.report.grid import Grid
 

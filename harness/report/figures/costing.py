@@ -8,18 +8,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from harness.report.costing import COSTS
-from harness.report.drawing import (
+from harness.report.figures.drawing import (
     COLOURS,
     GREY,
     MARKERS,
     STYLE,
     WIDTH,
     as_svg,
+    explain,
     legend_above,
     legend_height,
     shortened,
 )
+from harness.report.sections.costing import COSTS
 from harness.report.verdict import MANY_ARMS
 
 PANEL = 2.6
@@ -31,7 +32,7 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
     """A panel for each cost of `on_front`; of many arms, those on no front are grey.
 
     Args:
-        points: as `harness.report.costing.cost_points` gives.
+        points: as `harness.report.sections.costing.cost_points` gives.
         on_front: cost to whether each point is on its front.
     """
     shown = points.dropna(subset="average")
@@ -75,4 +76,8 @@ def _dots(axes: Axes, points: pd.DataFrame, cost: str, colour: str, marker: str,
     if len(points):
         spread = points["deviation"].fillna(0)
         style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
-        axes.errorbar(points[cost], points["average"], yerr=spread, fmt=marker, label=name, **style)
+        dots = axes.errorbar(
+            points[cost], points["average"], yerr=spread, fmt=marker, label=name, **style
+        )
+        texts = [f"{point.arm}: {point.average:.1f}" for point in points.itertuples()]
+        explain(dots.lines[0], ", ".join(texts))

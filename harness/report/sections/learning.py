@@ -9,7 +9,7 @@ from harness.leaderboard.rendering import MISSING
 from harness.report.averages import average_of
 from harness.report.data import ReportData
 from harness.report.grid import Grid
-from harness.report.pretraining import pretraining_hours
+from harness.report.sections.pretraining import pretraining_hours
 
 COLUMNS = ["arm", "pretrain_seed", "checkpoint", "tokens", "flops", "hours", "average"]
 

@@ -1,0 +1,1 @@
+"""The figures of a report, as SVG: equal data gives equal bytes."""
