@@ -21,7 +21,7 @@ def no_better_than_a_guess(data: ReportData, table: Table, scores: Scores) -> It
         named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
         yield (
             "Scores no better than the best guess that does not read the input (failed runs, in "
-            f"the words of Mosbach et al. 2021): {named}."
+            f"the words of Mosbach et al. 2021, section 3): {named}."
         )
     if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
         yield f"Collapsed, no run being better than a guess: {', '.join(collapsed)}."

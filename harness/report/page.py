@@ -83,7 +83,7 @@ def _content(
         "forest": _forest(pairs, table),
         "differences_shown": tables.shown(pairs),
         "differences_folded": tables.folded(pairs),
-        "differences_note": tables.NOTE + (tables.MANY_NOTE if len(data.arms) > MANY_ARMS else ""),
+        "differences_note": tables.note(pairs, len(data.arms) > MANY_ARMS),
         "pairs": pairs,
         "differences": what_differs(data),
         "sections": sections(data, table, scores),

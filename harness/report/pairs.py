@@ -25,14 +25,24 @@ MANY_NOTE = (
     " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "
     "first; being picked for that, it flatters itself a little, which the adjusted p heeds."
 )
+ELSEWHERE = " Pairs of which an arm has no average stand among the columns alone."
 HEAD = ["difference", "95 % interval", "p", "adjusted p"]
 
 
+def note(pairs: Sequence[Pair], many: bool) -> str:
+    """How the differences were found, and which are shown; `many` arms are not all paired."""
+    table = shown(pairs)
+    elsewhere = folded(pairs) is not None and len(table.rows) < len(pairs)
+    return NOTE + MANY_NOTE * many + ELSEWHERE * elsewhere
+
+
 def shown(pairs: Sequence[Pair]) -> Grid:
-    """What is seen at once: all differences if they are few, else those of the averages."""
+    """What is seen at once: all differences if they are few, else those of the averages, as far as
+    they are known or expected."""
     if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
         return every_column(pairs)
-    return Grid(["average of", *HEAD], [[_named(p), *_cells(p, AVERAGE)] for p in pairs])
+    seen = [pair for pair in pairs if pair.average or pair.expected] or pairs
+    return Grid(["average of", *HEAD], [[_named(p), *_cells(p, AVERAGE)] for p in seen])
 
 
 def folded(pairs: Sequence[Pair]) -> Grid | None:

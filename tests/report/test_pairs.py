@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from harness.report import ReportData, write_report
+from harness.report.pairs import ELSEWHERE
 
 
 def readme(folder: Path) -> str:
@@ -33,6 +35,23 @@ def test_of_many_the_averages_are_shown_and_the_rest_folded(
     assert "sst2 |" not in seen.partition("## Differences")[2]
     assert folded.count("| arm0 − ") == 5 * 4  # three columns and the average
     assert len(pd.read_csv(tmp_path / "differences.csv")) == 15 * 4
+
+
+def test_pairs_without_an_average_stand_among_the_columns_unless_they_were_expected(
+    fabricate: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    arms = {f"arm{i}": 0.5 + i / 25 for i in range(5)}
+    data = fabricate(arms, examples=60, seeds=(2, 1), expect=[("arm4", "arm0")])
+    lacking = (data.results["arm"] == "arm0") & (data.results["task"] == "sst2")
+    write_report(replace(data, results=data.results[~lacking]), tmp_path)
+    text = readme(tmp_path).partition("## What differs")[0].partition("## Differences")[2]
+    seen, _, rest = text.partition("<details>")
+    assert [line for line in seen.splitlines() if "arm0" in line] == [
+        "| arm4 − arm0 (expected > 0) | – | – | – | – |"
+    ]
+    assert seen.count("| arm") == 7
+    assert "| arm1 − arm0 |" in rest or "| arm0 − arm1 |" in rest
+    assert ELSEWHERE in rest
 
 
 def test_a_forest_plot_has_the_columns_that_there_is_room_for(
