@@ -1,7 +1,8 @@
 """Files that are there whole or not at all, whatever is killed when."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock
@@ -9,9 +10,19 @@ from filelock import FileLock
 
 def write_atomically(path: Path, text: str) -> None:
     """Writes `text` under a temporary name, then renames it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
-    temporary.replace(path)
+    with whole(path) as draft:
+        draft.write_text(text)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Gives another name to write to, which becomes `path` at the end, and vanishes on an error."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def make_once(path: Path, make: Callable[[Path], object]) -> None:

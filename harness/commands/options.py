@@ -1,9 +1,9 @@
 """What the commands share: arguments and options, consoles, exit codes, errors in one line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,6 +21,13 @@ StoreFolder = Annotated[
 ]
 DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+
+def counted(things: Sequence[Any]) -> Iterable[Any]:
+    """Goes through `things` under a bar, on a terminal."""
+    from rich.progress import track
+
+    return track(things, "", console=err, transient=True, disable=not err.is_terminal)
 
 
 @contextmanager

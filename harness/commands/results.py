@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.commands.options import DEFAULT_STORE, StoreFolder, clear_errors, out
+from harness.commands.options import DEFAULT_STORE, StoreFolder, clear_errors, counted, out
 
 if TYPE_CHECKING:
     from harness.interchange import Measured
@@ -36,7 +36,7 @@ def export(
         if bool(experiments) == all_:
             raise ValueError("name experiment files, or ask for --all of the store")
         found = _stored(store) if all_ else _declared(experiments or (), store)
-        scores, examples = interchange.write(found, file, source)
+        scores, examples = interchange.write(found, file, source, counted)
     beside = interchange.examples_path(file)
     out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.commands.options import DEFAULT_STORE, StoreFolder, clear_errors, out
+from harness.commands.options import DEFAULT_STORE, StoreFolder, clear_errors, counted, out
 
 
 def site(
@@ -18,4 +18,5 @@ def site(
 
     with clear_errors():
         found = Store(store)
-        out.print(f"{build_site(found, folder or found.root / 'site')}", markup=False)
+        page = build_site(found, folder or found.root / "site", counted)
+        out.print(f"{page}", markup=False)

@@ -1,7 +1,7 @@
 """Finished runs as the two tables."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.files import whole
 from harness.interchange.measured import Measured
 from harness.interchange.schema import (
     EXAMPLES,
@@ -26,8 +27,16 @@ SOURCE = "pretraining-harness"
 RUN = ["experiment", "arm", "task", "pretrain_seed", "finetune_seed", "key"]
 
 
-def write(experiments: Sequence[Measured], path: Path, source: str = SOURCE) -> tuple[int, int]:
+def write(
+    experiments: Sequence[Measured],
+    path: Path,
+    source: str = SOURCE,
+    watched: Callable[[Sequence[Measured]], Iterable[Measured]] = iter,
+) -> tuple[int, int]:
     """Writes the scores of finished runs to `path` and their examples beside it.
+
+    Args:
+        watched: goes through the experiments while their examples, most of the work, are written.
 
     Returns:
         Numbers of scores and of examples.
@@ -42,7 +51,7 @@ def write(experiments: Sequence[Measured], path: Path, source: str = SOURCE) -> 
         raise ValueError("nothing is finished in these experiments: run them first")
     path.parent.mkdir(parents=True, exist_ok=True)
     scores = _save((scores_frame(one, source) for one in finished), SCORES, path)
-    examples = (examples_frame(one, source) for one in finished)
+    examples = (examples_frame(one, source) for one in watched(finished))
     return scores, _save(examples, EXAMPLES, examples_path(path))
 
 
@@ -50,7 +59,7 @@ def _save(frames: Iterable[pd.DataFrame], schema: pa.Schema, path: Path) -> int:
     """Writes frame by frame, for the examples of a whole store may not fit into memory; returns the
     number of rows."""
     rows = 0
-    with pq.ParquetWriter(path, schema) as file:
+    with whole(path) as draft, pq.ParquetWriter(draft, schema) as file:
         for frame in frames:
             file.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False))
             rows += len(frame)

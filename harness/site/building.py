@@ -1,6 +1,6 @@
 """Writes the site: pages that any file server shows, and that need no network and no script."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree, rmtree
@@ -39,9 +39,14 @@ class Board:
         return [row.name for row in self.table.rows if row.rank == 1]
 
 
-def build_site(store: Store, out: Path) -> Path:
+def build_site(
+    store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[str]] = iter
+) -> Path:
     """Writes the site of `store` into the folder `out`, in the place of one that was there; equal
     stores give equal bytes. Reports are taken as they lie in `reports/` of the store.
+
+    Args:
+        watched: goes through the suites while their boards, most of the work, are made.
 
     Returns:
         Its first page.
@@ -49,9 +54,12 @@ def build_site(store: Store, out: Path) -> Path:
     Raises:
         ValueError: `out` is a folder with something else in it.
     """
-    _clear(out)
+    _refuse_others(out)
     experiments = recorded(store)
-    boards = _boards(store, experiments)
+    boards = _boards(store, experiments, watched)
+    rmtree(out, ignore_errors=True)  # now that what may fail is done
+    out.mkdir(parents=True)
+    (out / MARK).write_text("made by harness site\n", encoding="utf-8")
     reports = _copy_reports(store.root / "reports", experiments, out / "reports")
     listed = {"boards": boards, "experiments": experiments, "tables": _tables()}
     _write(out / "index.html", "index", "", {**listed, "reports": reports})
@@ -70,15 +78,16 @@ def build_site(store: Store, out: Path) -> Path:
     return out / "index.html"
 
 
-def _clear(out: Path) -> None:
+def _refuse_others(out: Path) -> None:
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
         raise ValueError(f"{out} must be new, empty or a site, but holds other files: name another")
-    rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    (out / MARK).write_text("made by harness site\n", encoding="utf-8")
 
 
-def _boards(store: Store, experiments: Sequence[Recorded]) -> list[Board]:
+def _boards(
+    store: Store,
+    experiments: Sequence[Recorded],
+    watched: Callable[[Sequence[str]], Iterable[str]],
+) -> list[Board]:
     """A board of each shipped suite that an experiment was run on."""
     records = store.finished()
     by_suite: dict[str, list[Recorded]] = {}
@@ -86,7 +95,7 @@ def _boards(store: Store, experiments: Sequence[Recorded]) -> list[Board]:
         for suite in experiment.results["suite"].unique():
             by_suite.setdefault(str(suite), []).append(experiment)
     found = []
-    for suite in sorted(by_suite.keys() & SUITES.keys()):
+    for suite in watched(sorted(by_suite.keys() & SUITES.keys())):
         board = board_of_suite(suite)
         table = board_table(suite, store, experiments=experiments, records=records)
         found.append(Board(suite, board.title if board else suite, table, by_suite[suite]))

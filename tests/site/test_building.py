@@ -129,6 +129,19 @@ def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 
+def test_a_site_stays_where_a_new_one_cannot_be_made(store, tmp_path):
+    out = tmp_path / "site"
+    build_site(store, out)
+    before = files(out)
+
+    def interrupted(suites):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_site(store, out, interrupted)
+    assert files(out) == before
+
+
 def test_the_command_writes_into_the_store_and_an_empty_store_has_a_site(tmp_path):
     result = CliRunner().invoke(app, ["site", "--store", str(tmp_path)])
     assert result.exit_code == 0, result.output
