@@ -71,3 +71,25 @@ def test_the_docs_show_each_way_to_adapt() -> None:
         "max_examples",
     ]
     assert [name for name in fields if not re.search(rf"\b{name}:", shown)] == []
+
+
+def test_every_section_of_a_report_is_explained() -> None:
+    """Titles are literals of the report's code and its page."""
+    sources = [
+        *(ROOT / "harness/report").rglob("*.py"),
+        *(ROOT / "harness/report").rglob("*.jinja"),
+    ]
+    titles = {
+        title
+        for path in sources
+        for title in re.findall(r'(?:Section\(\s*|head\()"([^"]+)"', path.read_text())
+    } - {"Time"}  # a part of Provenance
+    assert len(titles) > 10
+    rows = (ROOT / "docs/reports.md").read_text().splitlines()
+    named = {
+        name.strip()
+        for row in rows
+        if row.startswith("| ")
+        for name in re.split(", (?=[A-Z])", row.split("|")[1])
+    }
+    assert titles <= named
