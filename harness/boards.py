@@ -1,6 +1,7 @@
 """Leaderboards over a whole store: every experiment on a suite, some of their arms, ranks with
 ties."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -54,16 +55,19 @@ class Filter:
     budget: str | None = None
     """`tokens=2_000_000`; arms that train on nothing are taken, too."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for no such size, or a budget that is not unit=number."""
+        if self.size:
+            _size(self.size)
+        if self.budget:
+            _budget(self.budget)
+
     def __str__(self) -> str:
         given = {"tag": self.tag, "size": self.size, "budget": self.budget}
         return ", ".join(f"{name} {value}" for name, value in given.items() if value)
 
     def arms(self, experiment: Recorded) -> list[str]:
-        """Names of the arms that are taken.
-
-        Raises:
-            ValueError: no such size, or a budget that is not unit=number.
-        """
+        """Names of the arms that are taken."""
         if self.tag and self.tag not in experiment.spec["experiment"].get("tags", ()):
             return []
         arms = experiment.spec["arms"].items()
@@ -77,6 +81,15 @@ class Filter:
         unit, number = _budget(self.budget)
         spent = {name: value for name, value in pretrain["budget"].items() if value is not None}
         return spent == {unit: number} or not any(spent.values())
+
+    def imported(self, scores: pd.DataFrame) -> pd.DataFrame:
+        """The imported scores that are taken: they say their budget in tokens and FLOPs, but
+        neither size nor tags."""
+        if self.size or self.tag:
+            return scores[:0]
+        unit, number = _budget(self.budget or "tokens=0")
+        spent = scores.get(f"budget_{unit}", pd.Series(index=scores.index, dtype=float))
+        return scores[(spent == number) | (spent == 0)] if self.budget else scores
 
 
 @dataclass(frozen=True)
@@ -120,15 +133,9 @@ def board_table(
         frame, board.suite, average or board.average, published=board.published
     )
     table = tied(table, frame, store, records, _paired(known, frame))
-    return _with_imports(table, frame, store, known)
-
-
-def _with_imports(
-    table: leaderboard.Table, measured: pd.DataFrame, store: Store, known: Sequence[Recorded]
-) -> leaderboard.Table:
-    """The table with what was measured elsewhere, in blocks of their own."""
-    names = set(measured["experiment"])
-    return interchange.with_imports(table, store, (one.spec for one in known if one.name in names))
+    names = set(frame["experiment"])
+    specs = (one.spec for one in known if one.name in names)
+    return interchange.with_imports(table, store, specs, taken.imported if taken else None)
 
 
 def _paired(known: Sequence[Recorded], frame: pd.DataFrame) -> Callable[[str, str], bool]:
@@ -159,8 +166,11 @@ def tied(
         records: what `Store.finished` gives, where it is at hand.
         paired: whether two rows start from the same checkpoints.
     """
-    if not table.rows or len(table.rows) > MOST_ROWS:
+    if not table.rows:
         return table
+    if len(table.rows) > MOST_ROWS:
+        reason = f"there are more than {MOST_ROWS} rows"
+        return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
     named = scores.assign(arm=row_names(scores))
     records = records or store.finished(named["key"].unique())
     if missing := set(named["key"]) - set(records):
@@ -198,8 +208,8 @@ def _budget(text: str) -> tuple[str, float]:
     units = tuple(Budget.model_fields)
     unit, _, number = text.partition("=")
     try:
-        if unit in units:
+        if unit in units and 0 <= float(number) < math.inf:
             return unit, float(number)
     except ValueError:
         pass
-    raise ValueError(f"a budget must be one of {', '.join(units)} = a number, not {text!r}")
+    raise ValueError(f"a budget must be one of {', '.join(units)} = a number from 0, not {text!r}")

@@ -159,11 +159,13 @@ def report(
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes the comparison report: one folder with a page, a markdown twin and the raw numbers."""
+    from harness.files import output_folder
     from harness.study import Study
 
     declaration, planned = _plan(experiment, set_)
     with clear_errors():
-        folder = Study(declaration, planned, store).write_report(out_folder)
+        wanted = output_folder(out_folder) if out_folder else None
+        folder = Study(declaration, planned, store).write_report(wanted)
     out.print(f"{folder / 'index.html'}")
 
 

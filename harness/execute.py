@@ -170,7 +170,13 @@ class _Executor:
                 spec = {**stage.spec, "parents": stage.parents}
                 out = self.work / key / "out"
                 record = self.store.record(
-                    key, stage.kind, stage.label, spec, result["metrics"], out
+                    key,
+                    stage.kind,
+                    stage.label,
+                    spec,
+                    result["metrics"],
+                    out,
+                    made_with=result.get("made_with", ""),
                 )
                 self.run.computed.append(key)
                 self.listener.finished(stage, result["metrics"]["seconds"])

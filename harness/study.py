@@ -22,7 +22,7 @@ from harness.execute import Run, execute
 from harness.experiment import Evaluate
 from harness.plan import Plan, Stage, flat_fields, load_plan
 from harness.progress import Display, figures_line
-from harness.provenance import fingerprints, provenance, run_again
+from harness.provenance import fingerprints, makers, provenance, run_again
 from harness.report import ReportData, write_report
 from harness.results.adapting import (
     adaptation_costs_frame,
@@ -230,20 +230,22 @@ class Study:
             protocol=self.protocol,
             flops_convention=FLOPS_CONVENTION,
             threats=self._threats(records),
-            provenance=self._provenance(),
+            provenance=self._provenance(records),
         )
 
     def _threats(self, records: Mapping[str, Record]) -> list[str]:
         missing = [stage for key, stage in self.plan.stages.items() if key not in records]
         return [
+            *self.plan.experiment.threats,
             *_unfinished(missing),
             *(f"{line}." for line in obstacle_lines(self.plan)),
         ]
 
-    def _provenance(self) -> dict[str, object]:
+    def _provenance(self, records: Mapping[str, Record]) -> dict[str, object]:
         stages = {f"{stage.kind} {stage.label}": key for key, stage in self.plan.stages.items()}
         return {
-            **provenance(),
+            "this report was written with": provenance(),
+            "its stages were made with": makers(record.made_with for record in records.values()),
             "to run it again": run_again(self.declaration.path, self.declaration.overrides),
             "data": fingerprints(self.plan.stages.values()),
             "experiment": self._resolved(),

@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from harness.compute import Compute
 from harness.files import write_atomically
+from harness.provenance import made_with
 
 REPORT_SECONDS = 0.3
 
@@ -36,9 +37,9 @@ class Order:
 def perform(order: Order) -> dict[str, Any] | None:
     """Does one stage in its work folder, unless that is already done there.
 
-    Returns its metrics; null if another process has stored it. The work folder is locked, so no
-    two processes do one stage at once; `result.json` comes last, so that what is cut short is
-    never taken for finished.
+    Returns its metrics and what made them; null if another process has stored it. The work folder
+    is locked, so no two processes do one stage at once; `result.json` comes last, so that what is
+    cut short is never taken for finished.
     """
     from harness.stages import STAGES, Job
 
@@ -69,7 +70,7 @@ def perform(order: Order) -> dict[str, Any] | None:
             (folder / "error.txt").write_text(traceback.format_exc())
             raise
         metrics = {"seconds": time.perf_counter() - begin, **metrics}
-        content = {"metrics": metrics}
+        content = {"metrics": metrics, "made_with": made_with()}
         write_atomically(result, json.dumps(content))
         journal(Path(order.root), "finish", order.key)
         return content

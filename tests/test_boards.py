@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -72,15 +73,25 @@ def test_filters_take_some_arms(store, taken, expected):
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
-        (Filter(size="smal"), "unknown size 'smal'; known: "),
-        (Filter(budget="1000"), "a budget must be one of tokens, steps, flops, seconds = a number"),
-        (Filter(budget="tokens=many"), "a budget must be one of"),
-        (Filter(size="nano", tag="large"), "no arm on swag-v1 in the store passes tag large, size"),
+        ({"size": "smal"}, "unknown size 'smal'; known: "),
+        ({"budget": "1000"}, "a budget must be one of tokens, steps, flops, seconds = a number"),
+        ({"budget": "tokens=many"}, "a budget must be one of"),
+        ({"budget": "tokens=nan"}, "a budget must be one of"),
+        ({"budget": "tokens=-5"}, "a budget must be one of"),
+        ({"size": "nano", "tag": "large"}, "no arm on swag-v1 in the store passes tag large, size"),
     ],
 )
 def test_bad_filters_are_one_line(store, taken, said):
     with pytest.raises(ValueError, match=said):
-        board_table("swag", store, taken=taken)
+        board_table("swag", store, taken=Filter(**taken))
+
+
+def test_filters_take_imported_rows_by_what_these_say():
+    scores = pd.DataFrame({"budget_tokens": [1000, 2000, 0, None]}).astype("Int64")
+    assert list(Filter(budget="tokens=1_000").imported(scores).index) == [0, 2]
+    assert not len(Filter(budget="steps=1_000").imported(scores))
+    assert not len(Filter(tag="small").imported(scores))
+    assert not len(Filter(size="nano", budget="tokens=1_000").imported(scores))
 
 
 def test_the_command_filters(store):
@@ -94,6 +105,10 @@ def test_the_command_filters(store):
     result = call("experiments/quickstart.yaml", "--tag", "small")
     assert result.exit_code == 2
     assert "go with a board" in result.output
+    result = call("swag", "--set", "a.b=1")
+    assert result.exit_code == 2 and "--set goes with an experiment file" in result.output
+    result = call("bert-glue", "--published", "--tag", "small")
+    assert result.exit_code == 2 and "--published takes a name" in result.output
 
 
 def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):

@@ -1,4 +1,4 @@
-"""Averages against the rows that papers print; tables by hand; their written forms."""
+"""Tables by hand; their written forms."""
 
 import csv
 import io
@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 from harness import leaderboard
+from harness.boards import tied
 from harness.leaderboard import build, load_board, render
-from harness.leaderboard.averages import AVERAGES, combine, get_average, terms_of
 from harness.leaderboard.published import (
     Board,
     board_names,
     board_of_suite,
     leaderboards_folder,
-    published_entry,
     published_index,
     published_table,
 )
+from harness.leaderboard.rendering import markdown_escape
 from harness.leaderboard.tables import METRIC_LABELS, protocol_line
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
@@ -51,106 +51,6 @@ def whole_suite(arms, seeds=((0, 0), (0, 1), (1, 0), (1, 1))):
             for metric in TASKS[task].metrics
         }
     )
-
-
-def average_of(rule, values):
-    """The rule on {(task, split, metric): score}."""
-    columns = {
-        column: np.array(np.mean([values[column.task, column.split, m] for m in column.metrics]))
-        for term in terms_of(AVERAGES[rule], GLUE)
-        for column in term
-    }
-    return float(combine(terms_of(AVERAGES[rule], GLUE), columns))
-
-
-# The averages of the papers.
-
-
-@pytest.mark.parametrize(
-    ("table", "inexact"),
-    [
-        ("glue_test_bert", {"BiLSTM+ELMo+Attn"}),
-        ("electra_flops", set()),
-        ("t5_sizes_glue", {"Previous best"}),
-    ],
-)
-def test_rule_gives_the_printed_averages(table, inexact):
-    """Within half of the last printed digit; the exceptions are those the index of tables names."""
-    rule = published_entry(table)["average"]
-    off = set()
-    for system, rows in published_table(table).groupby("system"):
-        cells = rows.assign(split=rows["split"].str.replace("test", "validation"))
-        values = cells.set_index(["task", "split", "metric"])["value"].to_dict()
-        printed = values.pop(("average", "validation", rule))
-        if abs(average_of(rule, values) - printed) > 0.05 + 1e-9:
-            off.add(system)
-    assert off == inexact
-
-
-def by_cell(**scores):
-    """{(task, split, metric): score} from task_metric=score; mnli_m and mnli_mm are accuracies."""
-    names = {"mcc": "matthews", "acc": "accuracy"}
-    splits = {"m": "validation_matched", "mm": "validation_mismatched"}
-    cells = {}
-    for name, score in scores.items():
-        task, metric = name.split("_")
-        if task == "mnli":
-            cells[task, splits[metric], "accuracy"] = score
-        else:
-            cells[task, "validation", names.get(metric, metric)] = score
-    return cells
-
-
-def test_glue_server9_gives_the_score_of_bert_large():
-    """GLUE leaderboard, BERT large: 80.5."""
-    bert_large = by_cell(
-        cola_mcc=60.5, sst2_acc=94.9, mrpc_f1=89.3, mrpc_acc=85.4, stsb_pearson=87.6,
-        stsb_spearman=86.5, qqp_f1=72.1, qqp_acc=89.3, mnli_m=86.7, mnli_mm=85.9, qnli_acc=92.7,
-        rte_acc=70.1, wnli_acc=65.1,
-    )  # fmt: skip
-    assert average_of("glue_server9", bert_large) == pytest.approx(80.5, abs=0.05)
-
-
-def test_t5_dev8_gives_the_t5_baseline():
-    """Raffel et al. 2020, table 16, first row: GLUE average 83.28."""
-    baseline = by_cell(
-        cola_mcc=53.84, sst2_acc=92.68, mrpc_f1=92.07, mrpc_acc=88.92, stsb_pearson=88.02,
-        stsb_spearman=87.94, qqp_f1=88.67, qqp_acc=91.56, mnli_m=84.24, mnli_mm=84.57,
-        qnli_acc=90.48, rte_acc=76.28,
-    )  # fmt: skip
-    assert average_of("t5_dev8", baseline) == pytest.approx(83.28, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("printed", "row"),
-    [
-        (79.5, (56.3, 84.7, 88.6, 91.8, 89.6, 69.3, 92.7, 89.0, 53.5)),
-        (77.0, (51.3, 82.1, 87.5, 89.2, 88.5, 59.9, 91.3, 86.9, 56.3)),
-        (83.2, (63.6, 87.6, 90.2, 92.8, 91.9, 78.7, 94.8, 91.2, 57.7)),
-    ],
-)
-def test_distil9_gives_the_scores_of_distilbert(printed, row):
-    """README of the code of Sanh et al. 2019: BERT base, DistilBERT, RoBERTa base."""
-    names = "cola_mcc mnli_m mrpc_acc qnli_acc qqp_acc rte_acc sst2_acc stsb_spearman wnli_acc"
-    values = by_cell(**dict(zip(names.split(), row, strict=True)))
-    assert average_of("distil9", values) == pytest.approx(printed, abs=0.051)
-
-
-def test_mean_of_columns_counts_every_column_once():
-    values = {(c.task, c.split, m): i for i, c in enumerate(GLUE.columns) for m in c.metrics}
-    assert average_of("mean_of_columns", values) == pytest.approx(4.5)
-
-
-def test_a_rule_must_fit_the_suite():
-    with pytest.raises(ValueError, match=r"bert_table1 needs cola.*mean_of_columns"):
-        build(results({}), SUITES["micro-glue-v1"], "bert_table1")
-    with pytest.raises(ValueError, match="unknown average 'mean'"):
-        get_average("mean")
-
-
-@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
-def test_every_suite_names_a_rule_that_fits(suite):
-    assert terms_of(get_average(suite.average), suite)
 
 
 # Tables.
@@ -198,6 +98,21 @@ def test_equal_averages_share_a_rank():
     assert [(row.rank, row.name) for row in table.rows] == [(1, "b"), (1, "c"), (3, "a")]
 
 
+def test_one_pretraining_seed_has_no_rank():
+    several = whole_suite({"a": 0.5, "c": 0.9})
+    one = whole_suite({"b": 0.7}, seeds=((0, 0), (0, 1)))
+    table = build(pd.concat([several, one]), GLUE)
+    assert [(row.rank, row.name) for row in table.rows] == [(1, "c"), (None, "b"), (2, "a")]
+    assert table.ranking.startswith("Rows of one pretraining seed have no rank.")
+
+
+def test_more_rows_than_are_compared_keep_plain_ranks_with_the_reason():
+    frame = whole_suite({f"arm {i}": 0.5 + i / 1000 for i in range(61)}, seeds=((0, 0), (1, 0)))
+    table = tied(build(frame, GLUE), frame, store=None)
+    assert table.ranking.endswith("can be told apart: there are more than 60 rows.")
+    assert table.rows[0].rank == 1
+
+
 def test_the_rule_says_which_metrics_a_column_shows():
     table = build(whole_suite({"bert": 0.5}), GLUE, "glue_server9")
     metrics = {column.name: column.metrics for column in table.columns}
@@ -230,7 +145,7 @@ def test_some_tasks_make_a_table_of_their_own_name():
     assert table.suite.name == "glue-v1[sst2, rte]"
     assert table.average.name == "mean_of_columns"
     base = {row.name: row for row in table.published[0].rows}["BERT_BASE"]
-    assert base.average.mean == pytest.approx((93.5 + 66.4) / 2)
+    assert base.average is None  # the paper prints none of these two
     assert build(whole_suite({"bert": 0.5}), GLUE, tasks=GLUE.tasks).suite == GLUE
 
 
@@ -262,27 +177,13 @@ def test_published_rows_share_only_equal_metrics():
     assert electra.average is None
 
 
-def test_published_averages_are_as_printed_for_their_rule_and_computed_for_others():
-    published = ["glue_test_bert"]
-    printed = build(whole_suite({}), GLUE, "bert_table1", published=published).published[0]
-    rows = {row.name: row.average for row in printed.rows}
-    assert rows["BiLSTM+ELMo+Attn"].mean == 71.0
-    assert rows["BERT_LARGE"].mean == 82.1
-    assert {row.average for row in build(results({}), GLUE, "glue_server9", published=published)
-            .published[0].rows} == {None}  # fmt: skip
-
-
 def test_rows_of_another_split_stand_apart_with_the_reason():
     table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8",
                   published=["glue_test_bert", "electra_flops"])  # fmt: skip
     apart, beside = table.published
     assert (apart.comparable, beside.comparable) == (False, True)
-    assert "published on test, measured on validation" in apart.reason
-    text = render(table, "md")
-    measured, published = text.split("Published†", 1)
-    assert "ELECTRA-400K †" in measured
-    assert "BERT_BASE †" in published
-    assert "Devlin et al. 2019, BERT, NAACL, table 1; test" in published
+    assert apart.reason == ("Not comparable row by row: published on test, measured on validation.")
+    assert "Devlin et al. 2019, BERT, NAACL, table 1; test. Not" in render(table, "md")
 
 
 def test_unknown_published_tables_are_refused():
@@ -313,8 +214,13 @@ def test_boards_are_sound():
         suite = SUITES[board.suite]
         assert isinstance(board, Board)
         assert board.average == suite.average
-        assert build(results({}), suite, board.average, published=board.published).rows == ()
-    assert board_of_suite("glue-v1").published == ("glue_test_bert",)
+        for table in board.published:
+            blocks = build(results({}), suite, board.average, published=[table]).published
+            assert blocks, f"{table} has no column of {suite.name}"
+            assert all(
+                block.split == "validation" or block.split.startswith("test") for block in blocks
+            )  # never both in one
+    assert "glue_test_bert" in board_of_suite("glue-v1").published
     assert board_of_suite("no-suite") is None
 
 
@@ -350,11 +256,11 @@ def test_csv_by_hand():
     head, bert, chance = text.splitlines()
     assert head == (
         "kind,rank,arm,sst2 (acc),sst2 (acc) sd,rte (acc),rte (acc) sd,average,average sd,"
-        "pretrain_seeds,finetune_seeds,split,source,suite,average_rule,protocol"
+        "pretrain_seeds,finetune_seeds,split,source,suite,average_rule,protocol,reason"
     )
     assert bert == (
         "measured,1,bert,85.0000,7.0711,55.0000,7.0711,70.0000,0.0000,2,1,validation,,"
-        '"glue-v1[sst2, rte]",mean_of_columns,"pooling cls, epochs 3"'
+        '"glue-v1[sst2, rte]",mean_of_columns,"pooling cls, epochs 3",'
     )
     assert chance.startswith("reference,,chance,50.9174,,52.7076,,51.8125,,,,validation")
 
@@ -369,6 +275,22 @@ def test_arms_that_are_adapted_in_different_ways_show_what_they_train():
     heads = {len(line.split("|")) for line in render(table, "md").splitlines() if "|" in line}
     assert len(heads) == 1
     assert "trained" not in render(build(frame, "glue-v1"), "md").split("Protocol")[0]
+
+
+def test_rows_that_do_not_compare_stand_apart_in_every_form():
+    """A table of their own with the reason; in csv, where one table is all, a column with it."""
+    published = ["glue_test_bert", "electra_flops"]
+    table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8", published=published)
+    reason = "Not comparable row by row: published on test, measured on validation."
+    for format, end in (("md", "\n\n"), ("html", "</table>"), ("latex", "\\end{tabular}")):
+        measured, rest = render(table, format).replace("\\_", "_").split(end, 1)
+        assert "ELECTRA-400K" in measured and "BERT_BASE" not in measured, format
+        assert reason not in measured, format
+        assert "BERT_BASE" in rest, format
+        assert reason in rest[: rest.index("BERT_BASE")], format
+    rows = list(csv.DictReader(io.StringIO(render(table, "csv"))))
+    reasons = {row["arm"]: row["reason"] for row in rows}
+    assert (reasons["BERT_BASE"], reasons["ELECTRA-400K"], reasons["bert"]) == (reason, "", "")
 
 
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
@@ -396,6 +318,17 @@ def test_hostile_names_stay_text():
     assert r"\&\$" in latex
     (row,) = [row for row in csv.reader(io.StringIO(render(table, "csv"))) if row[0] == "measured"]
     assert row[2] == name
+
+
+def test_markdown_shows_text_as_it_stands():
+    assert markdown_escape("_foo_ a~~b~~ &lt; $x$") == r"\_foo\_ a\~\~b\~\~ \&lt; \$x\$"
+    assert markdown_escape("__all__") == r"\_\_all\_\_"
+    assert markdown_escape("bag_of_words 2.0 (F1) ± 3") == "bag_of_words 2.0 (F1) ± 3"
+
+
+def test_small_print_of_latex_ends_with_the_notes():
+    lines = render(build(results({}), GLUE), "latex").splitlines()
+    assert r"\par{\footnotesize" in lines and lines[-1] == "}"
 
 
 def test_unknown_formats_are_refused():

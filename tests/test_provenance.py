@@ -1,11 +1,12 @@
 """Where a result comes from."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from harness.plan import Stage
-from harness.provenance import fingerprints, provenance, run_again
+from harness.provenance import fingerprints, made_with, makers, provenance, run_again
 
 
 def test_the_command_that_runs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +33,21 @@ def test_corpora_and_tasks_have_fingerprints() -> None:
         stage("finetune", "another on cola", task="cola", fingerprint="c1"),
     ]
     assert fingerprints(stages) == {"a corpus": "a1", "task cola": "c1"}
+
+
+def test_stages_are_counted_by_what_they_were_made_with() -> None:
+    line = made_with()
+    assert line.startswith(provenance()["machine"]) and f"torch {version('torch')}" in line
+    assert makers([line, "", line]) == {line: "stages: 2", "not recorded": "stages: 1"}
+
+
+def test_no_folder_of_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [
+        "/home/me/bin/harness",
+        "run",
+        "/home/me/x.yaml",
+        "--store=/home/me/runs",
+        "--set=a=b/c",
+    ]
+    monkeypatch.setattr("sys.argv", given)
+    assert provenance()["command"] == "harness run x.yaml --store=runs --set=a=b/c"

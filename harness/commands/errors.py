@@ -22,17 +22,20 @@ def errors(
         tuple[str, str], typer.Option(metavar="A B", help="two arms", show_default=False)
     ],
     out_folder: Annotated[
-        Path | None, typer.Option("--out", help="default: errors/<name>-<task> in the store")
+        Path | None,
+        typer.Option("--out", help="default: errors/<name>-<task>-<A>-<B> in the store"),
     ] = None,
     set_: Overrides = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """The examples on which two arms disagree, side by side: a page, a CSV and a parquet file."""
-    from harness.contrast import contrast, write_contrast
+    from harness.contrast import contrast, folder_name, write_contrast
+    from harness.files import output_folder
     from harness.study import Study
 
     with clear_errors():
+        folder = output_folder(out_folder) if out_folder else None
         study = Study.load(experiment, set_ or (), store)
         found = contrast(study, task, arms)
-        page = write_contrast(found, out_folder or store / "errors" / f"{study.name}-{task}")
+        page = write_contrast(found, folder or store / "errors" / folder_name(found))
     out.print(f"{len(found.frame)} of {found.examples} examples differ: {page}", markup=False)

@@ -9,7 +9,7 @@ from harness.commands.options import DEFAULT_STORE, Overrides, StoreFolder, clea
 
 
 def export(
-    run: Annotated[str, typer.Argument(help="experiment file, or the key of a pretraining stage")],
+    run: Annotated[str, typer.Argument(help="experiment file, or the key of a network's stage")],
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="new folder")],
     arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
     seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
@@ -18,10 +18,12 @@ def export(
 ) -> None:
     """Writes a pretrained model as transformers' AutoModel loads it, with its model card."""
     from harness.exporting import choosing
+    from harness.files import output_folder
     from harness.study import Study
     from harness.tracking import Store
 
     with clear_errors():
+        output_folder(folder)
         if Path(run).suffix in (".yaml", ".yml"):
             study = Study.load(Path(run), set_ or (), store)
             chosen, found = choosing.of_experiment(study, arm, seed), study.store

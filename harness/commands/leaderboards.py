@@ -47,6 +47,8 @@ def leaderboard(
     from harness.leaderboard import render
 
     with clear_errors():
+        if published and (average or any((tag, size, budget)) or set_):
+            raise ValueError("--published takes a name and --format alone: a paper is as printed")
         if published:
             text = _published(name, format.value)
         elif name is None:
@@ -85,6 +87,8 @@ def _measured(
         from harness.boards import Filter, board_table
         from harness.tracking import Store
 
+        if set_:
+            raise ValueError("--set goes with an experiment file: a board is of finished runs")
         return board_table(name, Store(store), average, Filter(*taken) if any(taken) else None)
     if any(taken):
         raise ValueError("--tag, --size and --budget go with a board: an experiment names its arms")

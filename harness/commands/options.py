@@ -35,6 +35,10 @@ def clear_errors() -> Iterator[None]:
     """Bad input ends in one clear line and exit code 2, never in a traceback."""
     try:
         yield
-    except (ValueError, FileNotFoundError) as error:
+    except ValueError as error:
         err.print(str(error), style="red", markup=False)
+        raise typer.Exit(BAD_INPUT) from None
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        err.print(f"{name}{error.strerror or error}", style="red", markup=False)
         raise typer.Exit(BAD_INPUT) from None

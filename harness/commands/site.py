@@ -13,10 +13,12 @@ def site(
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes a static site: leaderboards and reports of the store, and the published tables."""
+    from harness.files import output_folder
     from harness.site import build_site
     from harness.tracking import Store
 
     with clear_errors():
+        wanted = output_folder(folder) if folder else None
         found = Store(store)
-        page = build_site(found, folder or found.root / "site", counted)
+        page = build_site(found, wanted or found.root / "site", counted)
         out.print(f"{page}", markup=False)

@@ -23,7 +23,8 @@ AVERAGE = "average"
 """Name of the suite's average among the columns."""
 
 Differences = Mapping[str, Difference | None]
-"""Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score."""
+"""Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and of a
+column where both have the same runs."""
 Compared = Callable[[str, str], Differences]
 """Two names to how far the first is above the second."""
 Key = TypeVar("Key")
@@ -57,14 +58,20 @@ def comparer(
 def differences(
     first: ArmRuns, second: ArmRuns, table: Table, *, paired: bool = False
 ) -> dict[str, Difference | None]:
-    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score.
+    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and
+    of a column where both have the same runs, so that nothing is asked.
 
     Args:
         paired: whether both arms start from the same checkpoints.
     """
-    terms: dict[str, Sequence[Term]] = {column.name: [(column,)] for column in table.columns}
-    terms[AVERAGE] = terms_of(table.average, table.suite)
-    return {name: _difference(first, second, of, paired) for name, of in terms.items()}
+    found = {
+        column.name: None
+        if first.get(column.task) is second.get(column.task)
+        else _difference(first, second, [(column,)], paired)
+        for column in table.columns
+    }
+    terms = terms_of(table.average, table.suite)
+    return found | {AVERAGE: _difference(first, second, terms, paired)}
 
 
 def same_checkpoints(

@@ -31,7 +31,8 @@ class Scored(Protocol):
 
 
 def arm_runs(data: Scored, table: Table) -> dict[str, dict[str, Runs]]:
-    """Arm to task to runs, all scored on the same resamples of the examples.
+    """Arm to task to runs, all scored on the same resamples of the examples; arms that share all
+    runs of a task have one object there.
 
     Raises:
         ValueError: two runs of a task were scored on different examples.
@@ -43,12 +44,14 @@ def arm_runs(data: Scored, table: Table) -> dict[str, dict[str, Runs]]:
         if index.empty:
             continue
         scores = _task_scores(data, columns, index, number)
+        made: dict[tuple[str, ...], Runs] = {}
         for arm, rows in index.groupby("arm", sort=False):
-            runs[str(arm)][task] = Runs(
+            found = Runs(
                 pretrain_seeds=rows["pretrain_seed"].to_numpy(),
                 finetune_seeds=rows["finetune_seed"].to_numpy(),
                 scores={cell: values[:, rows.index] for cell, values in scores.items()},
             )
+            runs[str(arm)][task] = made.setdefault(tuple(rows["key"]), found)
     return runs
 
 

@@ -1,7 +1,5 @@
 """Predictions of two arms on the same examples, and whether they are right."""
 
-import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from harness.contrast.judging import VALUES, disagreement, judged, right
 from harness.results.files import predictions_reader
 from harness.statistics.pairs import mcnemar
 from harness.tasks.examples import Examples
 from harness.tasks.loading import load_examples
-from harness.tasks.metrics.spans import exact
 from harness.tasks.scoring import predictions_frame
 from harness.tasks.task import Split, Task
 from harness.values import unknown
@@ -21,12 +19,13 @@ from harness.values import unknown
 if TYPE_CHECKING:
     from harness.study import Study
 
-VALUES = ("regression", "similarity")
-"""Kinds of tasks whose answers are values: near or far, but not right or wrong."""
-TEXTS = ("extraction", "generation")
+TIE = "tie"
+"""What stands for an answer where no one has the majority."""
 CAVEAT = (
-    "An exact McNemar test on the majority answers. It speaks of these models on examples like "
-    "these, not of the ways they were pretrained: for that, see the intervals of the report."
+    "An exact McNemar test on the majority answers of the seeds; where no answer has more seeds "
+    "than any other there is none (tie), which counts as wrong. It speaks of these models on "
+    "examples like these, not of the ways they were pretrained: for that, see the intervals of the "
+    "report."
 )
 
 
@@ -40,8 +39,9 @@ class Contrast:
     arms: tuple[str, str]
     frame: pd.DataFrame
     """Columns split, index, text (and second_text, choices), label; of each arm its majority
-    answer, `<arm>: share right` over seeds (of values: the mean, and the mean absolute error) and
-    its answers by seed; disagreement."""
+    answer (`tie` where there is none), `<arm>: right`, whether that is, and `<arm>: share right`
+    over seeds (of values: the mean, and the mean absolute error), and its answers by seed;
+    disagreement."""
     examples: int
     """How many there are, agreed on or not."""
     tests: tuple[str, ...]
@@ -119,8 +119,11 @@ def _of_split(
                 "have changed; run the experiment again"
             )
         given = [[_plain(value) for value in row] for row in table.to_numpy()]
-        share, answer = _judged(task, labels, given)
+        share, answer = judged(task, labels, given)
         frame[f"{arm}: answer"] = [_shown(task, one) for one in answer]
+        if task.kind not in VALUES:
+            pairs = zip(labels, answer, strict=True)
+            frame[f"{arm}: right"] = [right(task, label, one) for label, one in pairs]
         frame[f"{arm}: {'error' if task.kind in VALUES else 'share right'}"] = share
         frame[f"{arm}: by seed"] = [
             "; ".join(f"{run} {_shown(task, one)}" for run, one in zip(table, row, strict=True))
@@ -128,7 +131,7 @@ def _of_split(
         ]
         shares.append(share)
         answers.append(answer)
-    return frame.assign(disagreement=_disagreement(task, shares, answers))
+    return frame.assign(disagreement=disagreement(task, shares, answers))
 
 
 def _texts(examples: Examples, split: str) -> pd.DataFrame:
@@ -143,49 +146,8 @@ def _texts(examples: Examples, split: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _judged(
-    task: Task, labels: Sequence[Any], given: Sequence[Sequence[Any]]
-) -> tuple[np.ndarray, list[Any]]:
-    """Share of the seeds that are right (of values: their mean absolute error), and the majority's
-    answer (of values: their mean)."""
-    if task.kind in VALUES:
-        values = np.array(given, dtype=np.float64)
-        errors = np.abs(values - np.array(labels, dtype=np.float64)[:, None]).mean(1)
-        return errors, list(values.mean(1))
-    right = [
-        [_right(task, label, one) for one in row] for label, row in zip(labels, given, strict=True)
-    ]
-    majority = [Counter(json.dumps(one) for one in row).most_common(1)[0][0] for row in given]
-    return np.array(right, dtype=np.float64).mean(1), [json.loads(one) for one in majority]
-
-
-def _right(task: Task, label: Any, answer: Any) -> bool:
-    if task.kind not in TEXTS:
-        return bool(label == answer)
-    texts = label if isinstance(label, list) else [label]
-    if not texts:
-        return not str(answer).strip()
-    return any(exact(str(answer), str(text)) for text in texts)
-
-
-def _disagreement(
-    task: Task, shares: Sequence[np.ndarray], answers: Sequence[Sequence[Any]]
-) -> np.ndarray:
-    """Difference of the shares that are right, and a little where the answers differ, both wrong;
-    of values, the difference of the means."""
-    if task.kind in VALUES:
-        return np.abs(np.array(answers[0]) - np.array(answers[1]))
-    other = np.array([a != b for a, b in zip(*answers, strict=True)])
-    gap: np.ndarray = np.abs(shares[0] - shares[1])
-    return np.where(other & (gap == 0), BOTH_WRONG, gap)
-
-
-BOTH_WRONG = 0.001
-"""Disagreement of two different answers that are equally often right: last, but not nothing."""
-
-
 def _test(part: pd.DataFrame, arms: Sequence[str]) -> str:
-    first, second = (part[f"{arm}: share right"].to_numpy() > 0.5 for arm in arms)
+    first, second = (part[f"{arm}: right"].to_numpy(dtype=bool) for arm in arms)
     only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
     test = mcnemar(first, second)
     return (
@@ -201,6 +163,8 @@ def _plain(value: Any) -> Any:
 
 def _shown(task: Task, answer: Any) -> str:
     """An answer as a person reads it: names of classes and tags."""
+    if answer is None:
+        return TIE
     if isinstance(answer, list):
         joiner = " " if task.kind == "tagging" else " / "
         return joiner.join(_shown(task, one) for one in answer)

@@ -1,20 +1,38 @@
 """The examples on which two arms disagree, as one page without a network, and as files of rows."""
 
+import re
+from hashlib import sha256
 from pathlib import Path
 
-from harness.contrast.answers import CAVEAT, VALUES, Contrast
+from harness.contrast.answers import CAVEAT, Contrast
+from harness.contrast.judging import VALUES
+from harness.files import whole, write_atomically
 
 TEMPLATES = Path(__file__).parent / "templates"
+LOOK = Path(__file__).parents[1] / "report" / "templates"
+"""Where `look.css` is, which site and reports share; by its path, for importing takes seconds."""
 MOST_ROWS = 2_000
 """Rows of the page; the files have all."""
+
+
+def folder_name(found: Contrast) -> str:
+    """What the folder of a page is called, unless told: another for every two arms."""
+    return "-".join(_file_safe(part) for part in (found.experiment, found.task, *found.arms))
+
+
+def _file_safe(name: str) -> str:
+    safe = re.sub(r"[^a-zA-Z0-9_.,=+-]", "_", name)[:50]
+    return safe if safe == name else f"{safe}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
 def write_contrast(found: Contrast, out: Path) -> Path:
     """Writes index.html, examples.csv and examples.parquet to `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    found.frame.to_csv(out / "examples.csv", index=False)
-    found.frame.to_parquet(out / "examples.parquet", index=False)
-    (out / "index.html").write_text(render(found), encoding="utf-8")
+    with whole(out / "examples.csv") as draft:
+        found.frame.to_csv(draft, index=False)
+    with whole(out / "examples.parquet") as draft:
+        found.frame.to_parquet(draft, index=False)
+    write_atomically(out / "index.html", render(found))
     return out / "index.html"
 
 
@@ -23,7 +41,7 @@ def render(found: Contrast) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([TEMPLATES, LOOK]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.declaration.yaml_text import Keys
-from harness.experiment import NAMED, Arm, Axis, Experiment, choices
+from harness.experiment import NAMED, Arm, Axis, Experiment, choices, value_label
 from harness.recipes import Pretrain
 from harness.values import unknown
 
@@ -49,6 +49,11 @@ def _values(axis: str, values: Axis) -> Problems:
         text = json.dumps(value, sort_keys=True)
         if text in seen:
             yield ("grid", axis, number), f"the axis {axis} has the value {text} twice"
+        if not value_label(axis, value).isprintable():
+            yield (
+                ("grid", axis, number),
+                f"a value with line breaks cannot name an arm; give {text} a label",
+            )
         seen[text] = number
 
 

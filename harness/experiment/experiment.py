@@ -89,6 +89,9 @@ class Experiment(Value):
     """Words to find it by among others: `harness leaderboard SUITE --tag WORD`."""
     expect: tuple[Comparison, ...] = ()
     """What the source says will come out: 'arm > arm', one or a list."""
+    threats: tuple[str, ...] = ()
+    """What could make the outcome other than it looks and no check can see: sentences that the
+    report shows among its threats."""
     pretrain: Mapping[str, Any]
     """Fields of a pretraining run; what is not set comes from the recipe."""
     grid: Mapping[str, Axis] = Field(default_factory=dict)

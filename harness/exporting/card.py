@@ -3,14 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 from harness.budget import FLOPS_CONVENTION
-from harness.corpora import Corpus
-from harness.corpora.sources import HubCorpus, MicroworldCorpus
+from harness.corpora import MicroworldCorpus
+from harness.exporting.describing import checkpoint_name, recipe_changes, recipe_source
+from harness.exporting.history import Step
+from harness.exporting.training import parameters, training_rows
 from harness.leaderboard.rendering import markdown_escape, markdown_table
-from harness.plan import pretraining_cost
 from harness.provenance import provenance
 from harness.recipes import RECIPES, Pretrain
 
@@ -39,15 +39,30 @@ class Card:
 
     name: str
     run: Pretrain
+    """The pretraining, or the import of a checkpoint."""
     recipe: str | None
     """Null where the store does not say which one it was."""
     seed: int
     key: str
     metrics: Mapping[str, float]
     """Of the pretraining stage."""
+    steps: Sequence[Step] = ()
+    """The runs that went on from it."""
+    parameters: int | None = None
+    """Of the files that were written; null where they are not yet."""
     notes: Sequence[str] = ()
     scores: Scores | None = None
+    made_with: str = ""
+    """Packages and machine of the last of its stages; empty where they are not known."""
     provenance: Mapping[str, str] = field(default_factory=provenance)
+    """Of what writes the card."""
+
+    @property
+    def generated(self) -> bool:
+        """Whether the network has read nothing but the embedded world."""
+        texts = [self.run.corpus, *(step.text for step in self.steps)]
+        here = all(isinstance(text, MicroworldCorpus) for text in texts)
+        return here and not self.run.model.checkpoint
 
 
 def write_card(card: Card, out: Path) -> None:
@@ -76,9 +91,10 @@ def _content(card: Card) -> dict[str, object]:
         "title": card.name,
         "summary": _summary(card),
         "family": card.run.model.family,
-        "licence_id": "apache-2.0" if isinstance(card.run.corpus, MicroworldCorpus) else "other",
+        "generated": card.generated,
+        "licence_id": "apache-2.0" if card.generated else "other",
         "notes": list(card.notes),
-        "training": [("", ""), *_training(card)],
+        "training": [("", ""), *training_rows(card)],
         "flops_convention": "" if card.run.model.checkpoint else FLOPS_CONVENTION,
         "scores": [HEAD, *scores.rows] if scores and scores.rows else [],
         "experiment": scores.experiment if scores else "",
@@ -88,10 +104,12 @@ def _content(card: Card) -> dict[str, object]:
         "no_scores": "None: nothing that was fine-tuned from this network is finished in the "
         "experiment."
         if scores
+        else "None here: see the report of the experiment."
+        if card.steps
         else "None here: export by the experiment's file to have its scores.",
         "limits": _limits(card),
         "citation": _citation(card),
-        "provenance": [("", ""), ("stage", card.key), *card.provenance.items()],
+        "provenance": _provenance(card),
     }
 
 
@@ -105,78 +123,32 @@ def _table(rows: Rows) -> str:
 
 def _summary(card: Card) -> str:
     run = card.run
+    after = f", then trained on other text {len(card.steps)} x" if card.steps else ""
     if run.model.checkpoint:
-        return f"{run.model.checkpoint}, imported without training."
-    size = run.size
+        name = checkpoint_name(run.model.checkpoint)
+        return f"{name}, imported{after or ' without training'}."
+    size, changed = run.size, card.recipe in RECIPES and recipe_changes(run)
     return (
         f"A {run.model.family} of {size.num_layers} layers of width {size.hidden_size}, "
         f"pretrained from pretraining seed {card.seed}"
-        f"{f' by the recipe {card.recipe}' if card.recipe else ''}."
+        f"{f' by the recipe {card.recipe}' if card.recipe else ''}"
+        f"{' with changes' if changed else ''}{after}."
     )
-
-
-def _training(card: Card) -> list[tuple[str, str]]:
-    run, cost, told = card.run, pretraining_cost(card.run), card.metrics
-    if run.model.checkpoint:
-        rows = [
-            ("checkpoint", run.model.checkpoint),
-            ("revision", run.model.revision or "none pinned"),
-        ]
-        return [*rows, ("licence", "that of the checkpoint")]
-    figures = {
-        "parameters": cost.parameters,
-        "updates": told.get("steps"),
-        "tokens read": told.get("tokens"),
-    }
-    rows = [
-        ("recipe", card.recipe or "not recorded with the stage"),
-        ("objective", run.objective.formula),
-        ("corpus", corpus_line(run.corpus)),
-        ("licence of the corpus", corpus_licence(run.corpus)),
-        ("tokenizer", f"{run.tokenizer.algorithm}, {run.tokenizer.vocab_size:,} entries"),
-        *((name, f"{value:,.0f}") for name, value in figures.items() if value is not None),
-        *([("FLOPs", f"{cost.flops:.3g}")] if cost.flops is not None else []),
-    ]
-    losses = {n: v for n, v in told.items() if n.startswith("validation_")}
-    return rows + [
-        (f"held-out {n.removeprefix('validation_').replace('_', ' ')}", f"{v:.4g}")
-        for n, v in losses.items()
-    ]
-
-
-def corpus_line(corpus: Corpus) -> str:
-    """A corpus in words; files of one's own without where they lie."""
-    if isinstance(corpus, MicroworldCorpus):
-        part = f", domain {corpus.domain}" if corpus.domain else ""
-        return f"microworld, the harness's generated English: {corpus.num_tokens:,} words{part}"
-    if isinstance(corpus, HubCorpus):
-        config = f"/{corpus.config}" if corpus.config else ""
-        return (
-            f"{corpus.path}{config} of the Hugging Face Hub, commit {corpus.revision or 'latest'}"
-        )
-    return f"files of the user's own ({corpus.source})"
-
-
-def corpus_licence(corpus: Corpus) -> str:
-    """Its licence, or where that is said."""
-    if isinstance(corpus, MicroworldCorpus):
-        return "Apache 2.0, as the harness that makes it"
-    if isinstance(corpus, HubCorpus):
-        return f"see the card of {corpus.path}"
-    return "known to the owner of the files"
 
 
 def _limits(card: Card) -> list[str]:
     run = card.run
-    limits = [f"It has read inputs of at most {max(p.sequence_length for p in run.phases)} tokens."]
+    runs = [run, *(step.run for step in card.steps)]
+    longest = max(phase.sequence_length for one in runs for phase in one.phases)
+    limits = [f"It has read inputs of at most {longest} tokens."]
     if run.model.checkpoint:
         limits = ["What holds of the checkpoint holds here."]
-    parameters = pretraining_cost(run).parameters or 0
-    if 0 < parameters < SMALL:
-        limits.append(f"It is small ({parameters:,} parameters): no basis for a product.")
-    if not run.model.checkpoint and not card.metrics.get("steps"):
+    count = parameters(card) or 0
+    if 0 < count < SMALL:
+        limits.append(f"It is small ({count:,} parameters): no basis for a product.")
+    if not run.model.checkpoint and not card.steps and not card.metrics.get("steps"):
         limits.append("It was not trained: its weights are the initial ones.")
-    if isinstance(run.corpus, MicroworldCorpus) and not run.model.checkpoint:
+    if card.generated:
         limits.append("It knows nothing but a generated world: of real English, next to nothing.")
     return [*limits, "Nobody has examined it for biases or harm."]
 
@@ -187,8 +159,8 @@ def _citation(card: Card) -> list[str]:
     return [*recipe, *(f"Suite: {line}" for line in lines), SOFTWARE]
 
 
-def recipe_source(name: str) -> str:
-    """Where a recipe comes from: the first sentence of its file."""
-    module = {"electra_mlm": "electra"}.get(name, name)
-    text = import_module(f"harness.recipes.{module}").__doc__ or ""
-    return f"Recipe {' '.join(text.split())}"
+def _provenance(card: Card) -> list[tuple[str, str]]:
+    """Rows of a table without a head."""
+    made = [("made with", card.made_with)] if card.made_with else []
+    written = [(f"card written with: {name}", told) for name, told in card.provenance.items()]
+    return [("", ""), ("stage", card.key), *made, *written]

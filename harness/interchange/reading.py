@@ -1,8 +1,8 @@
 """Results of others into the store, and out of it onto leaderboards."""
 
 from pathlib import Path
-from shutil import copyfile
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -32,24 +32,39 @@ def read(path: Path, store: Store) -> int:
     Raises:
         ValueError: the files are not what the schema says, or the results are there already.
     """
-    scores = _load(path, SCORES)
+    tables = {STORED: _load(path, SCORES)}
+    scores = tables[STORED].to_pandas()
     check_scores(path, scores)
     beside = examples_path(path)
     if beside.is_file():
-        _check_examples(beside, _load(beside, EXAMPLES), scores)
-    known = pd.concat([stored(store), scores])
-    if len(twice := known[known.duplicated(IDENTITY)]):
-        row = twice.iloc[0]
-        raise ValueError(
-            f"{path}: results of {row['source']} were imported before: {row['experiment']}, "
-            f"{row['arm']}, {row['task']}"
-        )
+        tables[STORED_EXAMPLES] = _load(beside, EXAMPLES)
+        _check_examples(beside, tables[STORED_EXAMPLES].to_pandas(), scores)
+    _refuse_known(path, scores, store)
     with TemporaryDirectory() as folder:
-        copyfile(path, Path(folder) / STORED)
-        if beside.is_file():
-            copyfile(beside, Path(folder) / STORED_EXAMPLES)
+        for name, table in tables.items():  # as the schema has them, whatever types they came in
+            pq.write_table(table, Path(folder) / name)
         store.record_import(path.name, Path(folder))
     return len(scores)
+
+
+def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
+    """Raises ValueError for scores that were imported before, or that the store computed itself."""
+    own = scores[scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))]
+    if len(own):
+        raise ValueError(
+            f"{path}: this store computed {_named(own.iloc[0])} itself (stage "
+            f"{own['stage'].iloc[0]}): leave such rows out"
+        )
+    known = pd.concat([stored(store), scores])
+    if len(twice := known[known.duplicated(IDENTITY)]):
+        raise ValueError(
+            f"{path}: results of {twice['source'].iloc[0]} were imported before: "
+            f"{_named(twice.iloc[0])}; those of others need another source (--source of the export)"
+        )
+
+
+def _named(row: "pd.Series[Any]") -> str:
+    return f"{row['experiment']}, {row['arm']}, {row['task']}"
 
 
 def stored(store: Store) -> pd.DataFrame:
@@ -59,7 +74,7 @@ def stored(store: Store) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else empty
 
 
-def _load(path: Path, schema: pa.Schema) -> pd.DataFrame:
+def _load(path: Path, schema: pa.Schema) -> pa.Table:
     """The columns of the schema, each of its type.
 
     Raises:
@@ -72,7 +87,7 @@ def _load(path: Path, schema: pa.Schema) -> pd.DataFrame:
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path} must be a parquet file, but: {reason}") from None
-    told = (table.schema.metadata or {}).get(MARK, b"").decode() or "none"
+    told = (table.schema.metadata or {}).get(MARK, b"").decode(errors="replace") or "none"
     if told != VERSION:
         raise ValueError(
             f"{path} must say schema version {VERSION} under {MARK.decode()!r} in its metadata, "
@@ -89,7 +104,7 @@ def _load(path: Path, schema: pa.Schema) -> pd.DataFrame:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path}: a column is not of its type: {reason}") from None
-    return table.to_pandas()
+    return table
 
 
 def _check_examples(path: Path, examples: pd.DataFrame, scores: pd.DataFrame) -> None:

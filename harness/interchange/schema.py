@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from harness.tasks import SUITES
+from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
 from harness.values import unknown
 
@@ -65,6 +65,8 @@ EXAMPLES = pa.schema(
     ],
     metadata={MARK: VERSION.encode()},
 )
+NAMED = {"source": "where the results come from", "experiment": "which", "arm": "which"}
+"""Columns that must not be empty, and what they must say."""
 IDENTITY = ["source", *CELL, "suite", "metric"]
 
 
@@ -92,8 +94,15 @@ def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
 
 
 def protocol_digest(text: str) -> str:
-    """16 hexadecimal digits of a protocol's JSON, whatever its spacing."""
-    plain = json.dumps(json.loads(text), sort_keys=True)
+    """16 hexadecimal digits of a protocol's JSON, whatever its spacing.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    protocol = json.loads(text)
+    if not isinstance(protocol, dict):
+        raise ValueError(f"a protocol must be a JSON object, not {text[:40]!r}")
+    plain = json.dumps(protocol, sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
@@ -107,19 +116,19 @@ def check_scores(path: Path, scores: pd.DataFrame) -> None:
     """Refuses what would stand wrong on a leaderboard.
 
     Raises:
-        ValueError: no rows, an unknown task or metric of a shipped suite, a value out of range, a
-            digest that is not of its protocol, or a score that is there twice.
+        ValueError: no rows, an empty name, an unknown metric, a task, split or metric that is not
+            of its shipped suite, a value out of range, a digest that is not of its protocol, or a
+            score that is there twice.
     """
     if not len(scores):
         raise ValueError(f"{path} must hold scores, but has no row")
-    if not scores["source"].str.strip().all():
-        raise ValueError(f"{path}: source must say where the results come from, but is empty")
-    for suite, tasks in scores.groupby("suite")["task"]:
-        known = SUITES[str(suite)].tasks if suite in SUITES else tasks.unique()
-        if strange := sorted(set(tasks) - set(known)):
-            raise ValueError(f"{path}: {unknown(f'in {suite} the task', strange[0], known)}")
+    for name, meaning in NAMED.items():
+        if not scores[name].str.strip().all():
+            raise ValueError(f"{path}: {name} must say {meaning}, but is empty in a row")
     if strange := sorted(set(scores["metric"]) - set(METRICS)):
         raise ValueError(f"{path}: {unknown('the metric', strange[0], METRICS)}")
+    for suite, rows in scores.groupby("suite"):
+        _check_suite(path, str(suite), rows)
     if len(far := scores[scores["value"].abs() > 1]):
         raise ValueError(
             f"{path}: value must be in the metric's own unit, -1 to 1, but that of "
@@ -131,13 +140,37 @@ def check_scores(path: Path, scores: pd.DataFrame) -> None:
         raise ValueError(f"{path}: a score is there twice: {twice[IDENTITY].iloc[0].to_dict()}")
 
 
+def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
+    """Holds what claims to be of a shipped suite to its tasks, their splits and metrics."""
+    versions = [known for known in SUITES if known.startswith(f"{name}-v")]
+    if versions and name not in SUITES:
+        raise ValueError(f"{path}: {unknown('the suite', name, versions)}")
+    if name not in SUITES:
+        return
+    told = set(scores["suite_version"].dropna()) - {suite_version(name)}
+    if told:
+        raise ValueError(
+            f"{path}: suite_version of {name} must be {suite_version(name)} or null, but is "
+            f"{told.pop():g}"
+        )
+    for task, rows in ((str(task), rows) for task, rows in scores.groupby("task")):
+        if task not in SUITES[name].tasks:
+            raise ValueError(f"{path}: {unknown(f'in {name} the task', task, SUITES[name].tasks)}")
+        splits = [split.name for split in (*TASKS[task].evaluation, *TASKS[task].test)]
+        for column, known in (("split", splits), ("metric", TASKS[task].metrics)):
+            if strange := sorted(set(rows[column]) - set(known)):
+                raise ValueError(f"{path}: {unknown(f'of {task} the {column}', strange[0], known)}")
+
+
 def _check_protocols(path: Path, scores: pd.DataFrame) -> None:
     pairs = scores[["protocol", "protocol_digest"]].drop_duplicates()
     for text, digest in pairs.itertuples(index=False):
         try:
             right = protocol_digest(text)
-        except ValueError:
-            raise ValueError(f"{path}: protocol must be JSON, but is {text[:40]!r}") from None
+        except (ValueError, RecursionError):
+            raise ValueError(
+                f"{path}: protocol must be a JSON object, but is {text[:40]!r}"
+            ) from None
         if digest != right:
             raise ValueError(
                 f"{path}: protocol_digest must be that of the protocol, {right}, but is {digest!r}"

@@ -1,8 +1,10 @@
 """Imported results on a leaderboard."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from harness.interchange.reading import stored
 from harness.interchange.schema import protocol_digest, protocol_text
@@ -11,13 +13,20 @@ from harness.leaderboard.tables import Table
 from harness.tracking import Store
 
 
-def with_imports(table: Table, store: Store, measured: Iterable[Mapping[str, Any]]) -> Table:
+def with_imports(
+    table: Table,
+    store: Store,
+    measured: Iterable[Mapping[str, Any]],
+    taken: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Table:
     """The table with what was measured elsewhere on its suite, in blocks of their own.
 
     Args:
         measured: the resolved experiments with rows in the table, as the store keeps them.
+        taken: the imported scores that a filter leaves; null takes all.
     """
     imported = stored(store)
+    imported = taken(imported) if taken else imported
     suite = table.suite.name
     if suite not in set(imported["suite"]):
         return table

@@ -16,6 +16,7 @@ from harness.interchange.measured import Measured
 from harness.interchange.schema import (
     EXAMPLES,
     SCORES,
+    check_scores,
     examples_path,
     protocol_digest,
     suite_version,
@@ -42,7 +43,7 @@ def write(
         Numbers of scores and of examples.
 
     Raises:
-        ValueError: `path` is no .parquet file, or nothing is finished.
+        ValueError: `path` is no .parquet file, nothing is finished, or a score is there twice.
     """
     if path.suffix != ".parquet":
         raise ValueError(f"{path} must be a file that ends with .parquet")
@@ -50,16 +51,18 @@ def write(
     if not finished:
         raise ValueError("nothing is finished in these experiments: run them first")
     path.parent.mkdir(parents=True, exist_ok=True)
-    scores = _save((scores_frame(one, source) for one in finished), SCORES, path)
+    scores = pd.concat(scores_frame(one, source) for one in finished)
+    check_scores(path, scores)
     examples = (examples_frame(one, source) for one in watched(finished))
-    return scores, _save(examples, EXAMPLES, examples_path(path))
+    with whole(path) as draft, whole(examples_path(path)) as beside:
+        return _save([scores], SCORES, draft), _save(examples, EXAMPLES, beside)
 
 
 def _save(frames: Iterable[pd.DataFrame], schema: pa.Schema, path: Path) -> int:
     """Writes frame by frame, for the examples of a whole store may not fit into memory; returns the
     number of rows."""
     rows = 0
-    with whole(path) as draft, pq.ParquetWriter(draft, schema) as file:
+    with pq.ParquetWriter(path, schema) as file:
         for frame in frames:
             file.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False))
             rows += len(frame)

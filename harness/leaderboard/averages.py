@@ -124,6 +124,19 @@ AVERAGES: dict[str, Average] = {
             terms=SINGLE_METRIC,
         ),
         Average(
+            name="electra_test8",
+            formula="as electra_dev8, with WNLI instead of QNLI",
+            source="Clark et al. 2020, table 3, on the test sets: gives its averages; its column "
+            "Score is the server's and does not follow from what it shows",
+            terms=(
+                (MNLI_M,),
+                *_accuracies("qqp", "sst2"),
+                (COLA,),
+                (STSB_SPEARMAN,),
+                *_accuracies("mrpc", "rte", "wnli"),
+            ),
+        ),
+        Average(
             name="distil9",
             formula="as electra_dev8, with WNLI as the ninth task",
             source="README of the code of Sanh et al. 2019 (DistilBERT); gives its averages",
@@ -137,6 +150,18 @@ AVERAGES: dict[str, Average] = {
             source="Wang et al. 2019, SuperGLUE, section 3.3: gives all 20 averages of the "
             "leaderboard of 2021, one of them (76.05, printed 76.0) by rounding down",
             terms=SUPERGLUE,
+        ),
+        Average(
+            name="albert5",
+            formula="mean of 5 tasks: F1 and exact match averaged first for SQuAD 1.1 and 2.0, "
+            "accuracy for MNLI-m, SST-2 and RACE",
+            source="Lan et al. 2020 (ALBERT), table 2: gives its averages; no suite here has RACE",
+            terms=(
+                (_column("squad1", "token_f1", "exact_match"),),
+                (_column("squad2", "token_f1", "exact_match"),),
+                (MNLI_M,),
+                *_accuracies("sst2", "race"),
+            ),
         ),
         Average(
             name="rouge_mean",

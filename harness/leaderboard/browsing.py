@@ -7,12 +7,16 @@ import numpy as np
 import pandas as pd
 
 from harness.leaderboard.averages import AVERAGES
-from harness.leaderboard.checking import CELL, checks, printed, system_column, without_parts
+from harness.leaderboard.checking import Check, checks, printed, system_column, without_parts
+from harness.leaderboard.lines import MISSING
 from harness.leaderboard.published import (
+    CELL,
+    attributes,
     published_entry,
     published_index,
+    system_attributes,
+    task_attributes,
 )
-from harness.leaderboard.rendering import MISSING
 from harness.leaderboard.sheets import Sheet
 from harness.leaderboard.tables import METRIC_LABELS
 
@@ -22,8 +26,7 @@ UNITS = {
     "accuracy": "percent",
     "exact_match": "percent",
     "exact_match_groups": "percent",
-    "em": "percent",
-    "bleu": "BLEU, 0 to 100",
+    "bleu_intl": "BLEU, 0 to 100",
     "parity": "percent, as printed",
 }
 """Metric to unit; every other one, and every averaging rule, is a score x 100."""
@@ -72,6 +75,8 @@ def published_sheets(name: str) -> tuple[Sheet, Sheet]:
     notes = [
         f"Source: {_source(entry)}.",
         *([f"Protocol: {entry['protocol']}."] if entry["protocol"] else []),
+        *([f"Apart from measured rows: {entry['apart']}"] if entry["apart"] else []),
+        *([f"Unit: {entry['unit']}."] if entry["unit"] else []),
         *_rules(name),
         *(f"Average not reproduced: {line}" for line in checked),
         *(f"{task} (average): {why}." for task, why in without_parts(name)),
@@ -85,20 +90,32 @@ def published_sheets(name: str) -> tuple[Sheet, Sheet]:
 
 def published_frame(name: str) -> pd.DataFrame:
     """A published table in long form, one row a cell: what names the system, then `task`, `split`,
-    `metric`, `value`, `unit`, for an average `recomputed`, and `protocol` and `source`. Facts stand
-    as they are, with their `source`."""
+    `metric`, `value` and `unit`; for an average what its rule gives (`recomputed`), whether that is
+    what is printed (`reproduced`: yes or no) and `why` not; then `protocol`, `source`, how far the
+    table was `checked` with it, and the value as it is `printed`. Facts stand as they are, with
+    their `source`."""
     entry, raw = published_entry(name), printed(name)
     if entry["kind"] != "scores":
         return raw if "source" in raw else raw.assign(source=_source(entry))
-    means = {(check.system, check.rule): check.recomputed for check in checks(name)}
+    made = {(check.system, check.rule): check for check in checks(name)}
     cells = zip(raw[system_column(raw)], raw["metric"], strict=True)
+    found = [made.get(cell) for cell in cells]
     return raw.assign(
         value=raw["value"].astype(float),
         unit=raw["metric"].map(unit),
-        recomputed=pd.Series([means.get(cell, np.nan) for cell in cells], raw.index),
+        recomputed=[check.recomputed if check else np.nan for check in found],
         protocol=entry["protocol"],
         source=_source(entry),
+        reproduced=[_yes_or_no(check) for check in found],
+        why=[check.why if check else "" for check in found],
+        checked=entry["checked"],
+        printed=raw["value"],
     )
+
+
+def _yes_or_no(check: Check | None) -> str:
+    """Whether an average is reproduced; empty for what is not checked."""
+    return "" if check is None else ("yes" if check.reproduced else "no")
 
 
 def unit(metric: str) -> str:
@@ -108,7 +125,7 @@ def unit(metric: str) -> str:
 
 def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
     """One row a system, one column a cell, text as printed; averages with what their rule gives."""
-    keys = [column for column in _attributes(raw) if column not in _of_tasks(raw)]
+    keys = system_attributes(raw)
     spread = raw["value"] + (" ± " + raw["sd"] if "sd" in raw else "")
     labels = _labels(raw)
     long = raw.assign(value=spread, label=[labels[cell] for cell in _cells(raw)])
@@ -120,7 +137,7 @@ def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
     if found:
         systems = [found.get(system) for system in table[system_column(raw)]]
         table["recomputed"] = [f"{c.recomputed:.2f}" if c else "" for c in systems]
-        table["reproduced"] = [("yes" if c.reproduced else "no") if c else "" for c in systems]
+        table["reproduced"] = [_yes_or_no(c) for c in systems]
     return table
 
 
@@ -130,29 +147,18 @@ def _columns_sheet(name: str) -> Sheet:
     known = printed("columns")
     known = known[known["table"] == name].set_index("column")
     rows: list[list[str]] = []
-    for column in _attributes(raw) if published_entry(name)["kind"] == "scores" else [*raw]:
+    for column in attributes(raw) if published_entry(name)["kind"] == "scores" else [*raw]:
         if column in known.index:
             said = [str(known.at[column, field]) for field in ("meaning", "unit")]
             rows.append([str(column), *said, ""])
     if published_entry(name)["kind"] == "scores":
-        of_tasks = raw.groupby("task")[_of_tasks(raw)].first()
+        of_tasks = raw.groupby("task")[task_attributes(raw)].first()
         for cell, label in _labels(raw).items():
             task, split, metric = cell
             said = [f"{field} {value}" for field, value in of_tasks.loc[task].items() if value]
             rows.append([label, "; ".join([metric, *said]), unit(metric), split])
     head = ["column", "what it holds", "unit", "split"]
     return Sheet("Columns", head, rows, text_columns=range(4))
-
-
-def _attributes(raw: pd.DataFrame) -> list[str]:
-    """The columns beside task, split, metric and value."""
-    return [str(column) for column in raw if column not in (*CELL, "value", "sd")]
-
-
-def _of_tasks(raw: pd.DataFrame) -> list[str]:
-    """Attributes that say something of a task and not of a system: one value within each task."""
-    rest = _attributes(raw)[1:]
-    return [column for column in rest if raw.groupby("task")[column].nunique().max() == 1]
 
 
 def _cells(raw: pd.DataFrame) -> Iterator[tuple[str, str, str]]:

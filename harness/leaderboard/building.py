@@ -7,10 +7,11 @@ outranks anything complete. Scores of different suites, splits or metrics never 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from harness.leaderboard.averages import Term, get_average, terms_of
-from harness.leaderboard.beside import published_rows, references
+from harness.leaderboard.beside import published_blocks, references
 from harness.leaderboard.measured import SEEDS, measured_rows
 from harness.leaderboard.tables import Row, Table
 from harness.tasks.own import suite_named, tasks_of
@@ -64,7 +65,9 @@ def build(
         average=rule,
         rows=_ranked(rows),
         references=references(tasks_of(suite), columns, terms),
-        published=tuple(published_rows(name, columns, rule, terms) for name in published),
+        published=tuple(
+            block for name in published for block in published_blocks(name, columns, rule)
+        ),
         protocol=protocol,
         trained=trained or {},
     )
@@ -111,12 +114,17 @@ def row_names(results: pd.DataFrame) -> pd.Series:
 
 
 def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Best average first, equal ones with equal rank, those without an average last."""
-    averages = [row.average.mean for row in rows if row.average]
+    """Best average first, equal ones with equal rank, those without an average last. One
+    pretraining seed has no rank: it cannot show how far two runs lie apart."""
+    averages = [row.average.mean for row in rows if row.average and row.pretrain_seeds > 1]
     ranked = [
         replace(row, rank=1 + sum(other > row.average.mean for other in averages))
-        if row.average
+        if row.average and row.pretrain_seeds > 1
         else row
         for row in rows
     ]
-    return tuple(sorted(ranked, key=lambda row: row.rank or len(rows) + 1))
+    return tuple(sorted(ranked, key=_from_the_best))
+
+
+def _from_the_best(row: Row) -> float:
+    return -row.average.mean if row.average else np.inf

@@ -9,10 +9,14 @@ import numpy as np
 import pandas as pd
 
 from harness.leaderboard.averages import AVERAGES, Term, combine
-from harness.leaderboard.published import as_validation, leaderboards_folder, published_entry
+from harness.leaderboard.published import (
+    CELL,
+    as_validation,
+    leaderboards_folder,
+    published_entry,
+)
 from harness.tasks.task import Column
 
-CELL = ["task", "split", "metric"]
 EXACT = 1e-9
 
 

@@ -42,9 +42,8 @@ def _block(
         split=table.split,
         protocol=f"protocol {digest}: {scores['protocol'].iloc[0]}",
         rows=tuple(_unranked(row) for row in table.rows),
-        measured=table.split,
         kind="Imported",
-        apart=_why_apart(digest, measured),
+        reason=_why_apart(digest, measured),
     )
 
 

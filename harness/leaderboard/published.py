@@ -11,6 +11,9 @@ from harness.leaderboard.averages import get_average
 from harness.tasks import SUITES
 from harness.values import Value
 
+CELL = ["task", "split", "metric"]
+"""What a printed number is of, beside the system."""
+
 
 class Board(Value):
     """A leaderboard across experiments: a suite, and what stands beside the measured rows."""
@@ -100,6 +103,32 @@ def published_table(name: str) -> pd.DataFrame:
     path = leaderboards_folder() / "published" / f"{name}.csv"
     text = pd.read_csv(path, dtype=str, keep_default_na=False)
     return text.assign(value=text["value"].astype(float))
+
+
+def attributes(table: pd.DataFrame) -> list[str]:
+    """The columns of a table of scores beside task, split, metric and value."""
+    return [str(column) for column in table if column not in (*CELL, "value", "sd")]
+
+
+def task_attributes(table: pd.DataFrame) -> list[str]:
+    """Attributes that say something of a task and not of a system: one value within each task."""
+    rest = attributes(table)[1:]
+    return [column for column in rest if table.groupby("task")[column].nunique().max() == 1]
+
+
+def system_attributes(table: pd.DataFrame) -> list[str]:
+    """Attributes that tell the rows of a printed table apart, the system first."""
+    said = task_attributes(table)
+    return [column for column in attributes(table) if column not in said]
+
+
+def system_names(table: pd.DataFrame) -> pd.Series:
+    """The row that each cell stands in: its system, with as many more attributes as tell all rows
+    of the table apart (`RoBERTa, + pretrain longer`)."""
+    keys = system_attributes(table)
+    rows = table[keys].drop_duplicates()
+    enough = [n for n in range(1, len(keys)) if not rows[keys[:n]].duplicated().any()]
+    return table[keys[: min(enough, default=len(keys))]].agg(", ".join, axis=1)
 
 
 def as_validation(split: str) -> str:

@@ -5,7 +5,8 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.leaderboard.rendering import Format, markdown_escape, markdown_table, tex
+from harness.leaderboard.as_latex import tex, tex_notes
+from harness.leaderboard.rendering import Format, markdown_escape, markdown_table
 
 HTML = """<figure class="sheet">
 <div class="scroll" role="region" aria-label="{{ sheet.title }}" tabindex="0"><table>
@@ -88,8 +89,7 @@ def _latex(sheet: Sheet) -> str:
         "\\bottomrule",
         "\\end{tabular}",
     ]
-    lines += ["\\par\\footnotesize", *(f"{tex(note)}\\par" for note in sheet.notes)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *tex_notes(sheet.notes)]) + "\n"
 
 
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {

@@ -89,26 +89,18 @@ class Published:
     """Name in the index of published tables."""
     source: str
     split: str
+    """Never dev and test in one."""
     protocol: str
     rows: tuple[Row, ...]
-    measured: str = MEASURED_SPLIT
-    """Split that the measured rows beside are on."""
     kind: str = "Published"
     """Or "Imported"."""
-    apart: str = ""
-    """Why the rows stand apart though the split is the same; empty where they do not."""
+    reason: str = ""
+    """Why the rows stand apart from the measured ones; empty where they stand beside them."""
 
     @property
     def comparable(self) -> bool:
         """Whether the rows may stand beside the measured rows."""
-        return self.split == self.measured and not self.apart
-
-    @property
-    def reason(self) -> str:
-        """Why the rows stand apart; empty where they do not."""
-        if self.comparable or self.apart:
-            return self.apart
-        return f"Not comparable row by row: published on {self.split}, measured on {self.measured}."
+        return not self.reason
 
 
 @dataclass(frozen=True)
@@ -126,7 +118,10 @@ class Table:
     """How the measured rows were fine-tuned, in one line."""
     trained: Mapping[str, float] = field(default_factory=dict)
     """Row to the parameters that it trains; empty where all rows are adapted alike."""
-    ranking: str = "Ranks are by the averages as they stand, whether or not they can be told apart."
+    ranking: str = (
+        "Rows of one pretraining seed have no rank. Ranks are by the averages as they stand, "
+        "whether or not they can be told apart."
+    )
     """How ranks were given, and what is bold."""
 
     def to_frame(self) -> pd.DataFrame:

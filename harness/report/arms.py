@@ -8,13 +8,15 @@ import pandas as pd
 
 from harness.differences import apart_from_the_first, condensed
 from harness.leaderboard import protocol_line
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.data import ReportData
 from harness.report.grid import Grid
 from harness.report.sections.pretraining import shared_runs
 from harness.report.verdict import MANY_ARMS
 
 STAGE_KINDS = ("pretrain", "continued", "probe", "tune", "learn", "finetune")
+PLANNED = "by the declared vocabulary"
+"""Of which fewer entries may be learned, where text is short."""
 COSTS = {"parameters": "{:,.0f}", "tokens": "{:,.0f}", "flops": "{:.2e}"}
 
 
@@ -45,7 +47,8 @@ def _value(value: Any) -> str:
 
 
 def cost(data: ReportData) -> Grid:
-    """Parameters, tokens and FLOPs of one pretraining seed; arms that share it in one row."""
+    """Parameters, tokens and FLOPs of one pretraining seed, as planned; arms that share it in one
+    row."""
     costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")
     firsts = {name: arms[0] for name, arms in shared_runs(data).items()}
     others = {str(name): str(name) for name in costs.index if name not in data.arms}
@@ -53,7 +56,7 @@ def cost(data: ReportData) -> Grid:
         [name, *(_figure(costs, arm, column, form) for column, form in COSTS.items())]
         for name, arm in {**firsts, **others}.items()
     ]
-    return Grid(["arm", "parameters", "tokens", "FLOPs"], rows)
+    return Grid(["arm", f"parameters ({PLANNED})", "tokens", f"FLOPs ({PLANNED})"], rows)
 
 
 def time(data: ReportData) -> Grid:

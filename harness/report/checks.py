@@ -1,4 +1,4 @@
-"""Runs that went wrong: none better than a guess, truncated, diverged, left out, or tuned more."""
+"""Runs that went wrong: none better than a guess, truncated, diverged, or left out."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ FEW_TRUNCATED = 0.01
 
 def no_better_than_a_guess(data: ReportData, table: Table, scores: Scores) -> Iterator[str]:
     """Runs at or below chance, and arms that have no others."""
-    chance = _chance(table)
-    counts = {arm: _failed(scores, chance, arm) for arm in data.arms if not guesses(data, arm)}
+    levels = chance(table)
+    counts = {arm: _failed(scores, levels, arm) for arm in data.arms if not guesses(data, arm)}
     failed = {arm: found for arm, found in counts.items() if found[0]}
     if failed:
         named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
@@ -27,7 +27,8 @@ def no_better_than_a_guess(data: ReportData, table: Table, scores: Scores) -> It
         yield f"Collapsed, no run being better than a guess: {', '.join(collapsed)}."
 
 
-def _chance(table: Table) -> dict[str, float]:
+def chance(table: Table) -> dict[str, float]:
+    """Column to the score x 100 of the best guess that does not read the input, where known."""
     levels = [row for row in table.references if row.name == "chance"]
     if not levels:
         return {}
@@ -43,7 +44,20 @@ def _failed(scores: Scores, chance: dict[str, float], arm: str) -> tuple[int, in
 
 def guesses(data: ReportData, arm: str) -> bool:
     """Whether it is the baseline that does not read its input."""
-    return data.differences.get("pretrain.model.family", {}).get(arm) == "majority"
+    return family(data, arm) == "majority"
+
+
+def family(data: ReportData, arm: str) -> str | None:
+    """Null where all arms have the same."""
+    return data.differences.get("pretrain.model.family", {}).get(arm)
+
+
+def planned(data: ReportData, arm: str, task: str) -> int:
+    """Runs that an arm is to have on a task: none where it cannot do it. Without a plan all
+    combinations of seeds that any arm has."""
+    if data.runs.empty:
+        return len(data.results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
+    return int(((data.runs["arm"] == arm) & (data.runs["task"] == task)).sum())
 
 
 def truncated(data: ReportData) -> Iterator[str]:
@@ -84,15 +98,6 @@ def _counted(rows: pd.DataFrame) -> str:
     return ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
 
 
-def unequal_trials(data: ReportData) -> Iterator[str]:
-    """Arms that were given other numbers of trials on a task."""
-    for task, trials in data.trials.groupby("task", sort=False):
-        counts = trials.groupby("arm", sort=False).size()
-        if counts.nunique() > 1:
-            named = ", ".join(f"{arm} {count}" for arm, count in counts.items())
-            yield f"Unequal trials on {task}: {named}. More trials find better settings."
-
-
 def excluded_seeds(data: ReportData) -> Iterator[str]:
     """Pretraining seeds that some tasks of an arm have and others lack."""
     scored = data.results.dropna(subset="value")
@@ -111,7 +116,8 @@ def excluded_seeds(data: ReportData) -> Iterator[str]:
 
 def _unequal_seeds(data: ReportData, scored: pd.DataFrame) -> Iterator[str]:
     counts = scored.groupby("arm")["pretrain_seed"].nunique()
-    seeds = {arm: int(counts.get(arm, 0)) for arm in data.arms}
+    able = data.arms if data.runs.empty else [a for a in data.arms if a in set(data.runs["arm"])]
+    seeds = {arm: int(counts.get(arm, 0)) for arm in able}
     if len(set(seeds.values())) > 1:
         most = max(seeds.values())
         named = ", ".join(f"{arm} {count}" for arm, count in seeds.items() if count < most)

@@ -25,8 +25,6 @@ SEARCH_CAPTION = (
     "Expected best score on the hold-out by the number of random trials, mean over tasks, with its "
     "standard deviation."
 )
-LONG = 20
-"""Categories of a probe from which on only their mean is shown at once."""
 
 
 def sections(data: ReportData, table: Table, scores: Scores) -> list[Section]:
@@ -75,11 +73,9 @@ def probes(data: ReportData) -> Section | None:
     shown: dict[str, Grid] = {}
     folded: dict[str, Grid] = {}
     for table in tables:
-        if len(table.grid.rows) > LONG:
-            shown[f"{table.name}, mean of the categories"] = Grid(
-                table.grid.head, table.grid.rows[-1:]
-            )
-            folded[f"{table.name}, by category"] = table.grid
+        if table.folded:
+            shown[f"{table.name}, mean of the categories"] = table.grid
+            folded[f"{table.name}, by category"] = table.folded
         else:
             shown[table.name] = table.grid
     reasons = dict.fromkeys(reason for table in tables for reason in table.obstacles)

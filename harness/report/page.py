@@ -9,6 +9,7 @@ from typing import Any
 from harness.comparison.comparing import comparer, same_checkpoints
 from harness.comparison.resampling import arm_runs
 from harness.comparison.ties import with_ties
+from harness.files import write_atomically
 from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
 from harness.leaderboard.rendering import markdown_escape, markdown_table
 from harness.leaderboard.tables import Table
@@ -53,7 +54,7 @@ def write_report(data: ReportData, out: Path) -> None:
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (out / name).write_text(text, encoding="utf-8")
+        write_atomically(out / name, text)
 
 
 def _table(data: ReportData) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from harness.comparison.comparing import AVERAGE
 from harness.comparison.resampling import REPLICATES
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.grid import Grid
 from harness.report.verdict import Pair
 from harness.statistics import Difference
@@ -17,15 +17,21 @@ NOTE = (
     "95 % intervals of two parts: the spread of pretraining seeds, by Student's quantile with the "
     "degrees of freedom of Welch (fine-tuning runs are averaged within their seed), and that of "
     f"the dev examples, resampled {REPLICATES:,} times for all runs at once. Arms that start from "
-    "the same checkpoints are paired. p is two-sided; adjusted p is by Benjamini and Hochberg, of "
-    "all differences between any two arms: of those with one below 0.05, about 5 % are false at "
-    "most. Arms of one pretraining seed have none."
+    "the same checkpoints are paired. p is two-sided; adjusted p is by Benjamini and Hochberg: of "
+    "an average among the averages of all pairs of arms, by which ranks are shared, too; of a "
+    "column among all columns of all pairs (bold in the table heeds each column by itself). Of "
+    "those with one below 0.05, about 5 % are false at most. Expectations are held to their "
+    "intervals, and several to Holm's correction among them alone, so that one may be confirmed "
+    "where adjusted p is above 0.05. Arms of one pretraining seed have no adjusted p; columns in "
+    "which both arms have the same runs, or one has no score, have no row."
 )
 MANY_NOTE = (
     " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "
     "first; being picked for that, it flatters itself a little, which the adjusted p heeds."
 )
 ELSEWHERE = " Pairs of which an arm has no average stand among the columns alone."
+ROUNDING = 1e-9
+"""Differences below it are nothing but how numbers are summed."""
 HEAD = ["difference", "95 % interval", "p", "adjusted p"]
 
 
@@ -53,11 +59,12 @@ def folded(pairs: Sequence[Pair]) -> Grid | None:
 
 
 def every_column(pairs: Iterable[Pair]) -> Grid:
-    """A row for each pair and column."""
+    """A row for each pair and column, as far as they are known; the average has one in any case."""
     rows = [
         [_named(pair), column, *_cells(pair, column)]
         for pair in pairs
-        for column in pair.differences
+        for column, found in pair.differences.items()
+        if found or column == AVERAGE
     ]
     return Grid(["arms", "column", *HEAD], rows, text_columns=(0, 1))
 
@@ -93,8 +100,8 @@ def differences_csv(pairs: Sequence[Pair]) -> str:
 
 
 def points(value: float) -> str:
-    """A difference of scores with its sign."""
-    return f"{value:+.1f}".replace("-", "−")
+    """A difference of scores with its sign, where it has one."""
+    return f"{value:+.1f}".replace("-", "−") if abs(value) > ROUNDING else "0.0"
 
 
 def interval(found: Difference) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from harness.leaderboard.tables import Table
-from harness.report import checks
+from harness.report import checks, searches
 from harness.report.constants import constant_labels, constant_runs
 from harness.report.data import ReportData, Scores
 from harness.report.verdict import Pair
@@ -26,6 +26,7 @@ def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Score
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),
+        *searches.untuned(data),
         *data.threats,
         *([f"Looked for, and not found: {', '.join(absent)}."] if absent else []),
     ]
@@ -33,40 +34,63 @@ def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Score
 
 def _checked(data: ReportData, table: Table, scores: Scores) -> dict[str, list[str]]:
     """What was looked for to the sentences on what was found; without what could not be known."""
-    found = {
-        "missing scores": [*_missing_scores(data, scores)],
-        "runs and arms no better than a guess": [
+    found = {"missing scores": [*_missing_scores(data, table, scores)]}
+    if len(data.results) and checks.chance(table):
+        found["runs and arms no better than a guess"] = [
             *checks.no_better_than_a_guess(data, table, scores)
-        ],
-        "splits with one label": [*_constant_labels(data, table)],
-        "runs that always give the same answer": [*_constant_predictions(data, table)],
-        "seeds left out": [*checks.excluded_seeds(data)],
-    }
-    if len(data.runs):
-        found |= {"truncated inputs": [*checks.truncated(data)]}
-        found |= {"runs that diverged": [*checks.diverged(data)]}
+        ]
+    if len(data.results):
+        found["splits with one label"] = [*_constant_labels(data, table)]
+        found["runs that always give the same answer"] = [*_constant_predictions(data, table)]
+        found["seeds left out"] = [*checks.excluded_seeds(data)]
+    return found | _of_runs(data)
+
+
+def _of_runs(data: ReportData) -> dict[str, list[str]]:
+    """The same of what stages tell of themselves, which those of earlier code may not."""
+    found = {}
+    finished = data.runs[data.runs["finished"].astype(bool)]
+    truncated = [*checks.truncated(data)]
+    if truncated or (len(finished) and finished["truncated"].notna().all()):
+        name = f"truncated inputs above {100 * checks.FEW_TRUNCATED:g} % of train examples"
+        found[name] = truncated
+    if len(finished) or len(data.trials):
+        found["runs that diverged"] = [*checks.diverged(data)]
     if len(data.trials):
-        found |= {"unequal trials": [*checks.unequal_trials(data)]}
+        found["unequal trials"] = [*searches.unequal_trials(data)]
+    if beside := searches.holdout_beside_dev(data):
+        name = f"hold-out scores more than {searches.FAR_ABOVE_DEV:g} points above dev"
+        found[name] = [*searches.far_above_dev(beside)]
     return found
 
 
 def _few_seeds(table: Table) -> Iterator[str]:
-    seeds = [row.pretrain_seeds for row in table.rows if row.pretrain_seeds]
-    if seeds and min(seeds) < ENOUGH_SEEDS:
-        yield seed_note(min(seeds))
+    """What so few seeds cannot show; where arms have different numbers, of each that is few."""
+    arms = {row.name: row.pretrain_seeds for row in table.rows if row.pretrain_seeds}
+    for count in sorted(seeds for seeds in set(arms.values()) if seeds < ENOUGH_SEEDS):
+        note = seed_note(count)
+        if len(set(arms.values())) > 1:
+            named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
+            number = f"{count} pretraining seed{'s' * (count > 1)}"
+            rest = note.partition(": ")[2]
+            note = f"At least one arm has {number} ({named}). As to such arms, {rest}"
+        yield note
 
 
-def _missing_scores(data: ReportData, scores: Scores) -> Iterator[str]:
-    """Runs without a score, of all combinations of seeds that any arm has."""
-    total = len(data.results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
+def _missing_scores(data: ReportData, table: Table, scores: Scores) -> Iterator[str]:
+    """Planned runs without a score."""
+    tasks = {column.name: column.task for column in table.columns}
     for arm in data.arms:
-        gaps = {name: total - int(np.isfinite(runs[arm]).sum()) for name, runs in scores.items()}
-        missing = [f"{name} ({gap} of {total})" for name, gap in gaps.items() if gap]
+        missing = []
+        for name, runs in scores.items():
+            total = checks.planned(data, arm, tasks[name])
+            gap = total - int(np.isfinite(runs[arm]).sum())
+            missing += [f"{name} ({gap} of {total})"] if gap > 0 else []
         if missing:
             yield (
-                f"{arm} lacks scores: {', '.join(missing)}. A run has none if it failed, or if a "
-                "correlation is undefined because all its predictions are equal; the latter leaves "
-                "its cell empty, the former leaves a mean of fewer runs."
+                f"{arm} lacks scores: {', '.join(missing)}. A run has none if it is not finished, "
+                "or if a correlation is undefined because all its predictions are equal; the "
+                "latter leaves its cell empty, the former leaves a mean of fewer runs."
             )
 
 
@@ -96,7 +120,7 @@ def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
 
 def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:
     number = sum(found is not None for pair in pairs for found in pair.differences.values())
-    if len(pairs) > 1:
+    if number > 1:
         yield (
             f"{number} differences are shown with intervals for each alone: about "
             f"{number * 0.05:.1f} would exclude zero by chance if no arms differed. The adjusted p "

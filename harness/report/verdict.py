@@ -40,8 +40,9 @@ class Pair:
     """p of the average's difference by Holm, among the expected pairs; null of another pair, and of
     arms with too few seeds."""
     screen: Mapping[str, float] = field(default_factory=dict)
-    """The keys of `differences` to their p by Benjamini-Hochberg, among all of all pairs of arms;
-    without those of too few seeds."""
+    """The keys of `differences` to their p by Benjamini-Hochberg: the average's among those of all
+    pairs of arms, as for ranks; a column's among all columns of all pairs. Without those of too few
+    seeds."""
 
     @property
     def average(self) -> Difference | None:
@@ -124,13 +125,22 @@ def _claims(pairs: Sequence[Pair]) -> dict[Names, float]:
 def _screens(
     arms: Sequence[str], shown: Sequence[Names], compared: Compared
 ) -> dict[Names, dict[str, float]]:
-    """p by Benjamini-Hochberg of the differences shown, among those of all pairs of arms."""
+    """p by Benjamini-Hochberg of the differences shown, among those of all pairs of arms: averages
+    by themselves, so that they say what ranks say, and all columns together."""
     seen = {frozenset(pair) for pair in shown}
     hidden = [pair for pair in combinations(arms, 2) if frozenset(pair) not in seen]
     taken = [*shown, *(hidden if len(arms) <= MOST_ROWS else ())]
-    cells = {(names, name): one for names in taken for name, one in compared(*names).items()}
-    unseen = 0 if len(arms) <= MOST_ROWS else len(hidden) * len(compared(*shown[0]))
+    unseen = 0 if len(arms) <= MOST_ROWS else len(hidden)
+    averages = {(names, AVERAGE): compared(*names)[AVERAGE] for names in taken}
+    columns = {
+        (names, name): one
+        for names in taken
+        for name, one in compared(*names).items()
+        if name != AVERAGE
+    }
+    num_columns = len(columns) // len(taken) if taken else 0
+    found = screened(averages, unseen) | screened(columns, unseen * num_columns)
     screens: dict[Names, dict[str, float]] = {names: {} for names in taken}
-    for (names, name), p_value in screened(cells, unseen).items():
+    for (names, name), p_value in found.items():
         screens[names][name] = p_value
     return screens

@@ -1,6 +1,7 @@
 """What the store holds of adapting, beside scores, as the frames that reports read."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 
 import pandas as pd
@@ -13,8 +14,9 @@ from harness.tracking import Record, Store
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
 TAKEN = ("trained_parameters", "stored_bytes", "peak_memory_bytes", "seconds")
-"""Metrics of a fine-tuning stage that say what it took; older stages have the last alone."""
-COST_COLUMNS = ["arm", "task", *SEEDS, *TAKEN, "parameters"]
+"""Metrics of a fine-tuning stage that say what it took; older stages, and those in which several
+tasks are learned, have the last alone."""
+COST_COLUMNS = ["arm", "task", *SEEDS, *TAKEN, "updates"]
 LABELS = "evaluate.protocol.max_train"
 """The field that says how many labelled examples are learned from, at most."""
 
@@ -42,17 +44,44 @@ def records_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd
 
 def adaptation_costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
     """What each finished run took, columns COST_COLUMNS: parameters trained, bytes of what must be
-    kept of it, most bytes of memory, seconds; and the parameters of the pretrained network. NaN
-    where it is not known."""
-    rows = [
-        (
-            *(cell.arm, cell.task, cell.pretrain_seed, cell.finetune_seed),
-            *(_known(records[cell.key].metrics.get(name)) for name in TAKEN),
-            _known(plan.costs[cell.arm].parameters),
-        )
-        for cell in _finished(plan, records)
-    ]
+    kept of it, most bytes of memory, seconds; and updates, its own and those of the stages of other
+    tasks that it builds on, of which runs that share one have equal parts. NaN where it is not
+    known."""
+    parts = _parts(plan)
+    rows = []
+    for cell in _finished(plan, records):
+        # What several tasks are learned in is a stage of its own.
+        learned = records.get(plan.stages[cell.key].parents.get("head", cell.key))
+        metrics = learned.metrics if learned else {}
+        updates = [
+            part * _known(records[key].metrics.get("steps") if key in records else None)
+            for key, part in parts[cell].items()
+        ]
+        seeds = cell.pretrain_seed, cell.finetune_seed
+        taken = (_known(metrics.get(name)) for name in TAKEN)
+        rows.append((cell.arm, cell.task, *seeds, *taken, sum(updates)))
     return pd.DataFrame(rows, columns=COST_COLUMNS)
+
+
+def _parts(plan: Plan) -> dict[Cell, dict[str, float]]:
+    """Run to the stages that it is learned in, each with the run's part of it among those of its
+    arm and seeds."""
+    stages = {cell: _learned_in(plan, cell.key) for cell in plan.cells if cell.checkpoint == 1}
+    users = Counter((_group(cell), key) for cell, keys in stages.items() for key in keys)
+    return {
+        cell: {key: 1 / users[_group(cell), key] for key in keys} for cell, keys in stages.items()
+    }
+
+
+def _group(cell: Cell) -> tuple[str, int, int]:
+    return cell.arm, cell.pretrain_seed, cell.finetune_seed
+
+
+def _learned_in(plan: Plan, key: str) -> set[str]:
+    """The stage itself, and those of other tasks that it builds on."""
+    parents = plan.stages[key].parents
+    before = (_learned_in(plan, parents[role]) for role in ("body", "head") if role in parents)
+    return {key}.union(*before)
 
 
 def trained_parameters(plan: Plan, records: Mapping[str, Record]) -> dict[str, float]:

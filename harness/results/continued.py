@@ -24,7 +24,7 @@ LOSS_COLUMNS = [
 
 
 def losses_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
-    """Held-out losses around each continued run (Gururangan et al. 2020, table 2), in nats a token.
+    """Held-out losses around each continued run (Gururangan et al. 2020, table 1), in nats a token.
 
     One row per arm, task, step (the number of the run among those of the arm, from 0) and
     pretraining seed; rows of tasks that share a run have equal `key`s. `corpus` says what was read;

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree, rmtree
+from shutil import copytree
 from typing import Any
 
 from harness.boards import Recorded, board_table, recorded
@@ -12,14 +12,13 @@ from harness.leaderboard.browsing import published_sheets
 from harness.leaderboard.published import published_entry, published_index
 from harness.leaderboard.sheets import render_sheets
 from harness.leaderboard.tables import Table
+from harness.site.placing import placed
 from harness.tasks import SUITES
 from harness.tracking import Store
 
 TEMPLATES = Path(__file__).parent / "templates"
 LOOK = Path(__file__).parents[1] / "report" / "templates" / "look.css"
 """What site and reports share; by its path, because importing the package takes seconds."""
-MARK = ".harness-site"
-"""A file that says that a folder is a site, and may be written anew."""
 WAY_BACK = '<nav aria-label="Site"><a href="../../index.html">Pretraining harness</a></nav>'
 """What a report has at its top where it stands in a site."""
 
@@ -42,8 +41,9 @@ class Board:
 def build_site(
     store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[str]] = iter
 ) -> Path:
-    """Writes the site of `store` into the folder `out`, in the place of one that was there; equal
-    stores give equal bytes. Reports are taken as they lie in `reports/` of the store.
+    """Writes the site of `store` into the folder `out`, in the place of one that was there, which
+    stays until the new one is whole; what else lies there is left alone. Equal stores give equal
+    bytes. Reports are taken as they lie in `reports/` of the store.
 
     Args:
         watched: goes through the suites while their boards, most of the work, are made.
@@ -52,14 +52,16 @@ def build_site(
         Its first page.
 
     Raises:
-        ValueError: `out` is a folder with something else in it.
+        ValueError: `out` is a folder with something else and no site in it, or cannot be written.
     """
-    _refuse_others(out)
+    with placed(out) as draft:
+        _build(store, draft, watched)
+    return out / "index.html"
+
+
+def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[str]]) -> None:
     experiments = recorded(store)
     boards = _boards(store, experiments, watched)
-    rmtree(out, ignore_errors=True)  # now that what may fail is done
-    out.mkdir(parents=True)
-    (out / MARK).write_text("made by harness site\n", encoding="utf-8")
     reports = _copy_reports(store.root / "reports", experiments, out / "reports")
     listed = {"boards": boards, "experiments": experiments, "tables": _tables()}
     _write(out / "index.html", "index", "", {**listed, "reports": reports})
@@ -75,12 +77,6 @@ def build_site(
     styles = (LOOK, TEMPLATES / "style.css")
     (out / "style.css").write_bytes(b"".join(path.read_bytes() for path in styles))
     (out / "site.js").write_bytes((TEMPLATES / "site.js").read_bytes())
-    return out / "index.html"
-
-
-def _refuse_others(out: Path) -> None:
-    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
-        raise ValueError(f"{out} must be new, empty or a site, but holds other files: name another")
 
 
 def _boards(
@@ -107,7 +103,7 @@ def _copy_reports(source: Path, experiments: Sequence[Recorded], out: Path) -> s
     to its first page."""
     names = {one.name for one in experiments if (source / one.name / "index.html").is_file()}
     for name in names:
-        copytree(source / name, out / name)
+        copytree(source / name, out / name, ignore_dangling_symlinks=True)
         page = out / name / "index.html"
         text = page.read_text(encoding="utf-8")
         page.write_text(text.replace("<body>", f"<body>\n{WAY_BACK}", 1), encoding="utf-8")

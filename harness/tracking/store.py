@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "pretraining-harness"
 KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
+MADE_WITH = "harness.made_with"
 NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
 MARKS = (KEY, NAME, IMPORT)
@@ -38,6 +39,8 @@ class Record:
     metrics: Mapping[str, float]
     artifact_uri: str
     digest: str
+    made_with: str = ""
+    """Packages and machine; empty of runs that are older than this note."""
 
 
 class Store:
@@ -84,9 +87,11 @@ class Store:
         spec: Mapping[str, Any],
         metrics: Mapping[str, float | None],
         folder: Path,
+        made_with: str = "",
     ) -> Record:
-        """Stores a finished stage: its spec, metrics (nulls left out) and the files of `folder`."""
-        tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder)}
+        """Stores a finished stage: its spec, metrics (nulls left out), the files of `folder`, and
+        the packages and the machine that made them."""
+        tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder), MADE_WITH: made_with}
         return _record(self._server.add(f"{kind}: {label}", tags, flatten(spec), metrics, folder))
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
@@ -164,6 +169,7 @@ def _record(entry: Entry) -> Record:
         metrics=entry.metrics,
         artifact_uri=entry.artifact_uri,
         digest=entry.tags[DIGEST],
+        made_with=entry.tags.get(MADE_WITH, ""),
     )
 
 

@@ -1,5 +1,6 @@
 """Two arms side by side: who is right where, by hand; a page that no text can break."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.contrast import Contrast, answers, contrast, write_contrast
+from harness.contrast import Contrast, answers, contrast, folder_name, judging, write_contrast
 from harness.contrast.page import render
 from harness.study import Study
 from harness.tasks import TASKS
@@ -58,12 +59,32 @@ def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None
 
 
 def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None:
-    page = write_contrast(contrast(study, "micro-sst2", ["none", "nsp"]), tmp_path / "out")
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    page = write_contrast(found, tmp_path / "out")
     frame = pd.read_parquet(tmp_path / "out" / "examples.parquet")
-    assert frame.equals(pd.read_parquet(tmp_path / "out" / "examples.parquet"))
+    assert frame.equals(found.frame.reset_index(drop=True))
     assert frame["text"].iloc[0] in page.read_text()
     assert "not of the ways they were pretrained" in page.read_text()
     assert pd.read_csv(tmp_path / "out" / "examples.csv")["index"].tolist() == [2]
+
+
+def test_files_stay_where_new_ones_cannot_be_written(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    write_contrast(found, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def broken(frame: pd.DataFrame, path: Path, **_: Any) -> None:
+        path.write_text("half")
+        raise OSError("disk full")
+
+    for method in ("to_csv", "to_parquet"):
+        monkeypatch.setattr(pd.DataFrame, method, broken)
+        with pytest.raises(OSError, match="disk full"):
+            write_contrast(found, tmp_path)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        monkeypatch.undo()
 
 
 def test_what_cannot_be_compared_is_one_line(study: Study) -> None:
@@ -98,22 +119,66 @@ def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_right_is_what_the_task_says(task: str, label: Any, answer: Any, right: bool) -> None:
-    assert answers._right(TASKS[task], label, answer) == right
+    assert judging.right(TASKS[task], label, answer) == right
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "given", "answer", "right"),
+    [
+        ("micro-mnli", 0.0, [0.0, 0.0, 1.0, 2.0, 1.0, 0.0], 0.0, True),
+        ("micro-mnli", 0.0, [0.0, 0.0, 1.0, 2.0], 0.0, True),  # by half of the seeds, yet by most
+        ("micro-mnli", 0.0, [0.0, 1.0, 2.0], None, False),
+        ("micro-mnli", 0.0, [1.0, 1.0, 0.0], 1.0, False),
+        ("micro-squad", ["the cat"], ["dog", "The cat", "cat"], "The cat", True),
+        ("micro-squad", ["the cat"], ["dog", "cat"], None, False),
+    ],
+)
+def test_the_majority_itself_is_right_or_not(
+    task: str, label: Any, given: list[Any], answer: Any, right: bool
+) -> None:
+    found = judging.majority(TASKS[task], given)
+    assert found == answer
+    assert judging.right(TASKS[task], label, found) == right
+
+
+def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> None:
+    part = answers._of_split(
+        TASKS["micro-sst2"],
+        TASKS["micro-sst2"].evaluation[0],
+        ("none", "nsp"),
+        [answers._predictions(study, "micro-sst2", arm) for arm in ("none", "nsp")],
+    )
+    assert [part[f"{arm}: answer"].tolist()[1] for arm in ("none", "nsp")] == ["tie", "tie"]
+    for arm in ("none", "nsp"):
+        shown_right = part[f"{arm}: answer"] == part["label"]
+        assert part[f"{arm}: right"].tolist() == shown_right.tolist()
+    part[["none: right", "nsp: right"]] = False
+    part.loc[:2, "none: right"] = True
+    assert "only none right on 3, only nsp on 0" in answers._test(part, ("none", "nsp"))
+
+
+def test_every_two_arms_have_a_folder_of_their_own(study: Study) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    assert folder_name(found) == "two-micro-sst2-none-nsp"
+    odd = [replace(found, arms=(first, "b" * 300)) for first in ("a/1", "a_1", "../..")]
+    names = {folder_name(one) for one in odd}
+    assert len(names) == 3
+    assert all("/" not in name and len(name) < 200 for name in names)
 
 
 def test_values_are_compared_by_their_means() -> None:
     task = TASKS["micro-stsb"]
-    error, mean = answers._judged(task, [2.0, 4.0], [[1.0, 2.0], [4.0, 4.0]])
+    error, mean = judging.judged(task, [2.0, 4.0], [[1.0, 2.0], [4.0, 4.0]])
     assert error.tolist() == [0.5, 0.0]
     assert mean == [1.5, 4.0]
-    found = answers._disagreement(task, [error, error], [mean, [1.0, 4.0]])
+    found = judging.disagreement(task, [error, error], [mean, [1.0, 4.0]])
     assert found.tolist() == [0.5, 0.0]
 
 
 def test_different_wrong_answers_come_last_but_come() -> None:
     shares = [np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.0, 0.5])]
-    found = answers._disagreement(TASKS["micro-mnli"], shares, [[0, 1, 1], [2, 0, 1]])
-    assert found.tolist() == [answers.BOTH_WRONG, 1.0, 0.0]
+    found = judging.disagreement(TASKS["micro-mnli"], shares, [[0, 1, 1], [2, 0, 1]])
+    assert found.tolist() == [judging.BOTH_WRONG, 1.0, 0.0]
 
 
 def test_a_text_cannot_break_the_page() -> None:

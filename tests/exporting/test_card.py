@@ -6,9 +6,18 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.budget import Budget
 from harness.corpora.sources import HubCorpus, TextCorpus
-from harness.exporting.card import Card, Scores, corpus_licence, corpus_line, recipe_source, render
+from harness.exporting.card import Card, Scores, render
 from harness.exporting.choosing import of_stage
+from harness.exporting.describing import (
+    checkpoint_name,
+    corpus_licence,
+    corpus_line,
+    recipe_changes,
+    recipe_source,
+)
+from harness.models import SIZES
 from harness.recipes import RECIPES
 from harness.tracking import Store
 from harness.tracking.params import unflatten
@@ -70,7 +79,42 @@ def test_paths_of_the_user_stay_private() -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_has_a_source(name: str) -> None:
-    assert len(recipe_source(name)) > 20
+    source = recipe_source(name)
+    assert len(source) > 20
+    assert source.endswith(".") and "\n" not in source
+
+
+def test_a_source_is_one_sentence() -> None:
+    assert recipe_source("cbow") == "Recipe CBOW: Mikolov et al. 2013, arXiv 1301.3781."
+
+
+def test_changes_to_the_recipe_are_named() -> None:
+    assert recipe_changes(RECIPES["bert"]) == []
+    assert "by the recipe bert." in render(CARD)
+    larger = {"size": SIZES["nano"], "batch_size": 8, "budget": Budget(tokens=1_000)}
+    run = RECIPES["bert"].model_copy(update=larger)
+    assert recipe_changes(run) == ["batch_size", "budget"]
+    text = render(replace(CARD, run=run))
+    assert "by the recipe bert with changes." in text
+    assert "| recipe | bert, with changes to: batch_size, budget |" in text
+
+
+def test_only_the_generated_world_is_known_to_be_english() -> None:
+    foreign = RECIPES["bert"].model_copy(update={"corpus": HubCorpus(path="a/b")})
+    heads = [yaml.safe_load(render(c).split("---")[1]) for c in (CARD, replace(CARD, run=foreign))]
+    assert [head.get("language") for head in heads] == ["en", None]
+
+
+def test_where_a_checkpoint_lies_stays_private(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    model = RECIPES["checkpoint"].model.model_copy(update={"checkpoint": str(tmp_path / "theirs")})
+    run = RECIPES["checkpoint"].model_copy(update={"model": model})
+    text = render(replace(CARD, run=run, recipe="checkpoint", metrics={}))
+    assert "theirs, imported without training." in text
+    assert str(tmp_path) not in text
+    assert 'license: "other"' in text and "language" not in text
+    names = ["google-bert/bert-base-cased", "gpt2", "/gone/secret/net", "../secret/net", "./net"]
+    assert [checkpoint_name(name) for name in names] == [*names[:2], "net", "net", "net"]
 
 
 def test_a_stage_of_another_kind_is_refused(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner, Result
 
 from harness import interchange, leaderboard
 from harness.boards import recorded
+from harness.cli import app
 from harness.experiment import Evaluate
 from harness.interchange import (
     EXAMPLES,
@@ -20,7 +22,9 @@ from harness.interchange import (
     protocol_digest,
     scores_frame,
     with_imports,
+    writing,
 )
+from harness.interchange.reading import stored
 from harness.interchange.schema import protocol_text, suite_version
 from harness.study import Study
 from harness.sweep import Sweep
@@ -146,6 +150,74 @@ def spec(**protocol: Any) -> dict[str, Any]:
     return {"experiment": {"sweep": sweep}, "arms": {"a": {"evaluate": evaluate}}}
 
 
+def test_types_that_were_read_otherwise_are_the_same_results(file: Path, tmp_path: Path) -> None:
+    table, store = pq.read_table(file), Store(tmp_path / "other")
+    interchange.read(file, store)
+    column = table.column_names.index("pretrain_seed")
+    pq.write_table(table.set_column(column, "pretrain_seed", pa.array(["0"])), file)
+    with pytest.raises(ValueError, match="imported before"):
+        interchange.read(file, store)
+    other = Store(tmp_path / "third")
+    interchange.read(file, other)
+    assert stored(other)["pretrain_seed"].tolist() == [0]
+
+
+def test_a_store_does_not_take_its_own_results(study: Study, file: Path) -> None:
+    with pytest.raises(ValueError, match="this store computed two, none, micro-sst2 itself"):
+        interchange.read(file, study.store)
+
+
+def test_a_pair_of_files_is_replaced_whole_or_not_at_all(
+    study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")}
+    monkeypatch.setattr(writing, "examples_frame", None)  # cannot be called
+    with pytest.raises(TypeError):
+        interchange.write([interchange.of_study(study)], file, source="later")
+    assert {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")} == before
+
+
+def test_what_import_would_refuse_is_not_written(study: Study, tmp_path: Path) -> None:
+    one = interchange.of_study(study)
+    with pytest.raises(ValueError, match="a score is there twice"):
+        interchange.write([one, one], tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="source must say"):
+        interchange.write([one], tmp_path / "x.parquet", source="")
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_the_commands(study: Study, tmp_path: Path) -> None:
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["results", *map(str, arguments)])
+
+    here, there, path = study.folder, tmp_path / "there", tmp_path / "x.parquet"
+    done = call("export", path, tmp_path / "two.yaml", "--store", here, "--source", "lab x")
+    assert (done.exit_code, done.stdout.splitlines()) == (
+        0,
+        [f"{path}: 1 scores", f"{tmp_path / 'x.examples.parquet'}: 4 examples"],
+    )
+    done = call("import", path, "--store", there)
+    assert (done.exit_code, done.stdout) == (0, f"{path}: 1 scores imported\n")
+    for wrong, said in (
+        (("import", path, "--store", there), "imported before"),
+        (("export", path, "--store", here), "name experiment files, or ask for --all"),
+        (("export", path, tmp_path / "two.yaml", "--all"), "name experiment files, or ask"),
+        (("export", path / "y.parquet", tmp_path / "two.yaml", "--store", here), str(path)),
+        (("import", path, "--store", path), str(path)),
+    ):
+        done = call(*wrong)
+        assert done.exit_code == 2, wrong
+        assert said in done.stderr.replace("\n", ""), done.stderr
+
+
+def test_all_of_a_store_is_written_by_the_command(study: Study, tmp_path: Path) -> None:
+    study._record()
+    path = tmp_path / "x.parquet"
+    arguments = ["results", "export", str(path), "--all", "--store", str(study.folder)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert len(pd.read_parquet(path)) == 1
+
+
 def test_imported_rows_stand_apart_with_their_source(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     interchange.read(file, other)
@@ -176,8 +248,15 @@ def test_a_board_without_imports_stays_as_it_is(tmp_path: Path) -> None:
         ({"value": 75.0}, "divide by 100"),
         ({"task": "micro-sst3"}, "in micro-glue-v1 the task"),
         ({"metric": "acuracy"}, "the metric"),
+        ({"metric": "bleu"}, "of micro-sst2 the metric"),
+        ({"split": "dev"}, "of micro-sst2 the split"),
+        ({"suite": "micro-glue"}, "the suite"),
+        ({"suite_version": 7}, "suite_version of micro-glue-v1 must be 1 or null, but is 7"),
         ({"source": " "}, "source must say"),
-        ({"protocol": "none"}, "protocol must be JSON"),
+        ({"arm": ""}, "arm must say which"),
+        ({"protocol": "none"}, "protocol must be a JSON object"),
+        ({"protocol": "[1, 2]"}, "protocol must be a JSON object"),
+        ({"protocol": "[" * 100_000}, "protocol must be a JSON object"),
         ({"protocol": "{}"}, "protocol_digest must be that of"),
     ],
 )

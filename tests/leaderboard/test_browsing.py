@@ -111,6 +111,28 @@ def test_the_frame_has_everything_in_every_row():
     assert "source" in published_frame("glue_train_sizes")
 
 
+def test_the_frame_says_what_is_not_reproduced_and_keeps_the_printed_digits():
+    frame = published_frame("sts_spearman").set_index(["system", "task"])
+    assert frame.at[("SBERT-NLI-base", "average"), "reproduced"] == "no"
+    assert frame.at[("SBERT-NLI-base", "average"), "why"].startswith("the paper itself")
+    assert frame.at[("SBERT-NLI-large", "average"), "reproduced"] == "yes"
+    assert frame.at[("SBERT-NLI-large", "sts12"), "reproduced"] == ""
+    assert frame.at[("Avg. BERT embeddings", "sickr"), "printed"] == "58.40"
+    assert frame["checked"].unique().tolist() == ["the printed averages of 8 of 9 rows by the rule"]
+
+
+def test_units_and_reasons_to_stand_apart_are_noted():
+    notes = " ".join(published_sheets("t5_architecture_objective")[0].notes)
+    assert "Unit: percent; ROUGE-2 for CNN/DM, EM for SQuAD, BLEU for WMT (usual reading)." in notes
+    notes = " ".join(published_sheets("bart_summarization")[0].notes)
+    assert "Apart from measured rows: Another scorer" in notes
+
+
+def test_small_print_ends_with_the_notes():
+    latex = render_sheets([Sheet("a", ["b"], [["c"]], notes=["d"])], "latex")
+    assert latex.endswith("\\par{\\footnotesize\nd\\par\n}\n")
+
+
 def test_tables_are_found_by_their_words():
     assert find_published("bert-glue") == "glue_test_bert"
     assert find_published("glue_test_bert") == "glue_test_bert"

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from harness.plan import Cell
 from harness.report import ReportData, write_report
 from harness.report.sections.adapting_tables import (
     average_forgetting,
@@ -19,7 +21,7 @@ from harness.report.sections.adapting_tables import (
     layer_means,
     retained_table,
 )
-from harness.results.adapting import RETAINED_COLUMNS
+from harness.results.adapting import RETAINED_COLUMNS, adaptation_costs_frame
 from harness.tasks import TASKS
 
 Fabricate = Callable[..., ReportData]
@@ -37,7 +39,7 @@ def costs(arms: list[str], **more: float) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"arm": arm, "task": task, "pretrain_seed": 0, "finetune_seed": 0, "seconds": 1.0,
-             "parameters": 10_000.0, **known, **more}
+             "updates": 342.0, **known, **more}
             for arm in arms
             for task in ("sst2", "mrpc")
         ]
@@ -134,7 +136,7 @@ def test_names_stay_text(fabricate: Fabricate, tmp_path: Path) -> None:
 def test_costs_by_hand(fabricate: Fabricate) -> None:
     data = replace(fabricate({"good": 0.9, "old": 0.8}), adaptation_costs=costs(["good"]))
     assert cost_table(data).rows == [
-        ["good", "500", "5", "3.0", "1,024.0"],
+        ["good", "500", "342", "3.0", "1,024.0"],
         ["old", "–", "–", "–", "–"],
     ]
     unknown = dict.fromkeys(["trained_parameters", "stored_bytes", "peak_memory_bytes"], np.nan)
@@ -179,8 +181,58 @@ def test_forgetting_by_hand(fabricate: Fabricate) -> None:
     assert np.isnan(average_forgetting(scores.iloc[:1, :1]))
 
 
-def test_a_baseline_has_no_share_of_a_network(fabricate: Fabricate) -> None:
+def plan_of(runs: dict[tuple[str, str], str], parents: dict[str, dict[str, str]]) -> Any:
+    """A plan of one seed: arm and task to the key of its stage, key to the keys it builds on."""
+    cells = [Cell(arm, task, 0, 0, key) for (arm, task), key in runs.items()]
+    keys = {cell.key for cell in cells} | parents.keys()
+    keys |= {key for of in parents.values() for key in of.values()}
+    stages = {key: SimpleNamespace(parents=parents.get(key, {})) for key in keys}
+    return SimpleNamespace(cells=cells, stages=stages)
+
+
+def records_of(**metrics: dict[str, float]) -> Any:
+    return {key: SimpleNamespace(key=key, metrics=found) for key, found in metrics.items()}
+
+
+def test_what_is_learned_in_a_stage_of_its_own_is_told_by_it() -> None:
+    """Two tasks alone, together, one after the other, and the second after the first."""
+    arms = {"alone": "aa", "together": "tt", "row": "rr", "first": "af"}
+    runs = {
+        (arm, task): f"{kind}_{task}"
+        for arm, kinds in arms.items()
+        for task, kind in zip(("one", "two"), kinds, strict=True)
+    }
+    joint = {"body": "joint", "head": "joint"}
+    parents = {
+        "t_one": joint,
+        "t_two": joint,
+        "f_two": {"body": "before"},
+        "r_one": {"body": "second", "head": "first"},
+        "second": {"body": "first"},
+        "r_two": {"body": "second", "head": "second"},
+    }
+    own = {"trained_parameters": 7.0, "stored_bytes": 4.0, "peak_memory_bytes": 9.0}
+    scored = {"steps": 0.0, "seconds": 1.0}
+    records = records_of(
+        **{key: {"steps": 10.0, "seconds": 5.0, **own} for key in ("a_one", "a_two", "f_two")},
+        **{key: {"steps": 10.0, "seconds": 5.0} for key in ("first", "second", "before")},
+        **dict.fromkeys(("t_one", "t_two", "r_one", "r_two"), scored),
+        joint={"steps": 20.0, "seconds": 8.0, **own},
+    )
+    frame = adaptation_costs_frame(plan_of(runs, parents), records)
+    means = frame.groupby("arm").mean(numeric_only=True)
+    assert means["updates"].to_dict() == {"alone": 10, "first": 15, "row": 10, "together": 10}
+    assert means["trained_parameters"].fillna(-1).to_dict() == {
+        "alone": 7,
+        "first": 7,
+        "together": 7,
+        "row": -1,
+    }
+    assert means["seconds"].to_dict() == {"alone": 5, "first": 5, "row": 5, "together": 8}
+
+
+def test_a_baseline_keeps_nothing(fabricate: Fabricate) -> None:
     nothing = {"trained_parameters": 0.0, "stored_bytes": np.nan, "peak_memory_bytes": np.nan}
-    both = pd.concat([costs(["good"]), costs(["guess"], parameters=0, **nothing)])
+    both = pd.concat([costs(["good"]), costs(["guess"], updates=0, **nothing)])
     data = replace(fabricate({"good": 0.9, "guess": 0.3}), adaptation_costs=both)
-    assert cost_table(data).rows[1] == ["guess", "0", "–", "–", "–"]
+    assert cost_table(data).rows[1] == ["guess", "0", "0", "–", "–"]

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from harness import load
 from harness.leaderboard import build, run_scores
-from harness.report import ReportData, checks
+from harness.report import ReportData, checks, searches
 from harness.report.threats import threats
+from harness.report.verdict import pairwise
 from harness.results.runs import RUN_COLUMNS
 
 
@@ -76,9 +79,50 @@ def test_runs_and_trials_that_diverged(fabricate: Callable[..., ReportData]) -> 
 
 def test_unequal_trials(fabricate: Callable[..., ReportData]) -> None:
     found = [("bert", "rte")] * 3 + [("gpt2", "rte")] * 2 + [("bert", "cola"), ("gpt2", "cola")]
-    data = replace(fabricate({"bert": 0.9}), trials=pd.DataFrame(found, columns=["arm", "task"]))
-    (sentence,) = checks.unequal_trials(data)
+    trials = pd.DataFrame(found, columns=["arm", "task"])
+    data = replace(fabricate({"bert": 0.9, "gpt2": 0.9}), trials=trials)
+    (sentence,) = searches.unequal_trials(data)
     assert sentence.startswith("Unequal trials on rte: bert 3, gpt2 2.")
+    assert not [*searches.untuned(data)]
+
+
+def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
+    fabricate: Callable[..., ReportData],
+) -> None:
+    arms = dict.fromkeys(("bert", "gpt2", "unable", "lead", "asked"), 0.9)
+    plan = [(arm, "rte", 0, 0, True, 0.0, False) for arm in arms if arm != "unable"]
+    families = dict.fromkeys(arms, "bert") | {"gpt2": "gpt2", "lead": "lead"}
+    ways = dict.fromkeys(arms, "full") | {"asked": "prompt"}
+    data = replace(
+        fabricate(arms),
+        runs=runs(*plan),
+        trials=pd.DataFrame({"arm": ["bert"] * 8, "task": "rte"}),
+        differences={"pretrain.model.family": families, "evaluate.adaptation.kind": ways},
+    )
+    (sentence,) = searches.unequal_trials(data)
+    assert sentence.startswith("Unequal trials on rte: bert 8, gpt2 0.")
+    (sentence,) = searches.untuned(data)
+    assert sentence.endswith(": lead, asked.")
+
+
+def searched(data: ReportData, value: float) -> ReportData:
+    """One trial on each task, with this score on the hold-out."""
+    tasks = pd.DataFrame({"arm": "good", "task": ["sst2", "mrpc", "stsb"]})
+    return replace(data, trials=tasks.assign(trial=0, value=value, state="complete"))
+
+
+def test_a_hold_out_that_is_far_above_dev_is_named_with_both_scores(
+    fabricate: Callable[..., ReportData],
+) -> None:
+    data = searched(fabricate({"good": 0.5}), 0.99)
+    dev = 100 * data.results.query("task == 'sst2'")["value"].mean()
+    beside = searches.holdout_beside_dev(data)
+    assert beside["good", "sst2"] == pytest.approx((99.0, dev))
+    (sentence,) = searches.far_above_dev(beside)
+    assert f"good on sst2 (99.0 against {dev:.1f})" in sentence
+    near = searches.holdout_beside_dev(searched(data, dev / 100 + 0.09))
+    assert not [*searches.far_above_dev({("good", "sst2"): near["good", "sst2"]})]
+    assert not searches.holdout_beside_dev(searched(data, np.nan))
 
 
 def test_seeds_that_a_task_lacks_are_left_out(fabricate: Callable[..., ReportData]) -> None:
@@ -94,17 +138,90 @@ def test_seeds_that_a_task_lacks_are_left_out(fabricate: Callable[..., ReportDat
     assert sentence == "Fewer pretraining seeds than the 3 of other arms: bad 2."
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("share", [0.009, np.nan, None])
 def test_what_was_looked_for_and_not_found_is_said_where_it_can_be_known(
-    fabricate: Callable[..., ReportData], known: bool
+    fabricate: Callable[..., ReportData], share: float | None
 ) -> None:
-    data = fabricate({"good": 0.95})
-    if known:
-        data = replace(data, runs=runs(("good", "sst2", 0, 0, True, 0.0, False)))
-    *_, last = threats(data, table_and_scores(data)[0], (), table_and_scores(data)[1])
+    data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
+    if share is not None:
+        data = replace(data, runs=runs(("good", "sst2", 0, 0, True, share, False)))
+    table, scores = table_and_scores(data)
+    *_, last = threats(data, table, (), scores)
     assert last.startswith("Looked for, and not found: missing scores, ")
-    assert ("truncated inputs" in last) == known
-    assert "unequal trials" not in last
+    assert ("truncated inputs above 1 % of train examples" in last) == (share == 0.009)
+    assert ("diverged" in last) == (share is not None)
+    assert "unequal trials" not in last and "hold-out" not in last
+    *_, last = threats(searched(data, 0.5), table, (), scores)
+    assert "unequal trials, hold-out scores more than 10 points above dev" in last
+
+
+def test_nothing_is_said_of_runs_that_are_not_there(fabricate: Callable[..., ReportData]) -> None:
+    data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
+    unfinished = runs(("good", "sst2", 0, 0, False, np.nan, False))
+    data = replace(data, results=data.results.iloc[:0], runs=unfinished)
+    table, scores = table_and_scores(data)
+    (sentence,) = threats(data, table, (), scores)
+    assert sentence.startswith("good lacks scores: sst2 (1 of 1).")
+
+
+def test_runs_that_were_never_planned_are_not_missing(
+    fabricate: Callable[..., ReportData],
+) -> None:
+    """A baseline has one fine-tuning seed, another arm cannot do the task."""
+    data = fabricate({"good": 0.95, "once": 0.9, "unable": 0.9}, tasks=("sst2",), seeds=(2, 2))
+    once = data.results["key"].isin(["once-sst2-0-0", "once-sst2-1-0"])
+    results = data.results[(data.results["arm"] == "good") | once]
+    seeds = [("good", 0, 0), ("good", 0, 1), ("good", 1, 0), ("good", 1, 1)]
+    seeds += [("once", 0, 0), ("once", 1, 0)]
+    plan = [(arm, "sst2", *pair, True, 0.0, False) for arm, *pair in seeds]
+    data = replace(data, results=results, runs=runs(*plan))
+    table, scores = table_and_scores(data)
+    assert not any("lacks scores" in said for said in threats(data, table, (), scores))
+    assert not [*checks.excluded_seeds(data)]
+    lost = replace(data, results=results[results["key"] != "once-sst2-1-0"])
+    table, scores = table_and_scores(lost)
+    found = threats(lost, table, (), scores)
+    assert any(said.startswith("once lacks scores: sst2 (1 of 2).") for said in found)
+
+
+def test_many_differences_of_one_pair_are_many_comparisons(
+    fabricate: Callable[..., ReportData],
+) -> None:
+    data = fabricate({"good": 0.95, "bad": 0.6})
+    table, scores = table_and_scores(data)
+    said = threats(data, table, pairwise(data, table), scores)
+    assert any(line.startswith("4 differences are shown") for line in said)
+
+
+def test_few_seeds_of_one_arm_are_not_said_of_all(fabricate: Callable[..., ReportData]) -> None:
+    data = fabricate({"good": 0.9, "hub": 0.6}, tasks=("sst2",), seeds=(10, 1))
+    imported = (data.results["arm"] == "good") | (data.results["pretrain_seed"] == 0)
+    data = replace(data, results=data.results[imported])
+    table, scores = table_and_scores(data)
+    first, second, *_ = threats(data, table, (), scores)
+    assert first.startswith("At least one arm has 1 pretraining seed (hub). As to such arms, the ")
+    assert "pretraining seeds an arm" not in second
+
+
+EXPERIMENT = """
+name: told
+question: Is it shown?
+{}
+pretrain: {{recipe: bert, size: nano, budget: {{tokens: 0}}}}
+"""
+
+
+def test_what_an_experiment_says_against_itself_is_shown_and_changes_no_stage(
+    tmp_path: Path,
+) -> None:
+    plain, told = tmp_path / "plain.yaml", tmp_path / "told.yaml"
+    plain.write_text(EXPERIMENT.format(""))
+    told.write_text(EXPERIMENT.format("threats: [A seed came late., It was warm.]"))
+    studies = [load(file, store=tmp_path / "store") for file in (plain, told)]
+    assert studies[0].plan.stages.keys() == studies[1].plan.stages.keys()
+    shown = studies[1]._report_data().threats
+    assert shown[:2] == ["A seed came late.", "It was warm."]
+    assert shown[2:] == studies[0]._report_data().threats
 
 
 def test_one_answer_is_right_where_every_example_has_one_label(

@@ -10,7 +10,7 @@ import pytest
 
 from harness.leaderboard import build
 from harness.report import ReportData, write_report
-from harness.report.sections.costing import cost_points, costing, differing, front
+from harness.report.sections.costing import cost_points, costing, differing, front, leveled
 
 
 def beaten(point: tuple[float, float], points: list[tuple[float, float]]) -> bool:
@@ -43,10 +43,19 @@ def points_of(data: ReportData) -> pd.DataFrame:
     return cost_points(data, build(data.results, data.suite, tasks=data.tasks, arms=data.arms))
 
 
-def test_costs_are_compared_to_three_digits(data: ReportData) -> None:
+def test_costs_of_little_difference_are_the_same(data: ReportData) -> None:
     flops = pd.Series({"big": 8e12, "small": 8.001e12, "waste": 7.999e12})
     near = replace(data, costs=data.costs.assign(flops=data.costs["arm"].map(flops)))
     assert differing(points_of(near)) == []
+    edge = pd.Series({"big": 1.0049e9, "small": 1.0051e9, "waste": 1.0049e9})
+    near = replace(data, costs=data.costs.assign(flops=data.costs["arm"].map(edge)))
+    assert differing(points_of(near)) == []
+
+
+def test_costs_are_made_equal_to_the_cheapest_near_them() -> None:
+    given = [1000, np.nan, 0, 1004, 1006, 1000.5, 1020]
+    found = leveled(given)
+    np.testing.assert_equal(found, [1000, np.nan, 0, 1000, 1006, 1000, 1020])
 
 
 def test_a_checkpoint_of_others_has_no_known_cost(data: ReportData) -> None:

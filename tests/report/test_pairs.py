@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.report import ReportData, write_report
-from harness.report.pairs import ELSEWHERE
+from harness.report.pairs import ELSEWHERE, points
 
 
 def readme(folder: Path) -> str:
@@ -67,3 +67,10 @@ def test_a_forest_plot_has_the_columns_that_there_is_room_for(
         heights[name] = float(found[1])
         assert (">sst2<" in svg) == (name != "many")
     assert heights["many"] < 400
+
+
+def test_no_difference_has_no_sign() -> None:
+    assert [points(value) for value in (-0.0, 0.0, -1e-14, 0.04, -0.04, -1.26)] == [
+        *["0.0"] * 3,
+        *("+0.0", "−0.0", "−1.3"),
+    ]

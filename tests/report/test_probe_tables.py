@@ -62,3 +62,23 @@ def test_of_many_categories_the_mean_is_shown_and_the_rest_folded(
     )
     assert "| overall |" in shown and "| c3 |" not in shown
     assert "| c3 |" in folded
+
+
+def probed(num_arms: int, num_categories: int) -> tuple[pd.DataFrame, list[str]]:
+    arms = [f"arm{i}" for i in range(num_arms)]
+    categories = [*(f"c{i}" for i in range(num_categories)), "overall"]
+    rows = [(arm, "p", category, 0, 0.5, 0.25, 10, "") for arm in arms for category in categories]
+    return pd.DataFrame(rows, columns=PROBE_COLUMNS), arms
+
+
+def test_many_arms_are_lines_and_the_mean_of_many_categories_is_one_column() -> None:
+    """Twelve arms would be few lines, and 23 many: the number of categories decides."""
+    for num_arms in (12, 23):
+        (table,) = probe_tables(*probed(num_arms, 67))
+        assert table.grid.head == ["arm", "overall"]
+        assert table.grid.rows[0] == ["arm0", "50.0"]
+        assert table.grid.rows[num_arms:] == [["chance", "25.0"], ["items", "10"]]
+        assert table.folded and len(table.folded.rows) == 68
+        (table,) = probe_tables(*probed(num_arms, 9))
+        assert len(table.grid.head) == 11 and len(table.grid.rows) == num_arms + 2
+        assert table.folded is None

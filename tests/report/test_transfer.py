@@ -54,12 +54,40 @@ def test_the_rank_correlation_is_told_of_enough_runs(data: ReportData) -> None:
     assert section is not None
     points = transfer_points(data)
     rank = spearmanr(points["loss"], points["average"])[0]
-    assert f"over 6 runs is {rank:.2f}" in section.notes[1]
+    assert f"over 6 pretrainings is {rank:.2f}" in section.notes[1]
     few = transfer(
         replace(data, pretraining=data.pretraining[data.pretraining["pretrain_seed"] < 2])
     )
     assert few is not None
     assert len(few.notes) == 1
+
+
+def test_arms_of_one_pretraining_count_it_once(data: ReportData) -> None:
+    named = {arm: f"{arm}/low" for arm in ARMS}
+
+    def and_twins(frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([frame, frame.assign(arm=frame["arm"].map(named))])
+
+    twins = replace(
+        data,
+        arms=[*ARMS, *named.values()],
+        results=and_twins(data.results),
+        pretraining=and_twins(data.pretraining),
+        costs=and_twins(data.costs),
+        differences={
+            path: {**of, **{named[arm]: value for arm, value in of.items()}}
+            for path, of in data.differences.items()
+        },
+    )
+    points, alone = transfer_points(twins), transfer_points(data)
+    pd.testing.assert_frame_equal(points.reset_index(drop=True), alone.reset_index(drop=True))
+
+
+def test_what_was_not_pretrained_is_left_out(data: ReportData) -> None:
+    tokens = data.costs["tokens"].where(data.costs["arm"] != "fair", 0)
+    assert transfer(replace(data, costs=data.costs.assign(tokens=tokens))) is None
+    unknown = data.costs["tokens"].where(data.costs["arm"] != "fair")  # a checkpoint of others
+    assert transfer(replace(data, costs=data.costs.assign(tokens=unknown))) is not None
 
 
 def test_one_pretraining_has_nothing_to_compare(data: ReportData) -> None:

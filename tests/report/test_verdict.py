@@ -4,12 +4,16 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
-from harness.comparison.comparing import AVERAGE
+from harness.comparison.comparing import AVERAGE, comparer
+from harness.comparison.resampling import arm_runs
+from harness.comparison.ties import with_ties
 from harness.leaderboard import build
 from harness.report.constants import constant_labels, constant_runs
+from harness.report.pairs import every_column
 from harness.report.threats import threats
 from harness.report.verdict import Pair, judge, pairwise
 from harness.statistics import Difference
@@ -51,9 +55,48 @@ def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate
         holm([pair.average.p_value for pair in pairs[:2]])
     )
     assert pairs[2].claim is None
-    alone = [found.p_value for pair in pairs for found in pair.differences.values()]
-    screens = [p for pair in pairs for p in pair.screen.values()]
-    assert screens == pytest.approx(benjamini_hochberg(alone))
+    for averages in (True, False):
+        names = [name for name in pairs[0].differences if (name == AVERAGE) == averages]
+        alone = [pair.differences[name].p_value for pair in pairs for name in names]
+        screens = [pair.screen[name] for pair in pairs for name in names]
+        assert screens == pytest.approx(benjamini_hochberg(alone))
+
+
+def test_ranks_and_adjusted_p_of_averages_agree(fabricate):
+    data = fabricate({f"arm{i}": 0.6 + 0.04 * i for i in range(6)}, seeds=(3, 1), examples=80)
+    table = table_of(data)
+    compared = comparer(arm_runs(data, table), table)
+    ranks = {row.name: row.rank for row in with_ties(table, compared).rows}
+    assert len(set(ranks.values())) > 1
+    best = {rank: arm for arm, rank in reversed(ranks.items())}
+    pairs = {frozenset((p.first, p.second)): p for p in pairwise(data, table, compared)}
+
+    def told_apart(arm, other):
+        return pairs[frozenset((arm, other))].screen[AVERAGE] < 0.05
+
+    assert all(told_apart(arm, best[rank - 1]) for rank, arm in best.items() if rank > 1)
+    others = {arm: best[rank] for arm, rank in ranks.items() if best[rank] != arm}
+    assert not any(told_apart(arm, other) for arm, other in others.items())
+
+
+def test_columns_of_shared_runs_ask_nothing(fabricate):
+    """The twin differs from `a` in sst2 alone."""
+    data = fabricate({"a": 0.6, "b": 0.7, "twin": 0.8})
+    results = data.results
+    shared = (results["arm"] == "a") & (results["task"] != "sst2")
+    own = (results["arm"] != "twin") | (results["task"] == "sst2")
+    both = pd.concat([results[own], results[shared].assign(arm="twin")])
+    pairs = pairwise(replace(data, results=both), table_of(replace(data, results=both)))
+    found = {(pair.first, pair.second): pair for pair in pairs}
+    twins = found["a", "twin"]
+    assert {name for name, one in twins.differences.items() if one} == {"sst2", AVERAGE}
+    assert set(twins.screen) == {"sst2", AVERAGE}
+    columns = [(pair, name) for pair in pairs for name in pair.screen if name != AVERAGE]
+    assert len(columns) == 3 * 3 - 2
+    p_values = [pair.differences[name].p_value for pair, name in columns]
+    screens = [pair.screen[name] for pair, name in columns]
+    assert screens == pytest.approx(benjamini_hochberg(p_values))
+    assert [row[1] for row in every_column([twins]).rows] == ["sst2", AVERAGE]
 
 
 def test_a_seed_that_is_left_alone_by_lost_runs_decides_nothing(fabricate):
@@ -94,9 +137,10 @@ def test_the_arm_that_came_out_first_is_adjusted_for_all_pairs(fabricate, monkey
         for pair in shown:
             assert pair.screen == pytest.approx(adjusted[frozenset((pair.first, pair.second))])
     else:
-        p_values = [found.p_value for pair in shown for found in pair.differences.values()]
-        expected = benjamini_hochberg([*p_values, *[1.0] * 6])[:6]
-        assert [p for pair in shown for p in pair.screen.values()] == pytest.approx(expected)
+        for name in ("sst2", AVERAGE):
+            p_values = [pair.differences[name].p_value for pair in shown]
+            expected = benjamini_hochberg([*p_values, *[1.0] * 3])[:3]
+            assert [pair.screen[name] for pair in shown] == pytest.approx(expected)
 
 
 def test_arms_of_the_same_checkpoints_are_paired(fabricate):

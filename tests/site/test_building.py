@@ -3,17 +3,23 @@
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from shutil import copytree
 from urllib.parse import unquote, urljoin, urlsplit
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from harness.cli import app
+from harness.files import DRAFT
 from harness.leaderboard.published import published_index
-from harness.site import build_site
+from harness.site import build_site, building
+from harness.site.placing import MARK
 from harness.tracking import Store
 from tests.filled_store import EVIL, fill
 
+QUICKSTART = str(Path(__file__).parents[2] / "experiments" / "quickstart.yaml")
+ERRORS = ["errors", QUICKSTART, "--task", "micro-sst2", "--arms", "bert", "roberta"]
 VOID = {"meta", "br", "link", "input"}
 
 
@@ -78,6 +84,22 @@ def test_every_board_report_and_published_table_has_a_page(site):
     assert "reports/one/index.html" in index.links
 
 
+def test_a_suite_of_an_experiments_own_is_said_to_have_no_board(tmp_path):
+    store = fill(tmp_path / "store")
+    for name, suite in {"alone": "mine-v1", "one": "swag-v1"}.items():
+        left = store.experiments()["one"]
+        folder = tmp_path / name
+        copytree(left, folder)
+        results = pd.read_parquet(left / "results.parquet").assign(suite=suite, experiment=name)
+        results.to_parquet(folder / "results.parquet")
+        store.record_experiment(name, suite, folder)
+    site = build_site(store, tmp_path / "site").parent
+    text = " ".join(Page(site / "index.html").text.split())
+    assert text.count("no board: a suite of its own") == 1
+    assert "mine-v1 no board" in text and "swag-v1 no board" not in text
+    assert not (site / "leaderboards" / "mine-v1.html").exists()
+
+
 def test_every_page_is_sound_and_every_link_leads_somewhere(site):
     for path in pages(site):
         page = Page(path)
@@ -117,9 +139,29 @@ def test_names_of_users_stay_text(site):
 def test_equal_stores_give_equal_bytes_and_a_site_is_written_anew(store, site, tmp_path):
     out = tmp_path / "again"
     build_site(store, out)
-    (out / "stale.html").write_text("old")
+    with (out / MARK).open("a") as mark:
+        mark.write("reports/gone/index.html\n")
+    (out / "reports" / "gone").mkdir()
+    (out / "reports" / "gone" / "index.html").write_text("of an older site")
     build_site(store, out)
     assert files(out) == files(site)
+    assert not (out / "reports" / "gone").exists()
+
+
+def test_what_is_not_the_sites_own_stays(store, tmp_path):
+    out = tmp_path / "pages"
+    build_site(store, out)
+    mine = [".git/HEAD", "CNAME", "reports/one/notes.txt", "leaderboards/mine.html"]
+    for name in mine:
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("mine")
+    outside = tmp_path / "thesis.tex"
+    outside.write_text("mine")
+    with (out / MARK).open("a") as mark:
+        mark.write(f"../thesis.tex\n{outside}\n..\n.git\n")
+    build_site(store, out)
+    assert [(out / name).read_text() for name in mine] == ["mine"] * 4
+    assert outside.read_text() == "mine"
 
 
 def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
@@ -140,6 +182,49 @@ def test_a_site_stays_where_a_new_one_cannot_be_made(store, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         build_site(store, out, interrupted)
     assert files(out) == before
+
+
+def test_a_site_stays_where_a_report_cannot_be_copied(store, tmp_path, monkeypatch):
+    out = tmp_path / "site"
+    build_site(store, out)
+    before = files(out)
+
+    def failing(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(building, "_copy_reports", failing)
+    for folder in (out, tmp_path / "new"):
+        with pytest.raises(OSError, match="disk full"):
+            build_site(store, folder)
+    assert files(out) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_link_to_nowhere_in_a_report_is_passed_over(store, tmp_path):
+    link = store.root / "reports" / "one" / "gone.svg"
+    link.symlink_to("nowhere.svg")
+    build_site(store, tmp_path / "site")
+    link.unlink()
+    assert (tmp_path / "site" / "reports" / "one" / "index.html").is_file()
+    assert not (tmp_path / "site" / "reports" / "one" / "gone.svg").is_symlink()
+
+
+def test_a_first_site_that_was_killed_is_made_again(store, site, tmp_path):
+    (tmp_path / "out" / DRAFT).mkdir(parents=True)
+    build_site(store, tmp_path / "out")
+    assert files(tmp_path / "out") == files(site)
+
+
+@pytest.mark.parametrize("command", [["site"], ["report", QUICKSTART], ERRORS])
+def test_a_file_is_no_folder_to_write_to(command, tmp_path, monkeypatch):
+    for late in ("harness.study.Study.write_report", "harness.contrast.contrast"):
+        monkeypatch.setattr(late, lambda *_: 1 / 0)  # nothing is computed before
+    (tmp_path / "file").write_text("mine")
+    told = [*command, "--out", str(tmp_path / "file"), "--store", str(tmp_path / "store")]
+    result = CliRunner().invoke(app, told)
+    assert result.exit_code == 2
+    assert "existing folder that can be written, but is a file" in result.output
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_the_command_writes_into_the_store_and_an_empty_store_has_a_site(tmp_path):

@@ -23,7 +23,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_recorded_stage_is_finished(store: Store, folder: Path) -> None:
-    record = store.record("k1", "pretrain", "bert", {"a": {"b": 1}}, {"loss": 2.5}, folder)
+    spec = {"a": {"b": 1}}
+    record = store.record("k1", "pretrain", "bert", spec, {"loss": 2.5}, folder, "torch 2")
+    assert record.made_with == "torch 2"
     assert store.finished() == {"k1": record}
     assert store.find("k1") == record
     assert record.metrics == {"loss": 2.5}

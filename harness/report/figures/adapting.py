@@ -42,16 +42,16 @@ def count_curves(points: pd.DataFrame) -> str | None:
         return None
     arms = list(points["arm"].unique())
     with matplotlib.rc_context(STYLE):
-        figure, panels = _panels(len(columns), list(map(shortened, arms)))
+        short, drawn = shortened(arms), {}
+        figure, panels = _panels(len(columns), list(short.values()))
         for axes, column in zip(panels, sorted(columns, key=lambda c: c != "average"), strict=True):
             for i, arm in enumerate(arms):
                 runs = points[(points["arm"] == arm) & (points["column"] == column)]
                 seeds = runs.groupby("labels")["score"].agg(["mean", "min", "max"])
                 spread = [seeds["mean"] - seeds["min"], seeds["max"] - seeds["mean"]]
-                lines = axes.errorbar(
-                    seeds.index, seeds["mean"], yerr=spread, label=shortened(arm), **_look(i)
-                )
+                lines = axes.errorbar(seeds.index, seeds["mean"], yerr=spread, **_look(i))
                 explain(lines.lines[0], arm)
+                drawn[short[arm]] = lines
             axes.set_xscale("log")
             counts = sorted(points["labels"].unique())
             axes.set_xticks(counts, [f"{count:,}" for count in counts])
@@ -60,7 +60,7 @@ def count_curves(points: pd.DataFrame) -> str | None:
             axes.grid(axis="y")
         figure.supxlabel("labelled examples", fontsize=9)
         figure.supylabel("score x 100", fontsize=9)
-        legend_above(figure, panels[0])
+        legend_above(figure, drawn)
         return as_svg(figure, "label_counts")
 
 
@@ -68,20 +68,21 @@ def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
     """A panel for each title: values of arms (rows) by layer (columns); null without any."""
     if not means:
         return None
-    arms = dict.fromkeys(shortened(str(arm)) for frame in means.values() for arm in frame.index)
+    short = shortened(str(arm) for frame in means.values() for arm in frame.index)
     with matplotlib.rc_context(STYLE):
-        figure, panels = _panels(len(means), list(arms))
+        figure, panels = _panels(len(means), list(short.values()))
+        drawn = {}
         for axes, (title, frame) in zip(panels, means.items(), strict=True):
             for i, (arm, values) in enumerate(frame.iterrows()):
-                heights, label = values.to_numpy(float), shortened(str(arm))
-                (line,) = axes.plot(range(len(values)), heights, label=label, **_look(i))
+                (line,) = axes.plot(range(len(values)), values.to_numpy(float), **_look(i))
                 explain(line, str(arm))
+                drawn[short[str(arm)]] = line
             names = [str(name).removeprefix("layer ") for name in frame.columns]
             axes.set_xticks(range(len(names)), names, rotation=30 if len(names) > 4 else 0)
             axes.set_title(title, fontsize=9)
             axes.grid(axis="y")
         figure.supxlabel("layer, from bottom to top", fontsize=9)
-        legend_above(figure, panels[0])
+        legend_above(figure, drawn)
         return as_svg(figure, "layers")
 
 
@@ -92,6 +93,7 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
         return None
     all_scores = np.concatenate([frame.to_numpy(float).ravel() for frame in scores.values()])
     low, high = np.nanmin(all_scores), np.nanmax(all_scores)
+    short = shortened(scores)
     with matplotlib.rc_context(STYLE):
         rows = sum(len(frame) for frame in scores.values())
         figure = Figure(figsize=(WIDTH, CELL * rows + len(scores)), layout="constrained")
@@ -107,7 +109,7 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
             axes.set_yticks(np.arange(len(frame)) + 0.5, frame.index)
             axes.set_xticks(np.arange(len(frame.columns)) + 0.5, frame.columns, **SLANTED)
             axes.invert_yaxis()
-            axes.set_title(arm, fontsize=9)
+            axes.set_title(short[arm], fontsize=9)
         return as_svg(figure, "forgetting")
 
 

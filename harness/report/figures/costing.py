@@ -6,7 +6,9 @@ from typing import Any
 import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from harness.report.figures.drawing import (
     COLOURS,
@@ -14,10 +16,12 @@ from harness.report.figures.drawing import (
     MARKERS,
     STYLE,
     WIDTH,
+    LogTicks,
     as_svg,
     explain,
     legend_above,
     legend_height,
+    log_scale,
     shortened,
 )
 from harness.report.sections.costing import COSTS
@@ -43,41 +47,45 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
         if len(arms) > MANY_ARMS and not any(found[place] for found in on_front.values())
     }
     named = [arm for arm in arms if arm not in grey]
+    short = shortened(named)
+    drawn: dict[str, Any] = {}
     with matplotlib.rc_context(STYLE):
-        names = [*map(shortened, named), *([OTHERS] if grey else [])]
+        names = [*short.values(), *([OTHERS] if grey else [])]
         size = (WIDTH, PANEL * len(on_front) + legend_height(names))
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(on_front), squeeze=False)[:, 0]
         for axes, (cost, found) in zip(panels, on_front.items(), strict=True):
             _scale(axes, shown[cost].dropna())
-            _dots(axes, shown[shown["arm"].isin(grey)], cost, GREY, ".", OTHERS)
+            if grey:
+                drawn[OTHERS] = _dots(axes, shown[shown["arm"].isin(grey)], cost, GREY, ".")
             for i, arm in enumerate(named):
                 colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
-                _dots(axes, shown[shown["arm"] == arm], cost, colour, marker, shortened(arm))
+                drawn[short[arm]] = _dots(axes, shown[shown["arm"] == arm], cost, colour, marker)
             line = points[list(found)].sort_values(cost)
             axes.plot(line[cost], line["average"], color=GREY, linewidth=0.8, zorder=0)
             axes.set_xlabel(COSTS[cost])
             axes.set_ylabel("average x 100")
             axes.grid(axis="y")
-        legend_above(figure, panels[0])
+        legend_above(figure, drawn)
         return as_svg(figure, "costs")
 
 
 def _scale(axes: Axes, costs: "pd.Series[float]") -> None:
     """Logarithmic; with room for arms that cost nothing."""
     if (costs > 0).all():
-        axes.set_xscale("log")
+        log_scale(axes, EngFormatter(sep=""))
     else:
         least = float(costs[costs > 0].min())
         axes.set_xscale("symlog", linthresh=least / 2, linscale=0.5)
+        axes.xaxis.set_major_formatter(LogTicks(EngFormatter(sep="")))
 
 
-def _dots(axes: Axes, points: pd.DataFrame, cost: str, colour: str, marker: str, name: str) -> None:
-    if len(points):
-        spread = points["deviation"].fillna(0)
-        style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
-        dots = axes.errorbar(
-            points[cost], points["average"], yerr=spread, fmt=marker, label=name, **style
-        )
-        texts = [f"{point.arm}: {point.average:.1f}" for point in points.itertuples()]
-        explain(dots.lines[0], ", ".join(texts))
+def _dots(
+    axes: Axes, points: pd.DataFrame, cost: str, colour: str, marker: str
+) -> ErrorbarContainer:
+    spread = points["deviation"].fillna(0)
+    style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
+    dots = axes.errorbar(points[cost], points["average"], yerr=spread, fmt=marker, **style)
+    texts = [f"{point.arm}: {point.average:.1f}" for point in points.itertuples()]
+    explain(dots.lines[0], ", ".join(texts))
+    return dots

@@ -38,22 +38,21 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
     if curves.empty:
         return None
     with matplotlib.rc_context(STYLE):
-        figure, axes = canvas(HEIGHT, [shortened(arm) for arm in arms])
+        short, drawn = shortened(arms), {}
+        figure, axes = canvas(HEIGHT, list(short.values()))
         for i, arm in enumerate(arms):
             curve = curves[curves["arm"] == arm]
             colour, dash = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
             low, high = (curve["mean"] + sign * curve["deviation"] for sign in (-1, 1))
             axes.fill_between(curve["trials"], low, high, color=colour, alpha=0.15, linewidth=0)
-            label = shortened(arm)
-            (line,) = axes.plot(
-                curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8, label=label
-            )
+            (line,) = axes.plot(curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8)
             explain(line, arm)
+            drawn[short[arm]] = line
         axes.set_xlabel("random trials")
         axes.set_ylabel("expected best on the hold-out x 100")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")
-        legend_above(figure, axes)
+        legend_above(figure, drawn)
         return as_svg(figure, "search")
 
 
@@ -70,6 +69,7 @@ def forest(pairs: Sequence[Pair], table: Table) -> str | None:
                 text = " ".join(name.split()) + f": {points(difference.estimate)}"
                 _interval(axes, place, difference, heavy, f"{text} ({interval(difference)})")
         axes.axvline(0, color="black", linewidth=0.8)
+        # Of the figure: under a panel that long names make narrow it would be cut off.
         figure.supxlabel("difference in points, with 95 % interval", fontsize=9)
         return as_svg(figure, "forest")
 
@@ -83,7 +83,8 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
     """
     if not any(len(runs) for by_arm in scores.values() for runs in by_arm.values()):
         return None
-    names = [name for column in scores for name in (column, *map(shortened, arms))]
+    short = shortened(arms)
+    names = [name for column in scores for name in (column, *short.values())]
     bold = [place % (len(arms) + 1) == 0 for place in range(len(names))]
     with matplotlib.rc_context(STYLE):
         figure, axes, places = row_canvas(names, bold, row=0.165, size=8)
@@ -108,21 +109,22 @@ Named = tuple[str, Difference | None, bool]
 def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
     """Every column of all pairs, or of the expected ones, as far as there is room; else the
     averages. Pairs without any difference are left out."""
+    short = shortened(arm for pair in pairs for arm in (pair.first, pair.second))
     every, expected, averages = (
-        [row for pair in pairs for row in _rows_of(pair, table, whole(pair))]
+        [row for pair in pairs for row in _rows_of(pair, short, table, whole(pair))]
         for whole in (lambda _: True, lambda pair: pair.expected, lambda _: False)
     )
     return next((rows for rows in (every, expected) if len(rows) <= MOST_ROWS), averages)
 
 
-def _rows_of(pair: Pair, table: Table, whole: bool) -> list[Named]:
+def _rows_of(pair: Pair, short: Mapping[str, str], table: Table, whole: bool) -> list[Named]:
     """The average, then the columns if `whole`; none if no difference is known."""
-    first, second = shortened(pair.first), shortened(pair.second)
+    first, second = short[pair.first], short[pair.second]
     between = "\n− " if len(first) + len(second) > 26 else " − "
-    columns = table.columns if whole else ()
+    names = [column.name for column in table.columns] if whole else []
     rows: list[Named] = [
         (f"{first}{between}{second}", pair.average, True),
-        *((column.name, pair.differences[column.name], False) for column in columns),
+        *((name, pair.differences[name], False) for name in names if pair.differences[name]),
     ]
     return rows if any(found for _, found, _ in rows) else []
 

@@ -32,7 +32,8 @@ def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
     groups = list(points.groupby("group"))
     named = [arm for arm in arms if (points["arm"] == arm).any()]
     with matplotlib.rc_context(STYLE):
-        size = (WIDTH, PANEL * len(groups) + legend_height([*map(shortened, named)]))
+        short, drawn = shortened(named), {}
+        size = (WIDTH, PANEL * len(groups) + legend_height(list(short.values())))
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(groups), squeeze=False)[:, 0]
         for axes, (group, runs) in zip(panels, groups, strict=True):
@@ -40,15 +41,14 @@ def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
                 own = runs[runs["arm"] == arm]
                 colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
                 x, y = own["loss"], own["average"]
-                # An arm of another group is drawn as nothing, so that the legend has all.
-                (dots,) = axes.plot(
-                    x, y, marker, color=colour, markersize=4, alpha=0.75, label=shortened(arm)
-                )
+                # An arm of another group is drawn as nothing.
+                (dots,) = axes.plot(x, y, marker, color=colour, markersize=4, alpha=0.75)
                 explain(dots, arm)
+                drawn[short[arm]] = dots
             axes.invert_xaxis()
             axes.set_title(f"group {group}", fontsize=9)
             axes.set_xlabel("held-out loss (nats a predicted token)")
             axes.set_ylabel("average x 100")
             axes.grid(axis="y")
-        legend_above(figure, panels[0])
+        legend_above(figure, drawn)
         return as_svg(figure, "transfer")

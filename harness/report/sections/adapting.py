@@ -23,7 +23,9 @@ from harness.tasks.task import Suite
 
 COST_NOTE = (
     "Means over the runs of an arm. Trained parameters are all that are trained, a new head among "
-    "them; stored is what must be kept of a run beside the pretrained network; – is not known."
+    "them; stored is what must be kept of a run beside the pretrained network. Updates are those "
+    "of a task, with its part of what it shares or builds on, without those of searches. – is not "
+    "known, as of tasks that are learned together or in a row."
 )
 COUNT_NOTE = "Mean ± standard deviation over pretraining seeds, by number of labelled examples:"
 LAYER_NOTE = (

@@ -7,7 +7,7 @@ import pandas as pd
 
 from harness.adaptation.recording import RECORDS
 from harness.leaderboard import build
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.data import ReportData
 from harness.report.grid import Grid
 from harness.tasks.task import Task
@@ -23,28 +23,27 @@ COUNT_COLUMNS = ["arm", "labels", "column", "pretrain_seed", "score"]
 
 
 def cost_table(data: ReportData) -> Grid:
-    """An arm's trained parameters, their share of the pretrained network's, most memory and stored
-    bytes, mean over its runs; empty where no run says any of it."""
+    """An arm's trained parameters, updates, most memory and stored bytes, mean over its runs; empty
+    where no run says any of it. How much of the network is trained is not known: of the network
+    there is but a plan, and it may learn fewer entries of a vocabulary than were asked for."""
     costs = data.adaptation_costs
     known = ["trained_parameters", "peak_memory_bytes", "stored_bytes"]
     if costs.empty or costs[known].isna().all(axis=None):
         return Grid([], [])
-    means = costs.groupby("arm")[[*known, "parameters"]].mean()
+    means = costs.groupby("arm")[[*known, "updates"]].mean()
     rows = []
     for arm in data.arms:
         mean = {name: float(means[name].get(arm, np.nan)) for name in means.columns}
-        whole = mean["parameters"] or np.nan  # a baseline has none
-        share = 100 * mean["trained_parameters"] / whole
         rows.append(
             [
                 arm,
                 _figure(mean["trained_parameters"], "{:,.0f}"),
-                _figure(share, "{:.3g}"),
+                _figure(mean["updates"], "{:,.0f}"),
                 _figure(mean["peak_memory_bytes"] / 2**20, "{:,.1f}"),
                 _figure(mean["stored_bytes"] / 2**10, "{:,.1f}"),
             ]
         )
-    head = ["arm", "trained parameters", "% of the network", "peak memory, MiB", "stored, KiB"]
+    head = ["arm", "trained parameters", "updates", "peak memory, MiB", "stored, KiB"]
     return Grid(head, rows)
 
 

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.grid import Grid
 
 LOSS_NOTE = (
     "Loss a token on held-out text before and after each continued run, mean over pretraining "
-    "seeds (Gururangan et al. 2020, table 2): of the text that it reads, and of the text of the "
+    "seeds (Gururangan et al. 2020, table 1): of the text that it reads, and of the text of the "
     "pretraining, where a rise is what was forgotten. Losses of different texts, and of different "
     "objectives, are not to be compared."
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from harness.experiment import ROLES
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.leaderboard.tables import Table
 from harness.report.data import ReportData
 from harness.report.grid import Grid, Plot, Section
@@ -17,11 +17,15 @@ COSTS = {
     "trained": "trained parameters",
 }
 FORMS = {"flops": "{:.2e}", "parameters": "{:,.0f}", "trained": "{:,.0f}"}
+SAME = 0.005
+"""Share of a cost below which another is the same."""
 NOTE = (
     "An arm is on the front of a cost if no other scores at least as much for less, or more for no "
     "more (Pareto). Averages are taken as they stand: arms that share a rank are not told apart. "
     "FLOPs are those of one pretraining seed, with all runs that it builds on or that go on from "
-    "it. Costs are compared to three digits; those that all arms share are left out."
+    "it; they and parameters are planned, by the declared vocabulary, of which less may be "
+    f"learned. Costs of less than {100 * SAME:g} % difference are the same; those that all arms "
+    "share are left out."
 )
 CAPTION = (
     "Average over the suite by cost, with the standard deviation over pretraining seeds; the line "
@@ -62,16 +66,21 @@ def cost_points(data: ReportData, table: Table) -> pd.DataFrame:
     return pd.DataFrame(records, columns=["arm", "average", "deviation", *COSTS])
 
 
-def to_three_digits(costs: Iterable[float]) -> list[float]:
-    """Costs of less difference are the same: a budget is met to the next update, and families
-    differ by a few vectors."""
-    return [float(f"{cost:.2e}") for cost in costs]
+def leveled(costs: Iterable[float]) -> list[float]:
+    """Costs, those of less difference than SAME to the cheapest of them made equal: a budget is met
+    to the next update, and families differ by a few vectors."""
+    given = list(costs)
+    levels: list[float] = []
+    for cost in sorted(cost for cost in given if np.isfinite(cost)):
+        if not levels or cost > levels[-1] * (1 + SAME):
+            levels.append(cost)
+    return [max((x for x in levels if x <= cost), default=cost) for cost in given]
 
 
 def differing(points: pd.DataFrame) -> list[str]:
     """The costs that arms with an average do not share."""
     scored = points.dropna(subset="average")
-    return [name for name in COSTS if len(set(to_three_digits(scored[name].dropna()))) > 1]
+    return [name for name in COSTS if len(set(leveled(scored[name].dropna()))) > 1]
 
 
 def costing(data: ReportData, table: Table) -> Section | None:
@@ -83,7 +92,7 @@ def costing(data: ReportData, table: Table) -> Section | None:
     if not costs:
         return None
     averages = points["average"].tolist()
-    on_front = {name: front(to_three_digits(points[name]), averages) for name in costs}
+    on_front = {name: front(leveled(points[name]), averages) for name in costs}
     plots = {"costs": Plot(fronts(points, on_front), CAPTION)}
     return Section("Score against cost", [NOTE], plots, {"": _grid(points, on_front)})
 

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from harness.comparison.comparing import same_checkpoints
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.data import ReportData
 from harness.report.grid import Grid
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.grid import Grid
 from harness.report.verdict import MANY_ARMS
 
+LONG = 20
+"""Lines of a probe, of categories and of all, above which only that of all is shown at once."""
 PROBE_NOTE = (
     "Accuracy x 100 of the pretrained models as they are, mean over pretraining seeds, without "
     "intervals. Every sentence is scored in the form that the model was trained on: by its "
@@ -24,8 +26,11 @@ class ProbeTable:
 
     name: str
     grid: Grid
+    """What is shown at once."""
     obstacles: Sequence[str]
     """Why an arm has no scores, one sentence each."""
+    folded: Grid | None = None
+    """All categories, where `grid` has their mean alone."""
 
 
 def probe_tables(probes: pd.DataFrame, arms: Sequence[str]) -> list[ProbeTable]:
@@ -37,7 +42,8 @@ def probe_tables(probes: pd.DataFrame, arms: Sequence[str]) -> list[ProbeTable]:
 
 
 def _table(name: str, rows: pd.DataFrame, arms: Sequence[str]) -> ProbeTable:
-    """Categories by arms; of many arms, arms by categories."""
+    """Categories by arms; of many arms, arms by categories. Of many categories their mean, and all
+    of them folded, as they are: a column for each would be wider than any page."""
     # A null seed makes its cell null: a mean of the others would be of another number of seeds.
     scores = rows.groupby(["category", "arm"], sort=False)["score"].agg(
         lambda seeds: seeds.mean(skipna=False)
@@ -56,8 +62,11 @@ def _table(name: str, rows: pd.DataFrame, arms: Sequence[str]) -> ProbeTable:
     reasons = [
         f"{arm}: {why}." for arm, why in zip(stopped["arm"], stopped["obstacle"], strict=True)
     ]
-    grid = Grid(["category", *arms, "chance", "items"], lines)
-    return ProbeTable(name, _turned(grid) if len(arms) > MANY_ARMS else grid, reasons)
+    whole = Grid(["category", *arms, "chance", "items"], lines)
+    long = len(lines) > LONG
+    shown = Grid(whole.head, lines[-1:]) if long else whole
+    turned = _turned(shown) if len(arms) > MANY_ARMS else shown
+    return ProbeTable(name, turned, reasons, whole if long else None)
 
 
 def _turned(grid: Grid) -> Grid:

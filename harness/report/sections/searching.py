@@ -1,13 +1,13 @@
 """The search of settings: what its budget buys, what matters, what came out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harness import tuning
-from harness.leaderboard.rendering import MISSING
+from harness.leaderboard.lines import MISSING
 from harness.report.data import ReportData
 from harness.report.grid import Grid
 from harness.statistics import expected_best
@@ -50,17 +50,21 @@ def settings_table(data: ReportData) -> Grid:
     """Trials, how many came to nothing or were ended early, and the setting that was chosen."""
     names = list(data.sweep.space) if data.sweep else []
     rows = []
-    for (arm, task), trials in _by(data.trials, "arm", "task"):
+    for arm, task, trials, best in chosen_trials(data):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
-        # The first of equal ones, as it was chosen.
-        chosen = trials[states != "pruned"].fillna({"value": tuning.WORST})
-        best = chosen.iloc[int(chosen["value"].to_numpy().argmax())]
         settings = [_setting(best[name]) for name in names]
         score = f"{100 * best['value']:.1f}" if best["value"] > tuning.WORST else MISSING
         rows.append([arm, task, str(len(trials)), *counts, score, *settings])
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100", *names]
     return Grid(head, rows, text_columns=(0, 1))
+
+
+def chosen_trials(data: ReportData) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
+    """Arm, task, trials, and of them the one that was chosen: the first of the best."""
+    for (arm, task), trials in _by(data.trials, "arm", "task"):
+        whole = trials[trials["state"] != "pruned"].fillna({"value": tuning.WORST})
+        yield arm, task, trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
 
 
 def importance_table(data: ReportData) -> Grid:

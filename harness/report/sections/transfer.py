@@ -19,11 +19,13 @@ WHAT_A_LOSS_IS_OF = (
 )
 """Fields in which arms must agree for their losses to be compared."""
 ENOUGH_RUNS = 5
-"""From which on a rank correlation is told."""
+"""Pretrainings from which on a rank correlation is told."""
 NOTE = (
     "Loss on held-out text at the end of pretraining beside the average over the suite, mean ± "
     "standard deviation over pretraining seeds. Losses are comparable among arms of one group "
-    "alone: those with the same objective, vocabulary, corpus and packing."
+    "alone: those with the same objective, vocabulary, corpus and packing. Of arms that start from "
+    "the same checkpoints only the first is taken, for they have one loss between them; what was "
+    "not pretrained at all is left out, for its loss is far above all others."
 )
 CAPTION = (
     "Average by held-out loss, a dot for each pretraining seed; a panel for each group of arms "
@@ -42,19 +44,15 @@ def comparable(data: ReportData) -> list[list[str]]:
 
 def transfer_points(data: ReportData) -> pd.DataFrame:
     """Columns group (from 1), arm, pretrain_seed, loss, average (x 100): of each pretraining that
-    tells its loss, of the groups with several pretrainings."""
+    tells its loss, of the groups with several of them; those of no tokens are none."""
     runs = data.pretraining.merge(seed_averages(data), on=["arm", "pretrain_seed"])
     runs = runs.dropna(subset=["loss", "average"])
-    firsts = {arms[0]: arms for arms in shared_runs(data).values()}
-    several = [
-        group
-        for group in comparable(data)
-        if len([arm for arm in group if arm in firsts and (runs["arm"] == arm).any()]) > 1
-    ]
-    frames = [
-        runs[runs["arm"].isin(group)].assign(group=number)
-        for number, group in enumerate(several, start=1)
-    ]
+    runs = runs[runs["arm"].isin([arms[0] for arms in shared_runs(data).values()])]
+    costs = data.costs[data.costs["stage"] == "pretrain"]
+    runs = runs[~runs["arm"].isin(costs["arm"][costs["tokens"] == 0])]
+    groups = [runs[runs["arm"].isin(group)] for group in comparable(data)]
+    several = [group for group in groups if group["arm"].nunique() > 1]
+    frames = [group.assign(group=number) for number, group in enumerate(several, start=1)]
     columns = ["group", "arm", "pretrain_seed", "loss", "average"]
     return pd.concat(frames)[columns] if frames else pd.DataFrame(columns=columns)
 
@@ -72,14 +70,14 @@ def transfer(data: ReportData) -> Section | None:
 
 
 def _correlations(points: pd.DataFrame) -> list[str]:
-    """A sentence for each group of enough runs."""
+    """A sentence for each group of enough pretrainings."""
     found = []
     for group, runs in points.groupby("group"):
         if len(runs) >= ENOUGH_RUNS and runs["loss"].nunique() > 1 < runs["average"].nunique():
             rank = float(spearmanr(runs["loss"], runs["average"])[0])
             found.append(
-                f"Group {group}: the rank correlation of loss and average over {len(runs)} runs is "
-                f"{rank:.2f}; -1 is a lower loss always with a higher average."
+                f"Group {group}: the rank correlation of loss and average over {len(runs)} "
+                f"pretrainings is {rank:.2f}; -1 is a lower loss always with a higher average."
             )
     return found
 

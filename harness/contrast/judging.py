@@ -1,0 +1,69 @@
+"""What the seeds of an arm answer together, whether it is right, and how far two arms differ."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.tasks.metrics.spans import exact, normalise
+from harness.tasks.task import Task
+
+VALUES = ("regression", "similarity")
+"""Kinds of tasks whose answers are values: near or far, but not right or wrong."""
+TEXTS = ("extraction", "generation")
+BOTH_WRONG = 0.001
+"""Disagreement of two different answers that are equally often right: last, but not nothing."""
+
+
+def judged(
+    task: Task, labels: Sequence[Any], given: Sequence[Sequence[Any]]
+) -> tuple[np.ndarray, list[Any]]:
+    """Share of the seeds that are right (of values: their mean absolute error), and the majority's
+    answer, null in a tie (of values: their mean)."""
+    if task.kind in VALUES:
+        values = np.array(given, dtype=np.float64)
+        errors = np.abs(values - np.array(labels, dtype=np.float64)[:, None]).mean(1)
+        return errors, list(values.mean(1))
+    shares = [
+        [right(task, label, one) for one in row] for label, row in zip(labels, given, strict=True)
+    ]
+    return np.array(shares, dtype=np.float64).mean(1), [majority(task, row) for row in given]
+
+
+def majority(task: Task, answers: Sequence[Any]) -> Any:
+    """The answer of more seeds than any other; null in a tie. Texts that are one text after
+    SQuAD's normalisation are one answer."""
+    names = [json.dumps(_compared(task, one)) for one in answers]
+    (name, most), *others = Counter(names).most_common(2)
+    return None if others and others[0][1] == most else answers[names.index(name)]
+
+
+def right(task: Task, label: Any, answer: Any) -> bool:
+    """Whether an answer is; none, in a tie, is not."""
+    if answer is None:
+        return False
+    if task.kind not in TEXTS:
+        return bool(label == answer)
+    texts = label if isinstance(label, list) else [label]
+    if not texts:
+        return not str(answer).strip()
+    return any(exact(str(answer), str(text)) for text in texts)
+
+
+def disagreement(
+    task: Task, shares: Sequence[np.ndarray], answers: Sequence[Sequence[Any]]
+) -> np.ndarray:
+    """Difference of the shares that are right, and a little where the answers differ, both wrong;
+    of values, the difference of the means."""
+    if task.kind in VALUES:
+        return np.abs(np.array(answers[0]) - np.array(answers[1]))
+    first, second = ([_compared(task, one) for one in side] for side in answers)
+    other = np.array([a != b for a, b in zip(first, second, strict=True)])
+    gap: np.ndarray = np.abs(shares[0] - shares[1])
+    return np.where(other & (gap == 0), BOTH_WRONG, gap)
+
+
+def _compared(task: Task, answer: Any) -> Any:
+    return normalise(answer) if task.kind in TEXTS and isinstance(answer, str) else answer
