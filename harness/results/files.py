@@ -32,5 +32,13 @@ def predictions_reader(
 def counts_reader(
     records: Mapping[str, Record], store: Store
 ) -> Callable[[str], Mapping[str, np.ndarray]]:
-    """A function from the key of a fine-tuning stage to the counts of its scores."""
-    return lambda key: load_counts(stage_files(records[key], store) / COUNTS)
+    """A function from the key of a fine-tuning stage to the counts of its scores; it raises
+    ValueError where the files are damaged, or of a version that left none."""
+
+    def counts(key: str) -> Mapping[str, np.ndarray]:
+        path = stage_files(records[key], store) / COUNTS
+        if not path.is_file():
+            raise ValueError(f"stage {key} is of an earlier version, which left no counts")
+        return load_counts(path)
+
+    return counts
