@@ -38,6 +38,8 @@ def clear_errors() -> Iterator[None]:
     except ValueError as error:
         err.print(str(error), style="red", markup=False)
         raise typer.Exit(BAD_INPUT) from None
+    except BrokenPipeError:  # of `| head`, which has seen enough
+        raise
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
         err.print(f"{name}{error.strerror or error}", style="red", markup=False)
