@@ -3,7 +3,7 @@ ties."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from harness import interchange, leaderboard
 from harness.budget import Budget
 from harness.comparison.comparing import MOST_ROWS, comparer
 from harness.comparison.resampling import arm_runs
-from harness.comparison.ties import with_ties
+from harness.comparison.ties import TOO_MANY, as_they_stand, with_ties
 from harness.leaderboard.building import row_names
 from harness.models import SIZES
 from harness.results.files import counts_reader
@@ -169,19 +169,17 @@ def tied(
     if not table.rows:
         return table
     if len(table.rows) > MOST_ROWS:
-        reason = f"there are more than {MOST_ROWS} rows"
-        return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
+        return as_they_stand(table, TOO_MANY)
     named = scores.assign(arm=row_names(scores))
     records = records or store.finished(named["key"].unique())
     if missing := set(named["key"]) - set(records):
-        reason = f"{len(missing)} runs are no longer in the store"
-        return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
+        return as_they_stand(table, f"{len(missing)} runs are no longer in the store")
     counts = cache(counts_reader(records, store))
     runs = StoredRuns([row.name for row in table.rows], named, counts)
     try:
         return with_ties(table, comparer(arm_runs(runs, table), table, paired))
     except ValueError as error:
-        return replace(table, ranking=f"{table.ranking[:-1]}: {error}.")
+        return as_they_stand(table, str(error))
 
 
 def _board(name: str) -> leaderboard.Board:

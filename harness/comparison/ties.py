@@ -10,6 +10,7 @@ from harness.comparison.comparing import AVERAGE, LEAST_SEEDS, LEVEL, MOST_ROWS,
 from harness.leaderboard.tables import Row, Score, Table
 from harness.statistics.multiple import tie_groups
 
+TOO_MANY = f"there are more than {MOST_ROWS} rows"
 RANKING = (
     "Arms share a rank where p of their difference from the best of them (Welch's, of seeds and "
     "examples) is not below 0.05 by Benjamini and Hochberg, among all pairs of rows; one "
@@ -26,8 +27,10 @@ def with_ties(table: Table, compared: Compared) -> Table:
     Args:
         compared: compares rows by name (`harness.comparison.comparing.comparer`).
     """
-    if not table.rows or len(table.rows) > MOST_ROWS:
+    if not table.rows:
         return table
+    if len(table.rows) > MOST_ROWS:
+        return as_they_stand(table, TOO_MANY)
     separable = _separable(table, compared)
     averages = _ranks(table.rows, [row.average for row in table.rows], separable[AVERAGE])
     columns = [
@@ -40,6 +43,11 @@ def with_ties(table: Table, compared: Compared) -> Table:
         for i, row in enumerate(table.rows)
     ]
     return replace(table, rows=tuple(rows), ranking=RANKING)
+
+
+def as_they_stand(table: Table, reason: str) -> Table:
+    """Ranks by the averages alone, with the reason."""
+    return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
 
 
 def _separable(table: Table, compared: Compared) -> dict[str, np.ndarray]:
