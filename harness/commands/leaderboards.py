@@ -56,7 +56,7 @@ def leaderboard(
         else:
             table = _measured(name, average, (tag, size, budget), set_, store)
             text = render(table, format.value)
-        print(text)
+        print(text.rstrip("\n"))
 
 
 def _published(name: str | None, format: "Form") -> str:
