@@ -87,9 +87,11 @@ class Filter:
         neither size nor tags."""
         if self.size or self.tag:
             return scores[:0]
-        unit, number = _budget(self.budget or "tokens=0")
+        if not self.budget:
+            return scores
+        unit, number = _budget(self.budget)
         spent = scores.get(f"budget_{unit}", pd.Series(index=scores.index, dtype=float))
-        return scores[(spent == number) | (spent == 0)] if self.budget else scores
+        return scores[spent.isin([0, number])]
 
 
 @dataclass(frozen=True)
