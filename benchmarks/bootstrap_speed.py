@@ -24,8 +24,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 
-from harness.statistics import Runs, bootstrap_scores, compare, summarise
-from harness.statistics.welch import seed_means, welch
+from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, compare, summarise
+from harness.analysis.statistics.welch import seed_means, welch
 from harness.tasks.metrics import METRICS
 
 RESULTS = Path(__file__).parent / "results" / "bootstrap_speed.json"

@@ -31,8 +31,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from scipy.stats import norm
 
-from harness.statistics import Runs, bootstrap_scores, compare, summarise
-from harness.statistics.welch import seed_means, welch
+from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, compare, summarise
+from harness.analysis.statistics.welch import seed_means, welch
 
 RESULTS = Path(__file__).parent / "results" / "calibration.json"
 SEEDS = (2, 3, 5, 10)

@@ -24,19 +24,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
-from harness import microworld
-from harness.adaptation import Finetune, Protocol
-from harness.adaptation.caching import encoded
-from harness.adaptation.forms import form_of
-from harness.adaptation.inputs import Encoded, TrainBatches
-from harness.finetuning import finetune
+from harness.data.microworld.documents import documents
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.finetuning import Finetune, Protocol
+from harness.finetuning.encoded_cache import encoded
+from harness.finetuning.heads import form_of
+from harness.finetuning.inputs import Encoded, TrainBatches
+from harness.finetuning.module import finetune
 from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.tasks import TASKS
-from harness.tasks.loading import load_examples
-from harness.tokenizers import Tokenizer
-from harness.tokenizers.training import train
+from harness.tasks.load_examples import load_examples
 
 RESULTS = Path(__file__).parent / "results" / "finetuning_inputs.json"
 KINDS = ("micro-sst2", "micro-mrpc", "micro-swag", "micro-squad", "micro-ner")
@@ -50,7 +50,7 @@ def timed(action: Callable[[], object]) -> tuple[float, object]:
 
 
 def make_tokenizer(folder: Path) -> Path:
-    texts = (s for document in microworld.documents(0, 0, 200_000) for s in document)
+    texts = (s for document in documents(0, 0, 200_000) for s in document)
     train(Tokenizer(vocab_size=1_500, lowercase=True), texts, folder)
     return folder
 

@@ -8,7 +8,7 @@ The text is random tokens in sequences without padding; every system masks 15 % 
 - trainer: `Trainer` with `DataCollatorForLanguageModeling`, as in transformers' run_mlm.py.
 - bare: a for loop over batches made before the clock starts; the head at masked positions only,
   fused AdamW, gradient clipping, linear schedule. What the harness adds to it is overhead.
-- harness: `harness.pretraining.fit`, batches made while it trains, checkpoints on.
+- harness: `harness.pretraining.run.fit`, batches made while it trains, checkpoints on.
 
 Each time leaves out the first WARMUP_STEPS updates. Figures go to benchmarks/results/.
 """
@@ -30,20 +30,21 @@ import transformers
 from tokenizers import Tokenizer, models
 from torch.nn import functional as F
 
-from harness.budget import Budget
-from harness.compute import Compute
-from harness.corpora.packing import Packing
-from harness.corpora.stream import TokenStream
+from harness.core.compute import Compute
+from harness.data.corpora.packing import Packing
+from harness.data.corpora.token_stream import TokenStream
 from harness.models import SIZES, Architecture
-from harness.objectives import Objective
-from harness.objectives.batches import BatchMaker
-from harness.objectives.feeding import Feed, Step, to_step
-from harness.objectives.vocabulary import Vocabulary
-from harness.optimizer import learning_rate_factor, make_adamw
-from harness.paradigms.learner import Learner
-from harness.paradigms.making import make_learner
-from harness.pretraining import Pretraining, default_micro_batch_tokens, fit
-from harness.recipes import Phase, Pretrain
+from harness.pretraining.budget import Budget
+from harness.pretraining.learners.factory import make_learner
+from harness.pretraining.learners.learner import Learner
+from harness.pretraining.module import Pretraining
+from harness.pretraining.objectives.batches import BatchMaker
+from harness.pretraining.objectives.loader import Feed, Step, to_step
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.optimizer import learning_rate_factor, make_adamw
+from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.run import default_micro_batch_tokens, fit
 
 RESULTS = Path(__file__).parent / "results" / "pretraining_throughput.json"
 VOCAB_SIZE = 30_522

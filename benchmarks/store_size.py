@@ -26,12 +26,12 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
-from harness.plan import Stage
+from harness.plan.plan import Stage
+from harness.store.params import flatten
+from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SUITE, digest
 from harness.study import Study
-from harness.tasks.loading import load_examples
-from harness.tasks.scoring import counts, predictions_frame, save_counts, score
-from harness.tracking import DIGEST, KEY, KIND, LABEL, NAME, SUITE, digest
-from harness.tracking.params import flatten
+from harness.tasks.load_examples import load_examples
+from harness.tasks.scores import counts, predictions_frame, save_counts, score
 
 EXPERIMENT = """
 name: stored-0
@@ -162,7 +162,7 @@ class _Metrics:
 
 
 def study_results(study: Study, records: dict[str, Any]) -> pd.DataFrame:
-    from harness.results.scores import results_frame
+    from harness.analysis.frames.scores import results_frame
 
     return results_frame(study.plan, records)
 

@@ -35,8 +35,8 @@ import torch
 import transformers
 from torch.nn import functional as F
 
-from harness.objectives.layout import Rows
-from harness.objectives.transforms import (
+from harness.pretraining.objectives.layout import Rows
+from harness.pretraining.objectives.transforms import (
     Denoising,
     Deshuffling,
     Identity,
@@ -47,8 +47,8 @@ from harness.objectives.transforms import (
     SpanMasking,
     TokenMasking,
 )
-from harness.objectives.transforms.corrupting import corrupt
-from harness.objectives.vocabulary import Vocabulary
+from harness.pretraining.objectives.transforms.apply import corrupt
+from harness.pretraining.objectives.vocabulary import Vocabulary
 
 RESULTS = Path(__file__).parent / "results" / "transforms.json"
 VOCAB_SIZE = 30_522

@@ -12,36 +12,41 @@ import pandas as pd
 import yaml
 from rich.console import Console
 
-from harness import leaderboard
-from harness.boards import StoredRuns, tied
-from harness.budget import FLOPS_CONVENTION
-from harness.comparison.comparing import same_checkpoints
-from harness.comparison.resampling import arm_runs
-from harness.declaration import Declaration
-from harness.execute import Run, execute
-from harness.experiment import Evaluate
-from harness.plan import Plan, Stage, flat_fields, load_plan
-from harness.progress import Display, figures_line
-from harness.provenance import fingerprints, makers, provenance, run_again
-from harness.report import ReportData, write_report
-from harness.results.adapting import (
+from harness.analysis.comparison.differences import same_checkpoints
+from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.frames.adaptation import (
     adaptation_costs_frame,
     label_counts,
     records_frame,
     retained_frame,
     trained_parameters,
 )
-from harness.results.continued import losses_frame
-from harness.results.costs import costs_frame
-from harness.results.files import counts_reader, predictions_reader
-from harness.results.probes import probes_frame
-from harness.results.runs import curves_frame, pretraining_frame, runs_frame
-from harness.results.scores import checkpoints_frame, forgetting_frame, results_frame
-from harness.results.trials import trials_frame
-from harness.statistics import Runs
-from harness.summary import obstacle_lines
-from harness.tracking import Record, Store
-from harness.working import read_progress
+from harness.analysis.frames.continued_pretraining import losses_frame
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.probes import probes_frame
+from harness.analysis.frames.runs import curves_frame, pretraining_frame, runs_frame
+from harness.analysis.frames.scores import checkpoints_frame, forgetting_frame, results_frame
+from harness.analysis.frames.stage_files import counts_reader, predictions_reader
+from harness.analysis.frames.trials import trials_frame
+from harness.analysis.statistics.bootstrap import Runs
+from harness.cli.plan_summary import obstacle_lines
+from harness.execution.executor import Run, execute
+from harness.execution.progress import Display, figures_line
+from harness.execution.provenance import fingerprints, makers, provenance, run_again
+from harness.execution.worker import read_progress
+from harness.experiment.declaration import Declaration
+from harness.experiment.evaluation import Evaluate
+from harness.leaderboard.boards import StoredRuns, tied
+from harness.leaderboard.build import build
+from harness.leaderboard.published import board_of_suite
+from harness.leaderboard.table import Table, protocol_line
+from harness.plan.contract import flat_fields
+from harness.plan.factory import load_plan
+from harness.plan.plan import Plan, Stage
+from harness.pretraining.budget import FLOPS_CONVENTION
+from harness.report.data import ReportData
+from harness.report.page import write_report
+from harness.store.store import Record, Store
 
 FEW_STAGES = 5
 """Unfinished stages that a report names one by one, at most."""
@@ -90,31 +95,31 @@ class Study:
         """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
         return probes_frame(self.plan, self.records, self.store)
 
-    def table(self, average: str | None = None) -> leaderboard.Table:
+    def table(self, average: str | None = None) -> Table:
         """The leaderboard, by the suite's averaging rule or another, published rows beside; arms
         that are not told apart share a rank."""
         scores = self.results()
         table = self._table(scores, average)
         return tied(table, scores, self.store, paired=same_checkpoints(self.plan.differences))
 
-    def _table(self, scores: pd.DataFrame, average: str | None = None) -> leaderboard.Table:
+    def _table(self, scores: pd.DataFrame, average: str | None = None) -> Table:
         evaluate = self.plan.experiment.evaluate
         suite = evaluate.suite_value
-        board = leaderboard.board_of_suite(suite.name)
-        return leaderboard.build(
+        board = board_of_suite(suite.name)
+        return build(
             scores,
             suite,
             average,
             tasks=evaluate.tasks,
             arms=[arm.name for arm in self.plan.arms],
             published=board.published if board else (),
-            protocol=leaderboard.protocol_line(self.protocol),
+            protocol=protocol_line(self.protocol),
             trained=trained_parameters(self.plan, self.records),
         )
 
     def resampled(self) -> dict[str, dict[str, Runs]]:
         """Arm to task to its runs, scored on resampled examples as in reports: what
-        `harness.statistics` compares."""
+        `harness.analysis.statistics` compares."""
         scores = self.results()
         arms = [arm.name for arm in self.plan.arms]
         runs = StoredRuns(arms, scores, counts_reader(self.records, self.store))

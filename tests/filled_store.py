@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from harness.analysis.frames.scores import RESULT_COLUMNS
 from harness.models import SIZES
-from harness.results.scores import RESULT_COLUMNS
+from harness.store.store import Store
 from harness.tasks import TASKS
 from harness.tasks.examples import Examples
-from harness.tasks.scoring import COUNTS, counts, save_counts, score
-from harness.tracking import Store
+from harness.tasks.scores import COUNTS, counts, save_counts, score
 
 EVIL = '<script>alert("1")</script>'
 EXPERIMENTS: dict[str, dict[str, Any]] = {

@@ -16,24 +16,24 @@ ONE_FILE = {"mlflow": "harness/tracking/server.py", "optuna": "harness/tuning.py
 
 TORCH_FREE = (
     "harness",
-    "harness.cli",
+    "harness.cli.app",
     "harness.experiment",
-    "harness.declaration",
-    "harness.declaration.schema",
-    "harness.budget",
+    "harness.experiment.declaration",
+    "harness.experiment.json_schema",
+    "harness.pretraining.budget",
     "harness.plan",
-    "harness.statistics",
+    "harness.analysis.statistics",
     "harness.leaderboard",
-    "harness.listing",
-    "harness.corpora",
-    "harness.tokenizers",
-    "harness.objectives",
+    "harness.cli.families",
+    "harness.data.corpora",
+    "harness.data.tokenizers",
+    "harness.pretraining.objectives",
     "harness.models",
-    "harness.recipes",
-    "harness.adaptation",
+    "harness.pretraining.recipes",
+    "harness.finetuning",
     "harness.tasks",
-    "harness.microworld",
-    "harness.probes",
+    "harness.data.microworld",
+    "harness.tasks.probes",
 )
 HEAVY = ("torch", "transformers", "datasets", "tokenizers", "mlflow", "optuna", "pytorch_lightning")
 
@@ -145,7 +145,7 @@ def test_what_plans_and_lists_does_not_load_torch() -> None:
 def test_commands_that_answer_at_once_do_not_load_torch(arguments: list[str]) -> None:
     code = (
         f"import sys\n"
-        f"from harness.cli import app\n"
+        f"from harness.cli.app import app\n"
         f"app({arguments!r}, standalone_mode=False)\n"
         f"print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
     )

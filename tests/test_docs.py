@@ -7,10 +7,11 @@ from textwrap import dedent
 
 import pytest
 
-from harness import declaration
-from harness.experiment import Evaluate, Experiment
+from harness.experiment.declaration import read
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.experiment import Experiment
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
 NEEDED = {
     "name": "study",
@@ -54,7 +55,7 @@ SNIPPETS = dict(snippets())
 def test_what_the_docs_say_to_write_is_read(place: str) -> None:
     given = FIELD.findall(SNIPPETS[place])
     rest = [f"{name}: {value}" for name, value in NEEDED.items() if name not in given]
-    found = declaration.read("\n".join([*rest, SNIPPETS[place]]), Path(place))
+    found = read("\n".join([*rest, SNIPPETS[place]]), Path(place))
     assert found.arms
 
 

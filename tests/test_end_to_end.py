@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 import harness
 from benchmarks.crash_recovery import events, kill_after, started_again
-from harness.cli import app
-from harness.results.costs import costs_frame
-from harness.results.trials import TRIAL_COLUMNS, trials_frame
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.trials import TRIAL_COLUMNS, trials_frame
+from harness.cli.app import app
 from harness.study import Study
+from tests.paths import ROOT
 
 EXPERIMENT = """
 name: small
@@ -176,7 +177,7 @@ def test_bad_input_ends_with_exit_code_2(tmp_path: Path) -> None:
 
 def test_the_docs_of_the_statistics_run(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both snippets, on the arms and columns of this study."""
-    text = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
+    text = (ROOT / "docs" / "statistics.md").read_text()
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M)
     code = "".join(dedent(block) for block in blocks if "import " in block)
     assert "study.resampled()" in code and "study.results()" in code

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.adaptation import ADAPTATIONS
-from harness.experiment.evaluate import Evaluate
+from harness.core.config import put
+from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Axis, Experiment
-from harness.experiment.names import expand_names
-from harness.experiment.recipes import resolve_pretrain
-from harness.recipes import Pretrain
-from harness.values import put
+from harness.experiment.named_values import expand_names
+from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.pretraining.recipes.pretrain import Pretrain
 
 
 @dataclass(frozen=True)

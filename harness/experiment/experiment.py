@@ -11,10 +11,10 @@ from pydantic import (
     model_validator,
 )
 
-from harness.compute import Compute
-from harness.experiment.evaluate import Evaluate
-from harness.sweep import Sweep
-from harness.values import Value, tuples
+from harness.core.compute import Compute
+from harness.core.config import Value, tuples
+from harness.experiment.evaluation import Evaluate
+from harness.finetuning.search.sweep import Sweep
 
 MAX_SEEDS = 1_000
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from harness.leaderboard.building import build
-from harness.leaderboard.tables import Published, Row
+from harness.leaderboard.build import build
+from harness.leaderboard.table import Published, Row
 
 
 def imported_blocks(
@@ -16,7 +16,7 @@ def imported_blocks(
     """The imported rows of a suite, one block for each source and protocol.
 
     Args:
-        scores: imported scores, as `harness.interchange` stores them.
+        scores: imported scores, as `harness.exchange.results` stores them.
         measured: digests of the protocols of the measured rows.
     """
     own = scores[scores["suite"] == suite]

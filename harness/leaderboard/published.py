@@ -7,9 +7,9 @@ import pandas as pd
 import yaml
 from pydantic import ValidationError
 
-from harness.leaderboard.averages import get_average
+from harness.analysis.averages import get_average
+from harness.core.config import Value
 from harness.tasks import SUITES
-from harness.values import Value
 
 CELL = ["task", "split", "metric"]
 """What a printed number is of, beside the system."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from harness.values import Value
+from harness.core.config import Value
 
 
 class Size(Value):

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import FAMILIES
-from harness.models.attention import attention
+from harness.models.attention_masks import attention
 from harness.models.blueprints import Blueprint
 from harness.models.soft_prompt import SoftPrompt
 

@@ -12,12 +12,12 @@ from harness.models import Architecture, Size
 from harness.models.backbone import Backbone, read_note
 from harness.models.baselines import BASELINES
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
-from harness.models.checkpoints import CHECKPOINTS
+from harness.models.checkpoints.networks import CHECKPOINTS
 from harness.models.decoders import DECODERS
 from harness.models.elmo import ELMO
 from harness.models.encoder_decoders import ENCODER_DECODERS
 from harness.models.encoders import ENCODERS
-from harness.models.static import STATIC
+from harness.models.static_embeddings import STATIC
 from harness.models.xlnet import XLNET
 
 BLUEPRINTS: dict[str, Blueprint] = {

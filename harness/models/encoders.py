@@ -29,8 +29,12 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Head, Tokens
-from harness.models.counts import position_buckets, position_rows, segment_types
-from harness.models.counts.shapes import embedding_width
+from harness.models.counts.shapes import (
+    embedding_width,
+    position_buckets,
+    position_rows,
+    segment_types,
+)
 
 MAX_PAD_ID = 1
 """RoBERTa's positions start after the padding token's number, and its table has 2 spare rows."""

@@ -1,4 +1,4 @@
-"""FLOPs of reading one sequence forward, by `harness.budget.FLOPS_CONVENTION`, for every family.
+"""FLOPs of reading one sequence forward, by `harness.pretraining.budget.FLOPS_CONVENTION`, for every family.
 
 Every product of transformers' eager attention is counted: scores over the whole square under a
 causal mask and outside ModernBERT's windows, too. Below, all numbers are multiply-adds, T tokens, H
@@ -14,7 +14,7 @@ from harness.models.counts.shapes import (
     key_value_width,
     position_buckets,
 )
-from harness.objectives.accounting import Lengths
+from harness.pretraining.objectives.expected_lengths import Lengths
 
 
 def forward_flops(

@@ -7,20 +7,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.adaptation.ability import obstacle
-from harness.corpora import reading as corpus_reading
-from harness.experiment import ROLES, Arm, Evaluate, Experiment
-from harness.models import checkpoint_files
-from harness.plan.chaining import chain_obstacle, is_sequence, other_tasks, rescored, retained
-from harness.plan.continuing import pretrained
+from harness.data.corpora import load_corpus
+from harness.experiment.arms import Arm
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.experiment import Experiment
+from harness.experiment.named_values import ROLES
+from harness.finetuning.compatibility import obstacle
+from harness.models.checkpoints import files
+from harness.plan.continued_stages import pretrained
 from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
 from harness.plan.keys import run_content, stage_key
-from harness.plan.searching import searched
-from harness.plan.values import Cell, Continuation, Probing, Rescored, Retained, Stage
-from harness.probes import PROBES
-from harness.probes import items as probe_items
-from harness.recipes import Pretrain
-from harness.tasks import loading as task_loading
+from harness.plan.plan import Cell, Continuation, Probing, Rescored, Retained, Stage
+from harness.plan.search_stages import searched
+from harness.plan.task_chain_stages import (
+    chain_obstacle,
+    is_sequence,
+    other_tasks,
+    rescored,
+    retained,
+)
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import load_examples
+from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
 
 
@@ -39,9 +47,9 @@ class Builder:
         self.continued: dict[tuple[str, str, int, int], Continuation] = {}
         tasks = experiment.evaluate.known_tasks
         # Data is read once a plan, and anew by the next: files may change in between.
-        self.corpus_fingerprint = cache(corpus_reading.fingerprint)
-        self.task_fingerprint = cache(lambda task: task_loading.fingerprint(tasks[task]))
-        self.probe_fingerprint = cache(lambda probe: probe_items.fingerprint(PROBES[probe]))
+        self.corpus_fingerprint = cache(load_corpus.fingerprint)
+        self.task_fingerprint = cache(lambda task: load_examples.fingerprint(tasks[task]))
+        self.probe_fingerprint = cache(lambda probe: items.fingerprint(PROBES[probe]))
 
     def add(self, arm: Arm) -> None:
         tokenizer = self._pretrain_stages(arm)
@@ -78,10 +86,10 @@ class Builder:
     def _import(self, arm: Arm) -> str:
         """A checkpoint's tokenizer and network, copied in the form of our own."""
         name, revision = str(arm.pretrain.model.checkpoint), arm.pretrain.model.revision
-        folder = checkpoint_files.is_folder(name)
+        folder = files.is_folder(name)
         spec = {
             "checkpoint": {"name": name, "revision": revision},
-            "fingerprint": checkpoint_files.fingerprint(name, revision),
+            "fingerprint": files.fingerprint(name, revision),
         }
         label = name if folder or revision else f"{name}, of which no commit is pinned"
         tokenizer = self.stage("tokenizer", f"of {label}", spec, {})

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.experiment import Arm
-from harness.values import Value
+from harness.core.config import Value
+from harness.experiment.arms import Arm
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:

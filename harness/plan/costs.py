@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from harness.adaptation import Finetune
-from harness.budget import planned_steps, tokens_per_step, training_flops_per_step
-from harness.corpora.packing import PAIR_FORMATS
-from harness.experiment import Arm
-from harness.models import checkpoint_files, weight_files
-from harness.models.counts import count_parameters
+from harness.data.corpora.packing import PAIR_FORMATS
+from harness.experiment.arms import Arm
+from harness.finetuning import Finetune
+from harness.models.checkpoints import files, weights
+from harness.models.counts.backbones import count_parameters
 from harness.models.flops import forward_flops
-from harness.models.training_flops import TRAINING
-from harness.objectives.accounting import Lengths
-from harness.probes import PROBES
-from harness.recipes import Pretrain
+from harness.pretraining.budget import planned_steps, tokens_per_step, training_flops_per_step
+from harness.pretraining.objectives.expected_lengths import Lengths
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.training_flops import TRAINING
+from harness.tasks.probes import PROBES
 from harness.tasks.task import Task
 
 MEAN_TASK_TOKENS = 40
@@ -64,8 +64,8 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
     each of its weights and each token forward, and twice that backward."""
     if not start.model.checkpoint:
         return pretraining_cost(run)
-    folder = checkpoint_files.found(start.model.checkpoint, start.model.revision)
-    parameters = weight_files.num_weights(folder) or None
+    folder = files.found(start.model.checkpoint, start.model.revision)
+    parameters = weights.num_weights(folder) or None
     if run.budget.seconds:
         return Cost(None, None, parameters, None)
     steps = planned_steps(run)
@@ -98,8 +98,8 @@ def probe_flops(arm: Arm, probe: str) -> float:
 def _reading_flops(run: Pretrain, tokens: int) -> float:
     """FLOPs of one input; of a checkpoint, 2 for each of its weights and each token."""
     if run.model.checkpoint:
-        folder = checkpoint_files.found(run.model.checkpoint, run.model.revision)
-        return 2.0 * weight_files.num_weights(folder) * tokens
+        folder = files.found(run.model.checkpoint, run.model.revision)
+        return 2.0 * weights.num_weights(folder) * tokens
     return forward_flops(
         run.model,
         run.size,

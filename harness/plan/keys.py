@@ -5,8 +5,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from harness.experiment import ROLES
-from harness.recipes import Pretrain
+from harness.experiment.named_values import ROLES
+from harness.pretraining.recipes.pretrain import Pretrain
 
 STAGE_VERSIONS = {
     "tokenizer": 1,

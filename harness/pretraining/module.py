@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchmetrics import MeanMetric
 
-from harness.objectives.feeding import Step, TensorBatch
-from harness.optimizer import configure
-from harness.paradigms.learner import Learner
-from harness.recipes import Pretrain
-from harness.training import seed_torch
+from harness.pretraining.learners.learner import Learner
+from harness.pretraining.objectives.loader import Step, TensorBatch
+from harness.pretraining.optimizer import configure
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.trainer import seed_torch
 
 DROPOUT = 100
 """Second element of the seeds of dropout, apart from those of the batches."""

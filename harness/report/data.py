@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.results.runs import PRETRAINING_COLUMNS, RUN_COLUMNS
-from harness.sweep import Sweep
+from harness.analysis.frames.runs import PRETRAINING_COLUMNS, RUN_COLUMNS
+from harness.finetuning.search.sweep import Sweep
 from harness.tasks.task import Suite
 
 Scores = Mapping[str, Mapping[str, np.ndarray]]
@@ -35,7 +35,7 @@ class ReportData:
     predictions: Callable[[str], pd.DataFrame]
     """Key of a fine-tuning run to its rows of split, index, label, prediction."""
     counts: Callable[[str], Mapping[str, np.ndarray]]
-    """Key of a fine-tuning run to what `harness.tasks.scoring.load_counts` gives of it."""
+    """Key of a fine-tuning run to what `harness.tasks.scores.load_counts` gives of it."""
     curves: pd.DataFrame
     """Columns arm, pretrain_seed, step, tokens, loss."""
     costs: pd.DataFrame
@@ -43,21 +43,21 @@ class ReportData:
     probes: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Columns arm, probe, category, pretrain_seed, score, chance, items, obstacle."""
     runs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=RUN_COLUMNS))
-    """As `harness.results.runs.runs_frame` gives."""
+    """As `harness.analysis.frames.runs.runs_frame` gives."""
     pretraining: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=PRETRAINING_COLUMNS)
     )
-    """As `harness.results.runs.pretraining_frame` gives."""
+    """As `harness.analysis.frames.runs.pretraining_frame` gives."""
     checkpoints: pd.DataFrame = field(default_factory=pd.DataFrame)
     """As `results`, of weights along the way, with their `checkpoint`: a share of the updates."""
     losses: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.results.continued.losses_frame` gives."""
+    """As `harness.analysis.frames.continued_pretraining.losses_frame` gives."""
     trials: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.results.trials.trials_frame` gives."""
+    """As `harness.analysis.frames.trials.trials_frame` gives."""
     sweep: Sweep | None = None
     """What was searched; null where nothing was."""
     adaptation_costs: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.results.adapting.adaptation_costs_frame` gives."""
+    """As `harness.analysis.frames.adaptation.adaptation_costs_frame` gives."""
     trained: Mapping[str, float] = field(default_factory=dict)
     """Arm to the parameters that it trains, where arms are adapted in different ways."""
     label_counts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class ReportData:
     forgetting: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Columns arm, pretrain_seed, finetune_seed, step, task, split, metric, value."""
     retained: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """As `harness.results.adapting.retained_frame` gives."""
+    """As `harness.analysis.frames.adaptation.retained_frame` gives."""
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How every arm was fine-tuned."""
     flops_convention: str = ""

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from harness.leaderboard.tables import Table
-from harness.report.arms import cost
+from harness.leaderboard.table import Table
+from harness.report.arm_tables import cost
 from harness.report.data import ReportData, Scores
-from harness.report.grid import Grid, Plot, Section
-from harness.report.sections.adapting import adapting_sections
-from harness.report.sections.continuing import LOSS_NOTE, losses_table
-from harness.report.sections.costing import costing
+from harness.report.layout import Grid, Plot, Section
+from harness.report.sections.adaptation import adapting_sections
+from harness.report.sections.continued_pretraining import LOSS_NOTE, losses_table
+from harness.report.sections.cost import costing
 from harness.report.sections.curves import learning, losses
 from harness.report.sections.probes import PROBE_NOTE, probe_tables
-from harness.report.sections.searching import (
+from harness.report.sections.search import (
     importance_table,
     search_curves,
     search_note,

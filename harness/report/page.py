@@ -6,17 +6,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.comparison.comparing import comparer, same_checkpoints
-from harness.comparison.resampling import arm_runs
-from harness.comparison.ties import with_ties
-from harness.files import write_atomically
-from harness.leaderboard import board_of_suite, build, protocol_line, render, run_scores
-from harness.leaderboard.rendering import markdown_escape, markdown_table
-from harness.leaderboard.tables import Table
-from harness.report import pairs as tables
-from harness.report.arms import time, what_differs
+from harness.analysis.comparison.differences import comparer, same_checkpoints
+from harness.analysis.comparison.resampling import arm_runs
+from harness.core.files import write_atomically
+from harness.leaderboard.build import build
+from harness.leaderboard.measured_rows import run_scores
+from harness.leaderboard.published import board_of_suite
+from harness.leaderboard.ranks import with_ties
+from harness.leaderboard.render import markdown_escape, markdown_table, render
+from harness.leaderboard.table import Table, protocol_line
+from harness.report import difference_tables
+from harness.report.arm_tables import time, what_differs
 from harness.report.data import ReportData, Scores
-from harness.report.grid import Plot, Section
+from harness.report.layout import Plot, Section
 from harness.report.outline import drawn, sections
 from harness.report.sections.curves import hours
 from harness.report.threats import threats
@@ -49,7 +51,7 @@ def write_report(data: ReportData, out: Path) -> None:
         "README.md": _readme(content, table),
         "leaderboard.csv": render(table, "csv"),
         "leaderboard.md": render(table, "md"),
-        "differences.csv": tables.differences_csv(pairs),
+        "differences.csv": difference_tables.differences_csv(pairs),
         **{f"{name}.svg": plot.svg for name, plot in _figures(content).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -82,19 +84,19 @@ def _content(
         "verdicts": [judge(pair) for pair in pairs if pair.expected],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
         "forest": _forest(pairs, table),
-        "differences_shown": tables.shown(pairs),
-        "differences_folded": tables.folded(pairs),
-        "differences_note": tables.note(pairs, len(data.arms) > MANY_ARMS),
+        "differences_shown": difference_tables.shown(pairs),
+        "differences_folded": difference_tables.folded(pairs),
+        "differences_note": difference_tables.note(pairs, len(data.arms) > MANY_ARMS),
         "pairs": pairs,
         "differences": what_differs(data),
         "sections": sections(data, table, scores),
         "threats": threats(data, table, pairs, scores),
         "time": Section("Time", plots=dict(hours(data)), grids={"Seconds, all stages": time(data)}),
         "provenance": data.provenance,
-        "points": tables.points,
-        "interval": tables.interval,
-        "p": tables.p_cell,
-        "claim": tables.p_of_claim,
+        "points": difference_tables.points,
+        "interval": difference_tables.interval,
+        "p": difference_tables.p_cell,
+        "claim": difference_tables.p_of_claim,
     }
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.leaderboard.tables import Table
-from harness.report import checks, searches
-from harness.report.constants import constant_labels, constant_runs
+from harness.analysis.statistics.seed_limits import seed_note
+from harness.leaderboard.table import Table
+from harness.report import run_checks, search_checks
+from harness.report.constant_outputs import constant_labels, constant_runs
 from harness.report.data import ReportData, Scores
 from harness.report.verdict import Pair
-from harness.statistics import seed_note
 
 ENOUGH_SEEDS = 10
 """Pretraining seeds an arm from which on their number needs no note."""
@@ -26,7 +26,7 @@ def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Score
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),
-        *searches.untuned(data),
+        *search_checks.untuned(data),
         *data.threats,
         *([f"Looked for, and not found: {', '.join(absent)}."] if absent else []),
     ]
@@ -35,14 +35,14 @@ def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Score
 def _checked(data: ReportData, table: Table, scores: Scores) -> dict[str, list[str]]:
     """What was looked for to the sentences on what was found; without what could not be known."""
     found = {"missing scores": [*_missing_scores(data, table, scores)]}
-    if len(data.results) and checks.chance(table):
+    if len(data.results) and run_checks.chance(table):
         found["runs and arms no better than a guess"] = [
-            *checks.no_better_than_a_guess(data, table, scores)
+            *run_checks.no_better_than_a_guess(data, table, scores)
         ]
     if len(data.results):
         found["splits with one label"] = [*_constant_labels(data, table)]
         found["runs that always give the same answer"] = [*_constant_predictions(data, table)]
-        found["seeds left out"] = [*checks.excluded_seeds(data)]
+        found["seeds left out"] = [*run_checks.excluded_seeds(data)]
     return found | _of_runs(data)
 
 
@@ -50,17 +50,17 @@ def _of_runs(data: ReportData) -> dict[str, list[str]]:
     """The same of what stages tell of themselves, which those of earlier code may not."""
     found = {}
     finished = data.runs[data.runs["finished"].astype(bool)]
-    truncated = [*checks.truncated(data)]
+    truncated = [*run_checks.truncated(data)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
-        name = f"truncated inputs above {100 * checks.FEW_TRUNCATED:g} % of train examples"
+        name = f"truncated inputs above {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
         found[name] = truncated
     if len(finished) or len(data.trials):
-        found["runs that diverged"] = [*checks.diverged(data)]
+        found["runs that diverged"] = [*run_checks.diverged(data)]
     if len(data.trials):
-        found["unequal trials"] = [*searches.unequal_trials(data)]
-    if beside := searches.holdout_beside_dev(data):
-        name = f"hold-out scores more than {searches.FAR_ABOVE_DEV:g} points above dev"
-        found[name] = [*searches.far_above_dev(beside)]
+        found["unequal trials"] = [*search_checks.unequal_trials(data)]
+    if beside := search_checks.holdout_beside_dev(data):
+        name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
+        found[name] = [*search_checks.far_above_dev(beside)]
     return found
 
 
@@ -83,7 +83,7 @@ def _missing_scores(data: ReportData, table: Table, scores: Scores) -> Iterator[
     for arm in data.arms:
         missing = []
         for name, runs in scores.items():
-            total = checks.planned(data, arm, tasks[name])
+            total = run_checks.planned(data, arm, tasks[name])
             gap = total - int(np.isfinite(runs[arm]).sum())
             missing += [f"{name} ({gap} of {total})"] if gap > 0 else []
         if missing:
@@ -108,7 +108,7 @@ def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
     found = Counter(
         (arm, task)
         for arm, task, _ in constant_runs(data, table)
-        if task not in right and not checks.guesses(data, arm)
+        if task not in right and not run_checks.guesses(data, arm)
     )
     if found:
         runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
 
-from harness.comparison.comparing import (
+from harness.analysis.comparison.differences import (
     AVERAGE,
     LEVEL,
     MOST_ROWS,
@@ -16,11 +16,11 @@ from harness.comparison.comparing import (
     same_checkpoints,
     screened,
 )
-from harness.comparison.resampling import arm_runs
-from harness.leaderboard.tables import Table
+from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.statistics.bootstrap import Difference
+from harness.analysis.statistics.multiple_testing import holm
+from harness.leaderboard.table import Table
 from harness.report.data import ReportData
-from harness.statistics import Difference
-from harness.statistics.multiple import holm
 
 Names = tuple[str, str]
 MANY_ARMS = 8

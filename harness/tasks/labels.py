@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.tasks.examples import HIDDEN, Answers, Examples
-from harness.tasks.preparing import CLASSES_KEPT
+from harness.tasks.preprocessing import CLASSES_KEPT
 from harness.tasks.task import FileData, Split, Task
 
 if TYPE_CHECKING:

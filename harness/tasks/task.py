@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness.values import Value
+from harness.core.config import Value
 
 Kind = Literal[
     "classification",
@@ -35,7 +35,7 @@ class MicroworldData(Value):
 
     source: Literal["microworld"] = "microworld"
     generator: str
-    """Name of the task in `harness.microworld`."""
+    """Name of the task in `harness.data.microworld`."""
 
 
 class FileData(Value):
@@ -85,7 +85,7 @@ class Task(Value):
     kind: Kind
     data: Data
     prepare: str | None = None
-    """Name in `harness.tasks.preparing.PREPARATIONS`: columns of the data set to those named
+    """Name in `harness.tasks.preprocessing.PREPARATIONS`: columns of the data set to those named
     below."""
     train: str | None = "train"
     """Split that is trained on; null where nothing is."""
@@ -144,5 +144,5 @@ class Suite(Value):
     tasks: tuple[str, ...]
     columns: tuple[Column, ...]
     average: str
-    """Name of the averaging rule in `harness.leaderboard.AVERAGES`."""
+    """Name of the averaging rule in `harness.analysis.averages.AVERAGES`."""
     citation: str

@@ -3,10 +3,16 @@
 import pandas as pd
 import pytest
 
-from harness.leaderboard import build, load_board, render
-from harness.leaderboard.averages import AVERAGES
-from harness.leaderboard.published import published_entry, published_index, published_table
-from harness.results.scores import RESULT_COLUMNS
+from harness.analysis.averages import AVERAGES
+from harness.analysis.frames.scores import RESULT_COLUMNS
+from harness.leaderboard.build import build
+from harness.leaderboard.published import (
+    load_board,
+    published_entry,
+    published_index,
+    published_table,
+)
+from harness.leaderboard.render import render
 from harness.tasks.metrics import METRICS
 
 NOTHING = pd.DataFrame(columns=RESULT_COLUMNS)

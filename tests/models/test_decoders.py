@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from harness.models import SIZES, Size
-from harness.objectives import OBJECTIVES
-from harness.paradigms.token_prediction import TokenPrediction
-from harness.recipes import RECIPES
+from harness.pretraining.learners.token_prediction import TokenPrediction
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.recipes import RECIPES
 from tests.models.networks import (
     mean_loss,
     meta_count,

@@ -4,8 +4,8 @@ import pytest
 
 from harness.models import SIZES, Size
 from harness.models.electra_flops import electra_flops, electra_pair_flops
-from harness.models.generator import generator_size
-from harness.objectives.outputs import ReplacedToken
+from harness.pretraining.generator import generator_size
+from harness.pretraining.objectives.outputs import ReplacedToken
 
 T5_11B = Size(
     num_layers=24, hidden_size=1024, num_heads=128, intermediate_size=65_536, head_size=128

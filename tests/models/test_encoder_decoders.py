@@ -11,9 +11,9 @@ from transformers.models.t5.modeling_t5 import T5Stack
 
 from harness.models import SIZES, Size
 from harness.models.build import BLUEPRINTS
-from harness.objectives import OBJECTIVES
-from harness.paradigms.token_prediction import TokenPrediction
-from harness.recipes import RECIPES
+from harness.pretraining.learners.token_prediction import TokenPrediction
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.recipes import RECIPES
 from tests.models.networks import (
     TOKENS,
     mean_loss,

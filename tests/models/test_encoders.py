@@ -10,7 +10,7 @@ from harness.models import FAMILIES, MODELS, SIZES, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.counts import count_trained_parameters
+from harness.models.counts.heads import count_trained_parameters
 from harness.models.encoders import ENCODERS, LOCAL_ATTENTION
 
 BERT_VOCAB = 30_522

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from harness.report import write_report
-from harness.report.pairs import interval, p_cell
-from harness.statistics import Difference
-from harness.statistics.multiple import benjamini_hochberg
+from harness.analysis.statistics.bootstrap import Difference
+from harness.analysis.statistics.multiple_testing import benjamini_hochberg
+from harness.report.difference_tables import interval, p_cell
+from harness.report.page import write_report
 
 FILES = {
     "index.html",

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from harness.report import write_report
+from harness.report.page import write_report
 from tests.browser import look, needs_chromium
 
 pytestmark = needs_chromium

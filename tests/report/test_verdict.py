@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from harness.comparison.comparing import AVERAGE, comparer
-from harness.comparison.resampling import arm_runs
-from harness.comparison.ties import with_ties
-from harness.leaderboard import build
-from harness.report.constants import constant_labels, constant_runs
-from harness.report.pairs import every_column
+from harness.analysis.comparison.differences import AVERAGE, comparer
+from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.statistics.bootstrap import Difference
+from harness.analysis.statistics.multiple_testing import benjamini_hochberg, holm
+from harness.leaderboard.build import build
+from harness.leaderboard.ranks import with_ties
+from harness.report.constant_outputs import constant_labels, constant_runs
+from harness.report.difference_tables import every_column
 from harness.report.threats import threats
 from harness.report.verdict import Pair, judge, pairwise
-from harness.statistics import Difference
-from harness.statistics.multiple import benjamini_hochberg, holm
 
 
 def table_of(data):

@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Features, List, Value
 
-from harness.tasks import HubData, Split, Task
+from harness.tasks.task import HubData, Split, Task
 
 Place = tuple[str, str | None]
 """Repository and config."""

@@ -9,8 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from harness.leaderboard.tables import Table
-from harness.report.figures.drawing import (
+from harness.analysis.statistics.bootstrap import Difference
+from harness.leaderboard.table import Table
+from harness.report.difference_tables import interval, points
+from harness.report.figures.style import (
     COLOURS,
     DASHES,
     GREY,
@@ -23,9 +25,7 @@ from harness.report.figures.drawing import (
     row_canvas,
     shortened,
 )
-from harness.report.pairs import interval, points
 from harness.report.verdict import Pair
-from harness.statistics import Difference
 
 HEIGHT = 2.8
 """Inches of a panel of curves."""

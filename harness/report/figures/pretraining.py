@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter
 
-from harness.report.figures.drawing import (
+from harness.report.figures.style import (
     COLOURS,
     DASHES,
     MARKERS,
@@ -50,7 +50,7 @@ def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> st
     null without any.
 
     Args:
-        points: as `harness.report.sections.learning.learning_points` gives, their `arm` called
+        points: as `harness.report.sections.learning_curves.learning_points` gives, their `arm` called
             `run`.
     """
     return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)

@@ -6,7 +6,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.report.figures.drawing import (
+from harness.report.figures.style import (
     COLOURS,
     MARKERS,
     STYLE,

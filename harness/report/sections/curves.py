@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from harness.report.data import ReportData
-from harness.report.grid import Plot, Section
-from harness.report.sections.learning import learning_points, learning_table
+from harness.report.layout import Plot, Section
+from harness.report.sections.learning_curves import learning_points, learning_table
 from harness.report.sections.pretraining import curve_points, known_costs, loss_table
 
 LOSS_NOTE = (

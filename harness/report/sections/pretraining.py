@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from harness.comparison.comparing import same_checkpoints
-from harness.leaderboard.lines import MISSING
+from harness.analysis.comparison.differences import same_checkpoints
+from harness.leaderboard.cells import MISSING
 from harness.report.data import ReportData
-from harness.report.grid import Grid
+from harness.report.layout import Grid
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Of the tokens of a run, at which the table shows its loss."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from harness.leaderboard.lines import MISSING
-from harness.report.grid import Grid
+from harness.leaderboard.cells import MISSING
+from harness.report.layout import Grid
 from harness.report.verdict import MANY_ARMS
 
 LONG = 20

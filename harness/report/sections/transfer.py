@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from harness.report.averages import seed_averages
 from harness.report.data import ReportData
-from harness.report.grid import Grid, Plot, Section
+from harness.report.layout import Grid, Plot, Section
 from harness.report.sections.pretraining import mean_and_spread, shared_runs
+from harness.report.seed_averages import seed_averages
 
 WHAT_A_LOSS_IS_OF = (
     "pretrain.objective",

@@ -7,14 +7,14 @@ is 0 and so is the Matthews correlation (constant predictions); BLEU and ROUGE o
 it is 0, because an interval needs a value for every resample.
 """
 
-from harness.tasks.metrics.classes import CLASS_METRICS
+from harness.tasks.metrics.classification import CLASS_METRICS
+from harness.tasks.metrics.generation import TEXT_METRICS
 from harness.tasks.metrics.groups import GROUP_METRICS
 from harness.tasks.metrics.metric import Metric
-from harness.tasks.metrics.ranks import RANK_METRICS
+from harness.tasks.metrics.regression import VALUE_METRICS
+from harness.tasks.metrics.retrieval import RANK_METRICS
 from harness.tasks.metrics.spans import SPAN_METRICS
-from harness.tasks.metrics.tags import TAG_METRICS
-from harness.tasks.metrics.texts import TEXT_METRICS
-from harness.tasks.metrics.values import VALUE_METRICS
+from harness.tasks.metrics.tagging import TAG_METRICS
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -28,5 +28,3 @@ METRICS: dict[str, Metric] = {
         *RANK_METRICS,
     )
 }
-
-__all__ = ["METRICS", "Metric"]

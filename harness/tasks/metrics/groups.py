@@ -7,7 +7,7 @@ question are not independent of each other.
 
 import numpy as np
 
-from harness.tasks.metrics.classes import f1, f1_counts, whole
+from harness.tasks.metrics.classification import f1, f1_counts, whole
 from harness.tasks.metrics.metric import Array, Groups, Metric, Names, counted, f_score, mean
 
 

@@ -1,0 +1,128 @@
+"""The differences between two arms, with their uncertainty."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from harness.analysis.averages import Term, combine, terms_of
+from harness.analysis.comparison.resampling import ArmRuns, cell_name
+from harness.analysis.statistics.bootstrap import Difference, common_seeds
+from harness.analysis.statistics.multiple_testing import benjamini_hochberg
+from harness.analysis.statistics.welch import seed_means, welch
+from harness.leaderboard.table import Table
+from harness.tasks.task import Column
+
+LEVEL = 0.95
+LEAST_SEEDS = 2
+"""Pretraining seeds of each arm below which the spread between its runs is not known."""
+MOST_ROWS = 60
+"""With more arms than this not every pair is compared: it would take minutes."""
+AVERAGE = "average"
+"""Name of the suite's average among the columns."""
+
+Differences = Mapping[str, Difference | None]
+"""Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and of a
+column where both have the same runs."""
+Compared = Callable[[str, str], Differences]
+"""Two names to how far the first is above the second."""
+Key = TypeVar("Key")
+
+
+def comparer(
+    runs: Mapping[str, ArmRuns],
+    table: Table,
+    paired: Callable[[str, str], bool] = lambda first, second: False,
+) -> Compared:
+    """Compares arms by name; a pair that is asked for twice, either way round, is computed once.
+
+    Args:
+        runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
+        paired: whether two arms start from the same checkpoints.
+    """
+
+    @cache
+    def found(first: str, second: str) -> Differences:
+        one, other = runs.get(first, {}), runs.get(second, {})
+        return differences(one, other, table, paired=paired(first, second))
+
+    def compared(first: str, second: str) -> Differences:
+        if first <= second:
+            return found(first, second)
+        return {name: one and one.turned for name, one in found(second, first).items()}
+
+    return compared
+
+
+def differences(
+    first: ArmRuns, second: ArmRuns, table: Table, *, paired: bool = False
+) -> dict[str, Difference | None]:
+    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and
+    of a column where both have the same runs, so that nothing is asked.
+
+    Args:
+        paired: whether both arms start from the same checkpoints.
+    """
+    found = {
+        column.name: None
+        if first.get(column.task) is second.get(column.task)
+        else _difference(first, second, [(column,)], paired)
+        for column in table.columns
+    }
+    terms = terms_of(table.average, table.suite)
+    return found | {AVERAGE: _difference(first, second, terms, paired)}
+
+
+def same_checkpoints(
+    differences: Mapping[str, Mapping[str, Any]],
+) -> Callable[[str, str], bool]:
+    """Whether two arms start from the same pretrained models: no field of pretraining differs.
+
+    Args:
+        differences: dotted path to {arm: value}, for every field in which the arms differ.
+    """
+    fields = [of for path, of in differences.items() if path.startswith("pretrain.")]
+    return lambda first, second: all(of.get(first) == of.get(second) for of in fields)
+
+
+def screened(found: Mapping[Key, Difference | None], unseen: int = 0) -> dict[Key, float]:
+    """p by Benjamini-Hochberg of all differences that rest on LEAST_SEEDS or more. The others speak
+    of single checkpoints, and are left out: their small p would make finds of the rest.
+
+    Args:
+        unseen: differences that could have been asked for and were not; they count as no find.
+    """
+    judged = {key: one.p_value for key, one in found.items() if one and enough_seeds(one)}
+    adjusted = benjamini_hochberg([*judged.values(), *[1.0] * unseen])
+    return dict(zip(judged, map(float, adjusted), strict=False))
+
+
+def enough_seeds(found: Difference) -> bool:
+    """Whether both arms have the pretraining seeds that a judgement asks for."""
+    return found.num_seeds >= LEAST_SEEDS
+
+
+def _difference(
+    first: ArmRuns, second: ArmRuns, terms: Sequence[Term], paired: bool
+) -> Difference | None:
+    columns = [column for term in terms for column in term]
+    tasks = {column.task for column in columns}
+    if not tasks <= first.keys() & second.keys():
+        return None
+    sides = [{task: arm[task] for task in tasks} for arm in (first, second)]
+    seeds = [common_seeds(side) for side in sides]
+    scores = [_seed_scores(side, columns) for side in sides]
+    if not all(map(len, seeds)) or not all(scores):
+        return None
+    means = [100 * combine(terms, found) for found in scores]
+    return welch(*means, paired=paired and np.array_equal(seeds[0], seeds[1]), level=LEVEL)
+
+
+def _seed_scores(arm: ArmRuns, columns: Sequence[Column]) -> dict[Column, np.ndarray]:
+    """Column to [1 + REPLICATES, seeds], the mean of its metrics; empty if the arm lacks one."""
+    cells = seed_means(arm)
+    wanted = {c: [(c.task, cell_name(c.split, metric)) for metric in c.metrics] for c in columns}
+    if not all(cell in cells for found in wanted.values() for cell in found):
+        return {}
+    return {c: np.mean([cells[cell] for cell in found], axis=0) for c, found in wanted.items()}

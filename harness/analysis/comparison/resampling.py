@@ -1,0 +1,123 @@
+"""The runs of every arm, scored on resampled examples."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores
+from harness.leaderboard.table import Table
+from harness.tasks.metrics import METRICS
+from harness.tasks.scores import LABELS
+from harness.tasks.task import Column
+
+REPLICATES = 1000
+EXAMPLES_SEED = 1
+
+ArmRuns = Mapping[str, Runs]
+"""Task to the runs of an arm."""
+
+
+class Scored(Protocol):
+    """Arms with their scores, and the counts to resample them from."""
+
+    @property
+    def arms(self) -> Sequence[str]: ...
+    @property
+    def results(self) -> pd.DataFrame: ...
+    @property
+    def counts(self) -> Callable[[str], Mapping[str, np.ndarray]]: ...
+
+
+def arm_runs(data: Scored, table: Table) -> dict[str, dict[str, Runs]]:
+    """Arm to task to runs, all scored on the same resamples of the examples; arms that share all
+    runs of a task have one object there.
+
+    Raises:
+        ValueError: two runs of a task were scored on different examples.
+    """
+    runs: dict[str, dict[str, Runs]] = {arm: {} for arm in data.arms}
+    for number, task in enumerate(table.suite.tasks):
+        columns = [column for column in table.columns if column.task == task]
+        index = _complete_runs(data, columns)
+        if index.empty:
+            continue
+        scores = _task_scores(data, columns, index, number)
+        made: dict[tuple[str, ...], Runs] = {}
+        for arm, rows in index.groupby("arm", sort=False):
+            found = Runs(
+                pretrain_seeds=rows["pretrain_seed"].to_numpy(),
+                finetune_seeds=rows["finetune_seed"].to_numpy(),
+                scores={cell: values[:, rows.index] for cell, values in scores.items()},
+            )
+            runs[str(arm)][task] = made.setdefault(tuple(rows["key"]), found)
+    return runs
+
+
+def _complete_runs(data: Scored, columns: Sequence[Column]) -> pd.DataFrame:
+    """The runs of a task (arm, seeds, key), of the arms whose runs all have every score of its
+    columns: one undefined score leaves its arm out, as it leaves its cell of the table empty. A
+    split that no arm was scored on (it is not in the mirror) takes nothing from the others."""
+    results = data.results
+    here = results[(results["task"] == columns[0].task) & results["arm"].isin(list(data.arms))]
+    cells = {(c.split, m) for c in columns for m in c.metrics}
+    cells &= set(zip(here["split"], here["metric"], strict=True))
+    wanted = [cell in cells for cell in zip(here["split"], here["metric"], strict=True)]
+    identity = ["arm", "pretrain_seed", "finetune_seed", "key"]
+    groups = here[np.array(wanted, dtype=bool)].groupby(identity)
+    counts = groups["value"].count().rename("cells").reset_index()
+    least = counts.groupby("arm")["cells"].transform("min")
+    return counts[least == len(cells)].reset_index(drop=True) if cells else counts.iloc[:0]
+
+
+def _task_scores(
+    data: Scored, columns: Sequence[Column], index: pd.DataFrame, number: int
+) -> dict[str, np.ndarray]:
+    """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
+    counts = {key: data.counts(key) for key in dict.fromkeys(index["key"])}
+    scored = data.results[data.results["task"] == columns[0].task]["split"].unique()
+    wanted: dict[str, list[str]] = {}
+    for column in columns:
+        if column.split in scored:
+            wanted.setdefault(column.split, []).extend(column.metrics)
+    scores = {}
+    for place, (split, metrics) in enumerate(wanted.items()):
+        generator = np.random.default_rng([EXAMPLES_SEED, number, place])
+        found = bootstrap_scores(
+            stack_counts(counts, list(index["key"]), split, list(dict.fromkeys(metrics))),
+            {metric: METRICS[metric].from_counts for metric in metrics},
+            REPLICATES,
+            generator,
+        )
+        scores.update({cell_name(split, metric): values for metric, values in found.items()})
+    return scores
+
+
+def stack_counts(
+    counts: Mapping[str, Mapping[str, np.ndarray]],
+    keys: Sequence[str],
+    split: str,
+    metrics: Sequence[str],
+) -> dict[str, np.ndarray]:
+    """Metric to the counts [num_runs, num_units, k] of one split, of the runs in `keys`.
+
+    Raises:
+        ValueError: the runs were not scored on the same examples.
+    """
+    labels = cell_name(split, LABELS)
+    for key in keys:
+        if not np.array_equal(counts[key][labels], counts[keys[0]][labels]):
+            raise ValueError(
+                f"runs must be scored on the same examples, but {keys[0]} and {key} differ on "
+                f"{split}"
+            )
+    return {
+        metric: np.stack([counts[key][cell_name(split, metric)] for key in keys])
+        for metric in metrics
+    }
+
+
+def cell_name(split: str, metric: str) -> str:
+    """What the scores of a metric on a split are called in `Runs`."""
+    return f"{split}/{metric}"

@@ -1,0 +1,35 @@
+"""`harness errors`: where two arms answer differently."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import DEFAULT_STORE, Experiment, Overrides, StoreFolder, clear_errors, out
+
+
+def errors(
+    experiment: Experiment,
+    task: Annotated[str, typer.Option(help="a task of the experiment", show_default=False)],
+    arms: Annotated[
+        tuple[str, str], typer.Option(metavar="A B", help="two arms", show_default=False)
+    ],
+    out_folder: Annotated[
+        Path | None,
+        typer.Option("--out", help="default: errors/<name>-<task>-<A>-<B> in the store"),
+    ] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """The examples on which two arms disagree, side by side: a page, a CSV and a parquet file."""
+    from harness.core.files import output_folder
+    from harness.report.disagreements.answers import contrast
+    from harness.report.disagreements.page import folder_name, write_contrast
+    from harness.study import Study
+
+    with clear_errors():
+        folder = output_folder(out_folder) if out_folder else None
+        study = Study.load(experiment, set_ or (), store)
+        found = contrast(study, task, arms)
+        page = write_contrast(found, folder or store / "errors" / folder_name(found))
+    out.print(f"{len(found.frame)} of {found.examples} examples differ: {page}", markup=False)

@@ -1,0 +1,139 @@
+"""A plan in words: what `harness plan` prints."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from harness.analysis.frames.continued_pretraining import continued_cost
+from harness.analysis.power import power_lines
+from harness.execution.progress import duration
+from harness.experiment.named_values import ROLES
+from harness.plan.costs import Cost, pretraining_cost
+from harness.plan.differences import apart_from_the_first, condensed
+from harness.plan.factory import estimated_seconds
+from harness.plan.plan import Plan
+from harness.pretraining.budget import FLOPS_CONVENTION
+
+KINDS = (
+    "tokenizer",
+    "tokens",
+    "pretrain",
+    "continued",
+    "loss",
+    "probe",
+    "learn",
+    "trial",
+    "tune",
+    "finetune",
+)
+MAX_COLUMNS = 4
+"""Arms that have a column each where fields are compared."""
+
+
+def print_plan(plan: Plan, console: Console, earlier: Sequence[pd.DataFrame] = ()) -> None:
+    """Arms with their cost, what differs, stages, what the seeds can tell apart (by `earlier`
+    results if there are any: `harness.analysis.power`), and the time to expect."""
+    experiment = plan.experiment
+    console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
+    for comparison in experiment.expect:
+        console.print(f"expected: {comparison.better} > {comparison.worse}")
+    console.print(_arms(plan))
+    console.print(f"FLOPs by {FLOPS_CONVENTION}.")
+    console.print(_differences(plan))
+    counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in KINDS}
+    stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    console.print(f"{len(plan.stages)} stages: {stages}")
+    evaluate = experiment.evaluate
+    console.print(
+        f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
+        f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
+        f"{experiment.sweep.size} trials for every arm and task"
+    )
+    for line in [*obstacle_lines(plan), *power_lines(plan, earlier)]:
+        console.print(line, markup=False)
+    seconds = estimated_seconds(plan, list(plan.stages), workers=2)
+    console.print(f"roughly {duration(seconds)} on 2 CPU threads if nothing is done yet")
+
+
+def obstacle_lines(plan: Plan) -> list[str]:
+    """Which arms cannot do which tasks, and why: one line for all arms with the same tasks."""
+    tasks: dict[tuple[str, str], list[str]] = {}
+    for (arm, task), why in plan.obstacles.items():
+        tasks.setdefault((arm, why), []).append(task)
+    arms: dict[tuple[str, str], list[str]] = {}
+    num_tasks = len(plan.experiment.evaluate.chosen)
+    for (arm, why), names in tasks.items():
+        these = ", ".join(names) if len(names) < num_tasks else "any task"
+        arms.setdefault((these, why), []).append(arm)
+    return [f"{', '.join(found)} cannot do {these}: {why}" for (these, why), found in arms.items()]
+
+
+def _arms(plan: Plan) -> Table:
+    """Cost of each arm, and as multiples of the first one's: how the arms match."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for column in ("arm", "updates", "tokens", "parameters", "", "FLOPs", ""):
+        left = column == "arm"
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
+    first = plan.costs[plan.arms[0].name]
+    for arm in plan.arms:
+        table.add_row(arm.name, *_cost(plan.costs[arm.name], first))
+        for role in ROLES:
+            other = getattr(arm.pretrain, role)
+            if other:
+                table.add_row(f"  its {role}", *_cost(pretraining_cost(other), first))
+        if cost := continued_cost(plan, arm.name):
+            table.add_row("  its continued runs", *_cost(cost, first))
+    return table
+
+
+def _cost(cost: Cost, first: Cost) -> tuple[str, ...]:
+    if cost.parameters is None:
+        return ("-", "-", "-", "", "-", "")
+    return (
+        _number(cost.steps),
+        _number(cost.tokens),
+        f"{cost.parameters:,}",
+        _multiple(cost.parameters, first.parameters),
+        "by the clock" if cost.flops is None else f"{cost.flops:.2e}".replace("e+", "e"),
+        _multiple(cost.flops, first.flops),
+    )
+
+
+def _number(value: int | None) -> str:
+    return "by the clock" if value is None else f"{value:,}"
+
+
+def _multiple(value: float | None, first: float | None) -> str:
+    return f"{value / first:.2f}x" if value and first else ""
+
+
+def _differences(plan: Plan) -> Table:
+    """Field by field; of many arms only what sets each one apart from the first."""
+    table = Table(box=box.SIMPLE_HEAD, title="what differs between arms", title_justify="left")
+    if len(plan.arms) > MAX_COLUMNS:
+        return _apart_from_the_first(plan, table)
+    table.add_column("field", no_wrap=True)
+    table.add_column("because", no_wrap=True)
+    for arm in plan.arms:
+        table.add_column(arm.name)
+    for path, values in condensed(plan.differences):
+        reason = "axis" if path in plan.declared else "recipe"
+        table.add_row(path, reason, *(str(values[arm.name]) for arm in plan.arms))
+    return table
+
+
+def _apart_from_the_first(plan: Plan, table: Table) -> Table:
+    arms = [arm.name for arm in plan.arms]
+    table.add_column("arm", no_wrap=True)
+    table.add_column(f"where it is not as {arms[0]}; (r): by its recipe")
+    for arm, fields in apart_from_the_first(plan.differences, arms).items():
+        texts = [
+            f"{path.removeprefix('pretrain.')} = {value}"
+            + ("" if path in plan.declared else " (r)")
+            for path, value in fields
+        ]
+        table.add_row(arm, "; ".join(texts))
+    return table

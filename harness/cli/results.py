@@ -1,0 +1,69 @@
+"""`harness results`: results leave the store, and those of others come in."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.options import DEFAULT_STORE, StoreFolder, clear_errors, counted, out
+
+if TYPE_CHECKING:
+    from harness.exchange.results.measured import Measured
+
+app = typer.Typer(
+    help="Results as parquet files: to others, and from others.", no_args_is_help=True
+)
+ResultsFile = Annotated[Path, typer.Argument(metavar="FILE.parquet", show_default=False)]
+
+
+@app.command()
+def export(
+    file: ResultsFile,
+    experiments: Annotated[
+        list[Path] | None, typer.Argument(metavar="EXPERIMENT.yaml...", show_default=False)
+    ] = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="every experiment of the store, as it was last run")
+    ] = False,
+    source: Annotated[str, typer.Option(help="who measured")] = "pretraining-harness",
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Writes every score of experiments, and their examples beside, as docs/results.md says."""
+    from harness.exchange.results.export_results import write
+    from harness.exchange.results.schema import examples_path
+
+    with clear_errors():
+        if bool(experiments) == all_:
+            raise ValueError("name experiment files, or ask for --all of the store")
+        found = _stored(store) if all_ else _declared(experiments or (), store)
+        scores, examples = write(found, file, source, counted)
+    beside = examples_path(file)
+    out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
+
+
+def _declared(paths: Sequence[Path], store: Path) -> "list[Measured]":
+    from harness.exchange.results.measured import of_study
+    from harness.study import Study
+
+    return [of_study(Study.load(path, (), store)) for path in paths]
+
+
+def _stored(folder: Path) -> "list[Measured]":
+    from harness.exchange.results.measured import of_store
+    from harness.leaderboard.boards import recorded
+    from harness.store.store import Store
+
+    store = Store(folder)
+    return [of_store(experiment, store) for experiment in recorded(store)]
+
+
+@app.command(name="import")
+def import_(file: ResultsFile, store: StoreFolder = DEFAULT_STORE) -> None:
+    """Takes results of others into the store; leaderboards show them apart, with their source."""
+    from harness.exchange.results.import_results import read
+    from harness.store.store import Store
+
+    with clear_errors():
+        scores = read(file, Store(store))
+    out.print(f"{file}: {scores} scores imported", markup=False)

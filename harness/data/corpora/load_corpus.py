@@ -1,0 +1,192 @@
+"""Documents of a corpus, one at a time, each a list of sentences; and what identifies its text."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, pairwise
+from pathlib import Path
+
+from harness.data import hub
+from harness.data.corpora.sentence_splitter import split_sentences
+from harness.data.corpora.sources import (
+    Corpus,
+    HubCorpus,
+    JsonLinesCorpus,
+    MicroworldCorpus,
+    TextCorpus,
+)
+
+WIKITEXT = "Salesforce/wikitext"
+"""The data set whose rows are lines; in any other Hub data set a row is a document."""
+_HEADING = re.compile(r"=((?: =)*) (.*?)((?: =)*) =")
+_ESCAPES = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
+"""WikiText writes the marks inside words and numbers so (Merity et al. 2017, section 4.3)."""
+
+
+def read_documents(corpus: Corpus) -> Iterator[list[str]]:
+    """The documents of `corpus` in order, each a list of sentences; empty ones are left out.
+
+    Raises:
+        ValueError: the text is missing or not in the declared form.
+    """
+    documents = (sentences for sentences in _documents(corpus) if sentences)
+    yield from islice(documents, corpus.max_documents)
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """Identifies the text of `corpus` without parsing it: by the digest of its files, the pinned
+    commit of its Hub repository, or the numbers that the micro-world is made from.
+
+    Raises:
+        ValueError: the files are missing.
+    """
+    if isinstance(corpus, MicroworldCorpus):
+        from harness.data import microworld
+
+        domain = f"/domain={corpus.domain}" if corpus.domain else ""
+        return (
+            f"microworld:{microworld.VERSION}/world={corpus.world}/seed={corpus.seed}"
+            f"/num_tokens={corpus.num_tokens}{domain}"
+        )
+    if isinstance(corpus, HubCorpus):
+        return f"{hub.fingerprint(corpus.path, corpus.config, corpus.revision)}/{corpus.split}"
+    return hub.digest(corpus_files(corpus))
+
+
+def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
+    """The files of a local corpus, sorted.
+
+    Raises:
+        ValueError: there is none.
+    """
+    suffix = ".txt" if isinstance(corpus, TextCorpus) else ".jsonl"
+    path = Path(corpus.path).expanduser()
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        found = [f for f in path.rglob("*") if f.name.endswith((suffix, suffix + ".gz"))]
+    else:
+        anchor = Path(path.anchor)
+        found = list(anchor.glob(str(path.relative_to(anchor))))
+    files = sorted(file for file in found if file.is_file())
+    if not files:
+        raise ValueError(
+            f"corpus.path must name a {suffix} or {suffix}.gz file, a folder of them or a glob "
+            f"pattern, but {corpus.path!r} finds no file in {Path.cwd()}"
+        )
+    return files
+
+
+def _documents(corpus: Corpus) -> Iterator[list[str]]:
+    if isinstance(corpus, MicroworldCorpus):
+        return _microworld(corpus)
+    if isinstance(corpus, HubCorpus):
+        texts = _hub_texts(corpus)
+        if corpus.path == WIKITEXT:
+            return wikitext_articles(texts)
+        return map(paragraphs, texts)
+    if isinstance(corpus, JsonLinesCorpus):
+        return map(paragraphs, _json_texts(corpus))
+    return _text_documents(corpus)
+
+
+def _microworld(corpus: MicroworldCorpus) -> Iterator[list[str]]:
+    from harness.data.microworld.documents import documents
+    from harness.data.microworld.domains import domain_documents
+
+    if corpus.domain is None:
+        return documents(corpus.seed, corpus.world, corpus.num_tokens)
+    return domain_documents(corpus.domain, corpus.seed, corpus.world, corpus.num_tokens)
+
+
+def paragraphs(text: str) -> list[str]:
+    """The sentences of a text whose lines are paragraphs: none reaches over a line's end."""
+    return [sentence for line in text.splitlines() for sentence in split_sentences(line)]
+
+
+def wikitext_articles(lines: Iterable[str]) -> Iterator[list[str]]:
+    """WikiText's lines joined to articles: ` = Title = ` between blank lines starts one.
+
+    Headings of any level are kept as sentences without their marks. `<unk>`, the set's mark of a
+    rare word, is kept as text.
+    """
+    article: list[str] = []
+    before = ""
+    for line, after in pairwise(chain(lines, ("",))):
+        line = _unescape(line.strip())
+        # Tables hold lines like " = Played , W = " in the midst of others.
+        heading = None if before or after.strip() else _HEADING.fullmatch(line)
+        if heading is None:
+            article += split_sentences(line)
+        else:
+            if heading[1] == heading[3] == "":
+                yield article
+                article = []
+            article.append(heading[2])
+        before = line
+    yield article
+
+
+def _unescape(line: str) -> str:
+    for escaped, mark in _ESCAPES:
+        line = line.replace(escaped, mark)
+    return line
+
+
+def _hub_texts(corpus: HubCorpus) -> Iterator[str]:
+    dataset = hub.load(corpus.path, corpus.config, corpus.split, corpus.revision)
+    if corpus.text_field not in dataset.column_names:
+        raise ValueError(
+            f"corpus.text_field must be a column of {corpus.path}, but is {corpus.text_field!r}: "
+            f"it has {', '.join(dataset.column_names)}"
+        )
+    for batch in dataset.select_columns([corpus.text_field]).iter(batch_size=1000):
+        yield from batch[corpus.text_field]
+
+
+def _json_texts(corpus: JsonLinesCorpus) -> Iterator[str]:
+    for file in corpus_files(corpus):
+        for number, line in enumerate(_lines(file), start=1):
+            if line.strip():
+                yield _json_text(line, corpus.text_field, f"{file}:{number}")
+
+
+def _json_text(line: str, field: str, where: str) -> str:
+    """The text of one JSON object."""
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{where}: every line must be a JSON object, but {error}") from error
+    text = record.get(field) if isinstance(record, dict) else None
+    if not isinstance(text, str):
+        given = ", ".join(record) if isinstance(record, dict) else type(record).__name__
+        raise ValueError(
+            f"{where}: every line must be a JSON object with text in {field!r}, which "
+            f"corpus.text_field names, but it has {given}"
+        )
+    return text
+
+
+def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:
+    """Documents between blank lines; their lines are joined, as plain text is often wrapped."""
+    for file in corpus_files(corpus):
+        document: list[str] = []
+        for line in _lines(file):
+            if line.strip():
+                document.append(line)
+            elif document:
+                yield split_sentences(" ".join(document))
+                document = []
+        yield split_sentences(" ".join(document))
+
+
+def _lines(file: Path) -> Iterator[str]:
+    """Lines of a UTF-8 file, unpacked where its name ends in .gz."""
+    opener = gzip.open if file.suffix == ".gz" else open
+    try:
+        with opener(file, "rt", encoding="utf-8-sig", newline="\n") as stream:
+            yield from stream
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        kind = "gzip and UTF-8" if file.suffix == ".gz" else "UTF-8"
+        raise ValueError(f"{file} must be {kind} text, but {error}") from error

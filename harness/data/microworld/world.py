@@ -1,0 +1,159 @@
+"""A world: which words it has, what is true in it, and which words the small train sets show."""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from harness.data.microworld import lexicon
+from harness.data.microworld.grammar import Verb, inflect, parse_verbs
+from harness.data.microworld.random_draws import Draw
+
+CONCEPTS_PER_KIND = 5
+TRAIN_SHARE = 0.4
+"""Share of every open class that the train sets of the tasks use; their dev sets use the rest."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A hypernym and the words that go with its members only."""
+
+    name: str
+    plural: str
+    subject_verbs: tuple[Verb, ...]
+    object_verbs: tuple[Verb, ...]
+    adjectives: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Concept:
+    """What two synonyms mean, with the facts about it: its kind, its colour, where it is found."""
+
+    names: tuple[str, str]
+    plurals: tuple[str, str]
+    kind: Kind
+    colour: str
+    city: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """Open words of a world: all of them, or the part that one split of the tasks uses."""
+
+    concepts: tuple[Concept, ...]
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    women: tuple[str, ...]
+    men: tuple[str, ...]
+    colours: tuple[str, ...]
+    cities: tuple[str, ...]
+
+    @cached_property
+    def people(self) -> tuple[str, ...]:
+        """Names of all persons."""
+        return self.women + self.men
+
+    def polar(self, positive: bool) -> tuple[str, ...]:
+        """Adjectives of one polarity."""
+        return self.positive if positive else self.negative
+
+    def members(self, kind: Kind) -> list[Concept]:
+        """Concepts of one kind."""
+        return [concept for concept in self.concepts if concept.kind is kind]
+
+
+@dataclass(frozen=True)
+class World:
+    """All that a corpus tells. `train` and `validation` share no open word."""
+
+    kinds: tuple[Kind, ...]
+    verbs: tuple[Verb, ...]
+    """What may be done to anything."""
+    train: Words
+    validation: Words
+
+    @cached_property
+    def words(self) -> Words:
+        """The open words of both splits."""
+        ours, theirs = self.train, self.validation
+        return Words(
+            concepts=ours.concepts + theirs.concepts,
+            positive=ours.positive + theirs.positive,
+            negative=ours.negative + theirs.negative,
+            women=ours.women + theirs.women,
+            men=ours.men + theirs.men,
+            colours=ours.colours + theirs.colours,
+            cities=ours.cities + theirs.cities,
+        )
+
+
+@cache
+def build(seed: int) -> World:
+    """The world of a seed. Worlds share their grammar; they differ in words, facts and splits."""
+    draw = Draw(seed)
+    kinds = _kinds()
+    nouns = {
+        kind: _halves(draw.order(lexicon.NOUNS[kind.name].split())[:CONCEPTS_PER_KIND])
+        for kind in kinds
+    }
+    positive, negative, women, men, colours, cities = (
+        _halves(draw.order(words.split()))
+        for words in (
+            lexicon.POSITIVE,
+            lexicon.NEGATIVE,
+            lexicon.WOMEN,
+            lexicon.MEN,
+            lexicon.COLOURS,
+            lexicon.CITIES,
+        )
+    )
+    train, validation = (
+        Words(
+            concepts=tuple(
+                concept
+                for kind in kinds
+                for concept in _concepts(draw, kind, nouns[kind][half], colours[half], cities[half])
+            ),
+            positive=positive[half],
+            negative=negative[half],
+            women=women[half],
+            men=men[half],
+            colours=colours[half],
+            cities=cities[half],
+        )
+        for half in (0, 1)
+    )
+    return World(kinds, parse_verbs(lexicon.NEUTRAL_VERBS), train, validation)
+
+
+def _kinds() -> tuple[Kind, ...]:
+    return tuple(
+        Kind(
+            name=name,
+            plural=inflect(name),
+            subject_verbs=parse_verbs(lexicon.SUBJECT_VERBS[name]),
+            object_verbs=parse_verbs(lexicon.OBJECT_VERBS[name]),
+            adjectives=tuple(lexicon.KIND_ADJECTIVES[name].split()),
+        )
+        for name in lexicon.NOUNS
+    )
+
+
+def _halves(items: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    cut = round(TRAIN_SHARE * len(items))
+    return tuple(items[:cut]), tuple(items[cut:])
+
+
+def _concepts(
+    draw: Draw,
+    kind: Kind,
+    synonyms: tuple[str, ...],
+    colours: tuple[str, ...],
+    cities: tuple[str, ...],
+) -> list[Concept]:
+    """Concepts of one kind, no two of which share a colour or a city."""
+    facts = zip(synonyms, draw.order(colours), draw.order(cities), strict=False)
+    concepts = []
+    for pair, colour, city in facts:
+        one, other = pair.split("/")
+        plurals = (inflect(one), inflect(other))
+        concepts.append(Concept((one, other), plurals, kind, colour, city))
+    return concepts

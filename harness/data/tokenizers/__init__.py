@@ -1,0 +1,49 @@
+"""AXIS: how text becomes tokens; trained on the corpus with the `tokenizers` library."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from harness.core.config import Value
+
+
+class Tokenizer(Value):
+    """A subword vocabulary to learn from the corpus."""
+
+    algorithm: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
+    vocab_size: int = Field(default=30_522, ge=64)
+    """Entries, special tokens included."""
+    lowercase: bool = True
+    sentinels: int = Field(default=0, ge=0)
+    """Special tokens <extra_id_0>, .. for spans that are taken out; the last numbers of the
+    vocabulary, counting down (Raffel et al. 2020: 100)."""
+    extra_tokens: tuple[str, ...] = ()
+    """Further special tokens, as for the modes of UL2 (Tay et al. 2023, section 3.3)."""
+
+    @model_validator(mode="after")
+    def _added_fit(self) -> "Tokenizer":
+        if len(set(self.extra_tokens)) < len(self.extra_tokens):
+            raise ValueError("extra_tokens must differ from one another")
+        if not all(token and not token.startswith("<extra_id_") for token in self.extra_tokens):
+            raise ValueError("extra_tokens must be neither empty nor <extra_id_..>")
+        if len(self.added) >= self.vocab_size:
+            raise ValueError(
+                f"vocab_size must have room for sentinels and extra_tokens, here "
+                f"{len(self.added)}, but is {self.vocab_size}"
+            )
+        return self
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What stands at the end of the vocabulary, in the order of its numbers."""
+        return (*self.extra_tokens, *(f"<extra_id_{i}>" for i in reversed(range(self.sentinels))))
+
+
+TOKENIZERS: dict[str, Tokenizer] = {
+    # Devlin et al. 2019, section 3; uncased
+    "wordpiece": Tokenizer(algorithm="wordpiece", vocab_size=30_522),
+    # Liu et al. 2019, section 4.4
+    "byte_bpe": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),
+    # Lan et al. 2020, section 4.1
+    "unigram": Tokenizer(algorithm="unigram", vocab_size=30_000),
+}

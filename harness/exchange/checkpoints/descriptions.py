@@ -1,0 +1,78 @@
+"""What a model card says of texts, recipes and checkpoints, in words that keep paths private."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
+from harness.exchange.checkpoints.history import Step, Text
+from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.models.checkpoints import files
+from harness.plan.contract import flat_fields
+from harness.pretraining.recipes.pretrain import Pretrain
+
+HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
+WHOLE = ("corpus", "budget", "start_from", "teacher")
+"""Fields of a run that are named without what within them differs."""
+
+
+def corpus_line(corpus: Text) -> str:
+    """A corpus in words; files of one's own without where they lie."""
+    if isinstance(corpus, MicroworldCorpus):
+        part = f", domain {corpus.domain}" if corpus.domain else ""
+        return f"microworld, the harness's generated English: {corpus.num_tokens:,} words{part}"
+    if isinstance(corpus, HubCorpus):
+        config = f"/{corpus.config}" if corpus.config else ""
+        return (
+            f"{corpus.path}{config} of the Hugging Face Hub, commit {corpus.revision or 'latest'}"
+        )
+    if isinstance(corpus, TaskCorpus):
+        return "texts of a task's train set"
+    return f"files of the user's own ({corpus.source})"
+
+
+def corpus_licence(corpus: Text) -> str:
+    """Its licence, or where that is said."""
+    if isinstance(corpus, MicroworldCorpus):
+        return "Apache 2.0, as the harness that makes it"
+    if isinstance(corpus, HubCorpus):
+        return f"see the card of {corpus.path}"
+    if isinstance(corpus, TaskCorpus):
+        return "that of the task's data"
+    return "known to the owner of the files"
+
+
+def step_line(step: Step) -> str:
+    """A run that went on: on what, under which objective, how far, and the loss after it."""
+    text = "text that the store no longer knows" if step.text is None else corpus_line(step.text)
+    figures = [
+        f"{step.metrics[name]:,.0f} {unit}"
+        for name, unit in (("steps", "updates"), ("tokens", "tokens read"))
+        if name in step.metrics
+    ]
+    loss = step.metrics.get("validation_loss")
+    told = [] if loss is None else [f"held-out loss {loss:.4g}"]
+    parts = [f"{text}{f' ({step.task})' if step.task else ''}", step.run.objective.formula]
+    return "; ".join([*parts, *figures, *told])
+
+
+def checkpoint_name(name: str) -> str:
+    """A checkpoint's id on the Hub; of a folder, its own name alone."""
+    on_hub = HUB_NAME.fullmatch(name) and not files.is_folder(name)
+    return name if on_hub else Path(name).name
+
+
+def recipe_changes(run: Pretrain) -> list[str]:
+    """Dotted names of the fields that differ from the recipe's own at the size of the run."""
+    own = resolve_pretrain({"recipe": run.recipe, "size": run.size.model_dump()})
+    first, second = dict(flat_fields("", run)), dict(flat_fields("", own))
+    paths = [path[1:] for path in {**first, **second} if first.get(path) != second.get(path)]
+    return list(dict.fromkeys(p.split(".")[0] if p.startswith(WHOLE) else p for p in paths))
+
+
+def recipe_source(name: str) -> str:
+    """Where a recipe comes from: the first sentence of its file."""
+    module = {"electra_mlm": "electra"}.get(name, name)
+    text = import_module(f"harness.pretraining.recipes.{module}").__doc__ or ""
+    first, *_ = re.split(r"\.( (?=[A-Z])|$)", " ".join(text.split()))  # not after "et al."
+    return f"Recipe {first}."

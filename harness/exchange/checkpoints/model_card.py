@@ -1,0 +1,167 @@
+"""The model card of an exported network: README.md with what made it, its scores and its limits."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.data.corpora.sources import MicroworldCorpus
+from harness.exchange.checkpoints.descriptions import checkpoint_name, recipe_changes, recipe_source
+from harness.exchange.checkpoints.history import Step
+from harness.exchange.checkpoints.training_description import parameters, training_rows
+from harness.execution.provenance import provenance
+from harness.leaderboard.render import markdown_escape, markdown_table
+from harness.pretraining.budget import FLOPS_CONVENTION
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+
+Rows = Sequence[Sequence[str]]
+SOFTWARE = "Pretraining harness, the software that made this model."
+SMALL = 100_000_000
+"""Parameters below which a network is called small."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What an experiment says of the network."""
+
+    experiment: str
+    question: str
+    suite: str
+    rows: Rows
+    """Task, split, metric, score, number of fine-tuning seeds."""
+    protocol: str
+    citation: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card is made of."""
+
+    name: str
+    run: Pretrain
+    """The pretraining, or the import of a checkpoint."""
+    recipe: str | None
+    """Null where the store does not say which one it was."""
+    seed: int
+    key: str
+    metrics: Mapping[str, float]
+    """Of the pretraining stage."""
+    steps: Sequence[Step] = ()
+    """The runs that went on from it."""
+    parameters: int | None = None
+    """Of the files that were written; null where they are not yet."""
+    notes: Sequence[str] = ()
+    scores: Scores | None = None
+    made_with: str = ""
+    """Packages and machine of the last of its stages; empty where they are not known."""
+    provenance: Mapping[str, str] = field(default_factory=provenance)
+    """Of what writes the card."""
+
+    @property
+    def generated(self) -> bool:
+        """Whether the network has read nothing but the embedded world."""
+        texts = [self.run.corpus, *(step.text for step in self.steps)]
+        here = all(isinstance(text, MicroworldCorpus) for text in texts)
+        return here and not self.run.model.checkpoint
+
+
+def write_card(card: Card, out: Path) -> None:
+    """Writes `out`/README.md."""
+    (out / "README.md").write_text(render(card), encoding="utf-8")
+
+
+def render(card: Card) -> str:
+    """The card as markdown, with the fields that the Hub reads above."""
+    import jinja2
+
+    environment = jinja2.Environment(  # markdown, escaped by `md`
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=False,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("README.md.jinja").render(
+        _content(card), md=markdown_escape, yaml=json.dumps, table=_table
+    )
+
+
+def _content(card: Card) -> dict[str, object]:
+    scores = card.scores
+    return {
+        "title": card.name,
+        "summary": _summary(card),
+        "family": card.run.model.family,
+        "generated": card.generated,
+        "licence_id": "apache-2.0" if card.generated else "other",
+        "notes": list(card.notes),
+        "training": [("", ""), *training_rows(card)],
+        "flops_convention": "" if card.run.model.checkpoint else FLOPS_CONVENTION,
+        "scores": [HEAD, *scores.rows] if scores and scores.rows else [],
+        "experiment": scores.experiment if scores else "",
+        "question": scores.question if scores else "",
+        "suite": scores.suite if scores else "",
+        "protocol": scores.protocol if scores else "",
+        "no_scores": "None: nothing that was fine-tuned from this network is finished in the "
+        "experiment."
+        if scores
+        else "None here: see the report of the experiment."
+        if card.steps
+        else "None here: export by the experiment's file to have its scores.",
+        "limits": _limits(card),
+        "citation": _citation(card),
+        "provenance": _provenance(card),
+    }
+
+
+HEAD = ("task", "split", "metric", "score", "seeds")
+
+
+def _table(rows: Rows) -> str:
+    head, *body = rows
+    return "\n".join(markdown_table(head, body, text_columns=range(len(head))))
+
+
+def _summary(card: Card) -> str:
+    run = card.run
+    after = f", then trained on other text {len(card.steps)} x" if card.steps else ""
+    if run.model.checkpoint:
+        name = checkpoint_name(run.model.checkpoint)
+        return f"{name}, imported{after or ' without training'}."
+    size, changed = run.size, card.recipe in RECIPES and recipe_changes(run)
+    return (
+        f"A {run.model.family} of {size.num_layers} layers of width {size.hidden_size}, "
+        f"pretrained from pretraining seed {card.seed}"
+        f"{f' by the recipe {card.recipe}' if card.recipe else ''}"
+        f"{' with changes' if changed else ''}{after}."
+    )
+
+
+def _limits(card: Card) -> list[str]:
+    run = card.run
+    runs = [run, *(step.run for step in card.steps)]
+    longest = max(phase.sequence_length for one in runs for phase in one.phases)
+    limits = [f"It has read inputs of at most {longest} tokens."]
+    if run.model.checkpoint:
+        limits = ["What holds of the checkpoint holds here."]
+    count = parameters(card) or 0
+    if 0 < count < SMALL:
+        limits.append(f"It is small ({count:,} parameters): no basis for a product.")
+    if not run.model.checkpoint and not card.steps and not card.metrics.get("steps"):
+        limits.append("It was not trained: its weights are the initial ones.")
+    if card.generated:
+        limits.append("It knows nothing but a generated world: of real English, next to nothing.")
+    return [*limits, "Nobody has examined it for biases or harm."]
+
+
+def _citation(card: Card) -> list[str]:
+    lines = [card.scores.citation] if card.scores and card.scores.citation else []
+    recipe = [recipe_source(card.recipe)] if card.recipe in RECIPES else []
+    return [*recipe, *(f"Suite: {line}" for line in lines), SOFTWARE]
+
+
+def _provenance(card: Card) -> list[tuple[str, str]]:
+    """Rows of a table without a head."""
+    made = [("made with", card.made_with)] if card.made_with else []
+    written = [(f"card written with: {name}", told) for name, told in card.provenance.items()]
+    return [("", ""), ("stage", card.key), *made, *written]

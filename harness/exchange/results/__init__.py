@@ -1,0 +1,1 @@
+"""Results that leave a store and come into another: two parquet files with a fixed schema."""

@@ -1,0 +1,140 @@
+"""Finished runs as the two tables."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.analysis.frames.stage_files import counts_reader, predictions_reader
+from harness.core.files import whole
+from harness.exchange.results.measured import Measured
+from harness.exchange.results.schema import (
+    EXAMPLES,
+    SCORES,
+    check_scores,
+    examples_path,
+    protocol_digest,
+    suite_version,
+)
+from harness.tasks.scores import LABELS
+
+SOURCE = "pretraining-harness"
+RUN = ["experiment", "arm", "task", "pretrain_seed", "finetune_seed", "key"]
+
+
+def write(
+    experiments: Sequence[Measured],
+    path: Path,
+    source: str = SOURCE,
+    watched: Callable[[Sequence[Measured]], Iterable[Measured]] = iter,
+) -> tuple[int, int]:
+    """Writes the scores of finished runs to `path` and their examples beside it.
+
+    Args:
+        watched: goes through the experiments while their examples, most of the work, are written.
+
+    Returns:
+        Numbers of scores and of examples.
+
+    Raises:
+        ValueError: `path` is no .parquet file, nothing is finished, or a score is there twice.
+    """
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path} must be a file that ends with .parquet")
+    finished = [one for one in experiments if len(one.results)]
+    if not finished:
+        raise ValueError("nothing is finished in these experiments: run them first")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scores = pd.concat(scores_frame(one, source) for one in finished)
+    check_scores(path, scores)
+    examples = (examples_frame(one, source) for one in watched(finished))
+    with whole(path) as draft, whole(examples_path(path)) as beside:
+        return _save([scores], SCORES, draft), _save(examples, EXAMPLES, beside)
+
+
+def _save(frames: Iterable[pd.DataFrame], schema: pa.Schema, path: Path) -> int:
+    """Writes frame by frame, for the examples of a whole store may not fit into memory; returns the
+    number of rows."""
+    rows = 0
+    with pq.ParquetWriter(path, schema) as file:
+        for frame in frames:
+            file.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False))
+            rows += len(frame)
+    return rows
+
+
+def scores_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
+    """One row per arm, task, split, metric and seeds, with the columns of SCORES."""
+    protocols, costs = measured.protocols, measured.costs
+    frame = measured.results.rename(columns={"key": "stage"})
+    arms = frame["arm"]
+    frame = frame.assign(
+        suite_version=frame["suite"].map(suite_version),
+        protocol=arms.map(protocols),
+        protocol_digest=arms.map({arm: protocol_digest(t) for arm, t in protocols.items()}),
+        budget_flops=arms.map({arm: cost.flops for arm, cost in costs.items()}),
+        budget_tokens=arms.map({arm: cost.tokens for arm, cost in costs.items()}),
+        parameters=arms.map({arm: cost.parameters for arm, cost in costs.items()}),
+        source=source,
+        harness_version=version("pretraining-harness"),
+    )
+    whole = ["suite_version", "budget_tokens", "parameters"]
+    return frame.astype(dict.fromkeys(whole, "Int64"))[SCORES.names]
+
+
+def examples_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
+    """One row per example of every run that the store still has, with the columns of EXAMPLES."""
+    runs = measured.results[RUN].drop_duplicates()
+    records = measured.store.finished(runs["key"])
+    predictions = predictions_reader(records, measured.store)
+    counts = counts_reader(records, measured.store)
+    frames = [
+        _of_run(predictions(run["key"]), counts(run["key"])).assign(**run, source=source)
+        for run in (dict(zip(RUN, row, strict=True)) for row in runs.itertuples(index=False))
+        if run["key"] in records
+    ]
+    return pd.concat([pd.DataFrame(columns=EXAMPLES.names), *frames])[EXAMPLES.names]
+
+
+def _of_run(predictions: pd.DataFrame, counts: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    group = predictions["group"] if "group" in predictions else pd.Series(None, predictions.index)
+    told = [
+        text
+        for split, rows in predictions.groupby("split", sort=False)
+        for text in _counts_of(str(split), len(rows), counts)
+    ]
+    return pd.DataFrame(
+        {
+            "split": predictions["split"],
+            "index": predictions["index"],
+            "group": group.astype("string"),
+            "label": predictions["label"].map(_json),
+            "prediction": predictions["prediction"].map(_json),
+            "counts": told,
+        }
+    )
+
+
+def _counts_of(
+    split: str, num_examples: int, counts: Mapping[str, np.ndarray]
+) -> Iterator[str | None]:
+    """For each example, its counts of every metric that has some for each example."""
+    of_split = {
+        name.partition("/")[2]: array
+        for name, array in counts.items()
+        if name.startswith(f"{split}/") and not name.endswith(f"/{LABELS}")
+    }
+    single = {name: array for name, array in of_split.items() if len(array) == num_examples}
+    for row in range(num_examples):
+        told = {name: [float(x) for x in array[row]] for name, array in single.items()}
+        yield json.dumps(told) if told else None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -1,0 +1,118 @@
+"""Results of others into the store, and out of it onto leaderboards."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.exchange.results.schema import (
+    CELL,
+    EXAMPLES,
+    IDENTITY,
+    MARK,
+    SCORES,
+    VERSION,
+    check_scores,
+    examples_path,
+)
+from harness.store.store import Store
+
+STORED, STORED_EXAMPLES = "scores.parquet", "examples.parquet"
+
+
+def read(path: Path, store: Store) -> int:
+    """Takes the results in `path`, and the examples beside it, into the store, marked as imported.
+
+    Returns:
+        Number of scores.
+
+    Raises:
+        ValueError: the files are not what the schema says, or the results are there already.
+    """
+    tables = {STORED: _load(path, SCORES)}
+    scores = tables[STORED].to_pandas()
+    check_scores(path, scores)
+    beside = examples_path(path)
+    if beside.is_file():
+        tables[STORED_EXAMPLES] = _load(beside, EXAMPLES)
+        _check_examples(beside, tables[STORED_EXAMPLES].to_pandas(), scores)
+    _refuse_known(path, scores, store)
+    with TemporaryDirectory() as folder:
+        for name, table in tables.items():  # as the schema has them, whatever types they came in
+            pq.write_table(table, Path(folder) / name)
+        store.record_import(path.name, Path(folder))
+    return len(scores)
+
+
+def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
+    """Raises ValueError for scores that were imported before, or that the store computed itself."""
+    own = scores[scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))]
+    if len(own):
+        raise ValueError(
+            f"{path}: this store computed {_named(own.iloc[0])} itself (stage "
+            f"{own['stage'].iloc[0]}): leave such rows out"
+        )
+    known = pd.concat([stored(store), scores])
+    if len(twice := known[known.duplicated(IDENTITY)]):
+        raise ValueError(
+            f"{path}: results of {twice['source'].iloc[0]} were imported before: "
+            f"{_named(twice.iloc[0])}; those of others need another source (--source of the export)"
+        )
+
+
+def _named(row: "pd.Series[Any]") -> str:
+    return f"{row['experiment']}, {row['arm']}, {row['task']}"
+
+
+def stored(store: Store) -> pd.DataFrame:
+    """All imported scores, with the columns of SCORES."""
+    frames = [pd.read_parquet(folder / STORED) for folder in store.imports()]
+    empty = SCORES.empty_table().to_pandas()
+    return pd.concat(frames, ignore_index=True) if frames else empty
+
+
+def _load(path: Path, schema: pa.Schema) -> pa.Table:
+    """The columns of the schema, each of its type.
+
+    Raises:
+        ValueError: no such file, no parquet, another version, or columns that are not as declared.
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} must be a parquet file, but: {reason}") from None
+    told = (table.schema.metadata or {}).get(MARK, b"").decode(errors="replace") or "none"
+    if told != VERSION:
+        raise ValueError(
+            f"{path} must say schema version {VERSION} under {MARK.decode()!r} in its metadata, "
+            f"but says {told}; docs/results.md shows how"
+        )
+    if missing := [name for name in schema.names if name not in table.column_names]:
+        raise ValueError(f"{path} must have the columns of docs/results.md, but lacks {missing[0]}")
+    for field in schema:
+        column = table[field.name]
+        if column.null_count and not field.nullable:
+            raise ValueError(f"{path}: {field.name} must be there in every row, but is null in one")
+    try:
+        table = table.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path}: a column is not of its type: {reason}") from None
+    return table
+
+
+def _check_examples(path: Path, examples: pd.DataFrame, scores: pd.DataFrame) -> None:
+    """Raises ValueError for examples of a run that has no score, or that are there twice."""
+    runs = set(scores[["source", *CELL]].itertuples(index=False, name=None))
+    strange = set(examples[["source", *CELL]].drop_duplicates().itertuples(index=False, name=None))
+    if lost := sorted(strange - runs):
+        raise ValueError(f"{path}: examples of a run without a score: {lost[0]}")
+    where = ["source", *CELL, "index"]
+    if len(twice := examples[examples.duplicated(where)]):
+        raise ValueError(f"{path}: an example is there twice: {twice[where].iloc[0].to_dict()}")

@@ -1,0 +1,177 @@
+"""The columns of the two tables, and what must hold of their values; `docs/results.md` tells them
+to others."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from harness.core.config import unknown
+from harness.tasks import SUITES, TASKS
+from harness.tasks.metrics import METRICS
+
+VERSION = "1"
+MARK = b"pretraining-harness-results"
+"""Key of the version in a file's metadata."""
+
+
+def _field(name: str, type_: pa.DataType, required: bool = False) -> pa.Field:
+    return pa.field(name, type_, nullable=not required)
+
+
+_CELL = [
+    _field("experiment", pa.string(), required=True),
+    _field("arm", pa.string(), required=True),
+    _field("task", pa.string(), required=True),
+    _field("split", pa.string(), required=True),
+    _field("pretrain_seed", pa.int64(), required=True),
+    _field("finetune_seed", pa.int64(), required=True),
+]
+"""What names one run on one split, in both tables."""
+CELL = [field.name for field in _CELL]
+
+SCORES = pa.schema(
+    [
+        *_CELL,
+        _field("suite", pa.string(), required=True),
+        _field("suite_version", pa.int64()),
+        _field("metric", pa.string(), required=True),
+        _field("value", pa.float64()),
+        _field("protocol_digest", pa.string(), required=True),
+        _field("protocol", pa.string(), required=True),
+        _field("budget_flops", pa.float64()),
+        _field("budget_tokens", pa.int64()),
+        _field("parameters", pa.int64()),
+        _field("source", pa.string(), required=True),
+        _field("harness_version", pa.string()),
+        _field("stage", pa.string()),
+    ],
+    metadata={MARK: VERSION.encode()},
+)
+EXAMPLES = pa.schema(
+    [
+        *_CELL,
+        _field("index", pa.int64(), required=True),
+        _field("group", pa.string()),
+        _field("label", pa.string()),
+        _field("prediction", pa.string()),
+        _field("counts", pa.string()),
+        _field("source", pa.string(), required=True),
+    ],
+    metadata={MARK: VERSION.encode()},
+)
+NAMED = {"source": "where the results come from", "experiment": "which", "arm": "which"}
+"""Columns that must not be empty, and what they must say."""
+IDENTITY = ["source", *CELL, "suite", "metric"]
+
+
+def examples_path(path: Path) -> Path:
+    """The file of the examples beside that of the scores: `x.parquet`, `x.examples.parquet`."""
+    return path.with_suffix(".examples.parquet")
+
+
+def suite_version(suite: str) -> int | None:
+    """2 of `micro-glue-v2`; null where a name has no version."""
+    found = re.search(r"-v(\d+)$", suite)
+    return int(found[1]) if found else None
+
+
+def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
+    """How an arm met its tasks, as JSON with sorted names and without nulls.
+
+    Args:
+        evaluate: an arm's `Evaluate`, as plain data.
+        sweep: the experiment's `Sweep`, likewise.
+    """
+    parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
+    searched = sweep if sweep.get("trials") else None
+    return json.dumps(_without_nulls({**parts, "sweep": searched}), sort_keys=True)
+
+
+def protocol_digest(text: str) -> str:
+    """16 hexadecimal digits of a protocol's JSON, whatever its spacing.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    protocol = json.loads(text)
+    if not isinstance(protocol, dict):
+        raise ValueError(f"a protocol must be a JSON object, not {text[:40]!r}")
+    plain = json.dumps(protocol, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def check_scores(path: Path, scores: pd.DataFrame) -> None:
+    """Refuses what would stand wrong on a leaderboard.
+
+    Raises:
+        ValueError: no rows, an empty name, an unknown metric, a task, split or metric that is not
+            of its shipped suite, a value out of range, a digest that is not of its protocol, or a
+            score that is there twice.
+    """
+    if not len(scores):
+        raise ValueError(f"{path} must hold scores, but has no row")
+    for name, meaning in NAMED.items():
+        if not scores[name].str.strip().all():
+            raise ValueError(f"{path}: {name} must say {meaning}, but is empty in a row")
+    if strange := sorted(set(scores["metric"]) - set(METRICS)):
+        raise ValueError(f"{path}: {unknown('the metric', strange[0], METRICS)}")
+    for suite, rows in scores.groupby("suite"):
+        _check_suite(path, str(suite), rows)
+    if len(far := scores[scores["value"].abs() > 1]):
+        raise ValueError(
+            f"{path}: value must be in the metric's own unit, -1 to 1, but that of "
+            f"{far['arm'].iloc[0]} on {far['task'].iloc[0]} is {far['value'].iloc[0]:g}; divide "
+            "by 100"
+        )
+    _check_protocols(path, scores)
+    if len(twice := scores[scores.duplicated(IDENTITY)]):
+        raise ValueError(f"{path}: a score is there twice: {twice[IDENTITY].iloc[0].to_dict()}")
+
+
+def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
+    """Holds what claims to be of a shipped suite to its tasks, their splits and metrics."""
+    versions = [known for known in SUITES if known.startswith(f"{name}-v")]
+    if versions and name not in SUITES:
+        raise ValueError(f"{path}: {unknown('the suite', name, versions)}")
+    if name not in SUITES:
+        return
+    told = set(scores["suite_version"].dropna()) - {suite_version(name)}
+    if told:
+        raise ValueError(
+            f"{path}: suite_version of {name} must be {suite_version(name)} or null, but is "
+            f"{told.pop():g}"
+        )
+    for task, rows in ((str(task), rows) for task, rows in scores.groupby("task")):
+        if task not in SUITES[name].tasks:
+            raise ValueError(f"{path}: {unknown(f'in {name} the task', task, SUITES[name].tasks)}")
+        splits = [split.name for split in (*TASKS[task].evaluation, *TASKS[task].test)]
+        for column, known in (("split", splits), ("metric", TASKS[task].metrics)):
+            if strange := sorted(set(rows[column]) - set(known)):
+                raise ValueError(f"{path}: {unknown(f'of {task} the {column}', strange[0], known)}")
+
+
+def _check_protocols(path: Path, scores: pd.DataFrame) -> None:
+    pairs = scores[["protocol", "protocol_digest"]].drop_duplicates()
+    for text, digest in pairs.itertuples(index=False):
+        try:
+            right = protocol_digest(text)
+        except (ValueError, RecursionError):
+            raise ValueError(
+                f"{path}: protocol must be a JSON object, but is {text[:40]!r}"
+            ) from None
+        if digest != right:
+            raise ValueError(
+                f"{path}: protocol_digest must be that of the protocol, {right}, but is {digest!r}"
+            )

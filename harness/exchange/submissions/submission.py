@@ -1,0 +1,149 @@
+"""Predictions of unlabelled test splits as the zip file that a benchmark's server takes."""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.frames.stage_files import predictions_reader
+from harness.data import hub
+from harness.exchange.submissions.server_files import BENCHMARKS, TASKS, Wanted
+from harness.study import Study
+from harness.tasks.task import HubData
+
+
+def write_submission(
+    benchmark: str,
+    study: Study,
+    arm: str | None = None,
+    seeds: str | None = None,
+    out: Path | None = None,
+) -> Path:
+    """Writes the zip file of one fine-tuned arm; of its first seeds, unless `seeds` says P.F.
+
+    Raises:
+        ValueError: there is no such benchmark, arm or run, or something is missing.
+    """
+    if benchmark not in BENCHMARKS:
+        raise ValueError(f"a submission is to {' or '.join(BENCHMARKS)}, not to {benchmark!r}")
+    arm = _arm(study, arm)
+    pretrain, finetune = _seeds(study, seeds)
+    wanted = BENCHMARKS[benchmark]
+    found = _predictions(study, arm, (pretrain, finetune), {w.task for w in wanted.values()})
+    _check(benchmark, wanted, found)
+    write = _tsv if benchmark == "glue" else _jsonl
+    texts = {file: write(one, found[one.task]) for file, one in wanted.items()}
+    name = f"{study.name}-{arm.replace('/', '_')}-{pretrain}.{finetune}-{benchmark}.zip"
+    out = out or study.folder / "submissions" / name
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_bytes(_zipped(texts))
+    return out
+
+
+def _arm(study: Study, arm: str | None) -> str:
+    names = [one.name for one in study.plan.arms]
+    arm = names[0] if arm is None and len(names) == 1 else arm
+    if arm not in names:
+        raise ValueError(f"--arm must be one of {', '.join(names)}, but is {arm}")
+    return str(arm)
+
+
+def _seeds(study: Study, seeds: str | None) -> tuple[int, int]:
+    declared = study.plan.experiment.seeds
+    known = [f"{p}.{f}" for p in declared.pretrain for f in declared.finetune]
+    seeds = seeds or known[0]
+    if seeds not in known:
+        raise ValueError(f"--seeds must be one of {', '.join(known)}, but is {seeds!r}")
+    pretrain, finetune = map(int, seeds.split("."))
+    return pretrain, finetune
+
+
+def _predictions(
+    study: Study, arm: str, seeds: tuple[int, int], tasks: set[str]
+) -> dict[str, pd.DataFrame]:
+    """Task to its predictions, of the tasks that are finished."""
+    records = study.records
+    read = predictions_reader(records, study.store)
+    return {
+        cell.task: read(cell.key)
+        for cell in study.plan.cells
+        if (cell.arm, cell.checkpoint) == (arm, 1) and cell.task in tasks
+        if (cell.pretrain_seed, cell.finetune_seed) == seeds and cell.key in records
+    }
+
+
+def _check(benchmark: str, wanted: Mapping[str, Wanted], found: Mapping[str, pd.DataFrame]) -> None:
+    missing = []
+    for file, one in wanted.items():
+        rows = int((found[one.task]["split"] == one.split).sum()) if one.task in found else -1
+        if rows < 0:
+            missing.append(f"{file} (no finished run of {one.task})")
+        elif rows != one.rows:
+            missing.append(f"{file} ({rows:,} of {one.rows:,} predictions of {one.split})")
+    if missing:
+        raise ValueError(
+            f"a submission to {benchmark} needs every file, but lacks {', '.join(missing)}: run "
+            "all its tasks with evaluate.submission=true and the whole data sets"
+        )
+
+
+def _rows(one: Wanted, predictions: pd.DataFrame) -> list[Any]:
+    """Labels in the order of the split."""
+    rows = predictions[predictions["split"] == one.split].sort_values("index")
+    return [one.label(TASKS[one.task], prediction) for prediction in rows["prediction"]]
+
+
+def _tsv(one: Wanted, predictions: pd.DataFrame) -> str:
+    lines = [f"{index}\t{label}" for index, label in enumerate(_rows(one, predictions))]
+    return "\n".join(["index\tprediction", *lines, ""])
+
+
+def _jsonl(one: Wanted, predictions: pd.DataFrame) -> str:
+    pairs = list(zip(identities(one), _rows(one, predictions), strict=True))
+    if one.task == "multirc":
+        lines = _nested(pairs)
+    else:
+        plain = [(i["query"] if isinstance(i, Mapping) else int(i), label) for i, label in pairs]
+        lines = [{"idx": idx, "label": label} for idx, label in plain]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def identities(one: Wanted) -> Sequence[Any]:
+    """What the data set calls each example of the split."""
+    task = TASKS[one.task]
+    split = next(s for s in (*task.evaluation, *task.test) if s.name == one.split)
+    assert isinstance(task.data, HubData)
+    config = split.config or task.data.config
+    dataset = hub.load(task.data.path, config, split.of or split.name, task.data.revision)
+    return list(dataset["idx"])
+
+
+def _nested(pairs: Sequence[tuple[Mapping[str, int], int]]) -> list[dict[str, Any]]:
+    """MultiRC's answers within questions within passages."""
+    passages: dict[int, dict[int, list[dict[str, int]]]] = {}
+    for idx, label in pairs:
+        questions = passages.setdefault(idx["paragraph"], {})
+        answers = questions.setdefault(idx["question"], [])
+        answers.append({"idx": idx["answer"], "label": label})
+    return [
+        {
+            "idx": passage,
+            "passage": {"questions": [{"idx": q, "answers": a} for q, a in questions.items()]},
+        }
+        for passage, questions in passages.items()
+    ]
+
+
+def _zipped(texts: Mapping[str, str]) -> bytes:
+    """Flat, and without times, so that equal predictions are equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, text)
+    return buffer.getvalue()

@@ -1,0 +1,40 @@
+"""What must hold of an arm that is someone else's checkpoint."""
+
+from harness.experiment.arms import Arm
+from harness.experiment.checks.grid import Problems
+from harness.models.checkpoints import files
+
+KEYS = ("pretrain", "model", "checkpoint")
+
+
+def problems(arm: Arm) -> Problems:
+    """What is wrong whatever the checkpoint's files say."""
+    model = arm.pretrain.model
+    if model.facts.kind == "checkpoint" and not model.checkpoint:
+        yield (
+            ("pretrain", "recipe") if arm.pretrain.recipe == "checkpoint" else KEYS,
+            "pretrain.model.checkpoint is required of the family checkpoint, but is not given; "
+            "name a folder or an id of the Hub",
+        )
+    elif model.checkpoint and model.revision and files.is_folder(model.checkpoint):
+        keys = ("pretrain", "model", "revision")
+        yield keys, "pretrain.model.revision is for ids of the Hub, but checkpoint is a folder"
+
+
+def data_problems(arm: Arm) -> Problems:
+    """What is wrong with the files, where they lie at hand."""
+    model = arm.pretrain.model
+    folder = files.found(str(model.checkpoint), model.revision)
+    if folder is None:
+        return
+    if files.is_folder(str(model.checkpoint)) and (why := files.problem(folder)):
+        yield KEYS, f"pretrain.model.checkpoint: {why}"
+        return
+    most = files.positions(files.read_config(folder))
+    longest = arm.evaluate.protocol.max_sequence_length
+    if longest > most:
+        yield (
+            ("evaluate", "protocol", "max_sequence_length"),
+            f"evaluate.protocol.max_sequence_length must be at most {most:g}, the positions of "
+            f"{model.checkpoint}, but is {longest}",
+        )

@@ -1,0 +1,106 @@
+"""What must hold of the runs that an arm goes on with."""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import ValidationError
+
+from harness.core.config import unknown
+from harness.data.corpora import load_corpus
+from harness.data.corpora.sources import TaskCorpus
+from harness.experiment.arms import Arm
+from harness.experiment.checks.grid import Problems
+from harness.finetuning.continued_pretraining import Continued, continued_run
+from harness.pretraining.budget import planned_steps
+from harness.tasks.custom import tasks_of
+
+HERE = ("evaluate", "continued")
+
+
+def problems(arm: Arm) -> Problems:
+    """What is wrong whatever the texts hold."""
+    steps, run = arm.evaluate.continued, arm.pretrain
+    if steps:
+        yield from _arm_problems(arm)
+    for number, step in enumerate(steps):
+        for message in (*_texts(arm, step), *_run(arm, step, run.objective)):
+            yield (*HERE, number), f"evaluate.continued[{number}]: {message}"
+        run = run.model_copy(update={"objective": step.objective or run.objective})
+
+
+def data_problems(arm: Arm) -> Problems:
+    """Texts that are missing."""
+    for number, step in enumerate(arm.evaluate.continued):
+        texts = step.corpus.values() if isinstance(step.corpus, Mapping) else (step.corpus,)
+        for text in texts:
+            try:
+                if not isinstance(text, TaskCorpus):
+                    load_corpus.fingerprint(text)
+            except ValueError as error:
+                keys = (*HERE, number, "corpus")
+                yield keys, f"evaluate.continued[{number}].{error}"
+
+
+def _arm_problems(arm: Arm) -> Problems:
+    """What does not go with any run that goes on."""
+    evaluate = arm.evaluate
+    if arm.pretrain.model.facts.kind == "baseline":
+        message = f"has nothing to go on from in {arm.name!r}, a {arm.pretrain.model.family}"
+        yield HERE, f"evaluate.continued {message}; leave it out of this arm"
+    if arm.pretrain.checkpoints:
+        yield (
+            ("pretrain", "checkpoints"),
+            f"pretrain.checkpoints and evaluate.continued do not go together in {arm.name!r}: what "
+            "goes on goes on from the end; leave one of them out",
+        )
+    by_task = any(step.by_task for step in evaluate.continued)
+    if by_task and evaluate.probes:
+        yield (
+            ("evaluate", "probes"),
+            f"evaluate.probes ask one model, but evaluate.continued gives each task of "
+            f"{arm.name!r} its own; leave the probes out of this arm",
+        )
+    if by_task and (evaluate.multitask or evaluate.sequence):
+        yield (
+            HERE,
+            f"evaluate.continued gives each task of {arm.name!r} a model of its own, but one model "
+            "is to learn all tasks; give one corpus for all",
+        )
+
+
+def _texts(arm: Arm, step: Continued) -> Iterator[str]:
+    tasks = arm.evaluate.chosen
+    if isinstance(step.corpus, Mapping):
+        suite = arm.evaluate.suite_value
+        for name in step.corpus:
+            if name not in tasks_of(suite):
+                yield "corpus: " + unknown(f"in {suite.name} the task", name, tasks)
+        if lacking := [name for name in tasks if name not in step.corpus]:
+            yield f"corpus must give a text for each task, but has none for {', '.join(lacking)}"
+            return
+    for name, task in tasks.items():
+        text = step.corpus_of(name)
+        if isinstance(text, TaskCorpus) and not task.train:
+            yield f"{name} has no train set whose texts could be read; give it another corpus"
+        asks = task.data.source == "microworld"
+        if asks and text.source == "microworld" and text.world != 0:
+            yield f"corpus.world must be 0 for {name}, which asks about it, but is {text.world}"
+
+
+def _run(arm: Arm, step: Continued, objective: object) -> Iterator[str]:
+    start = arm.pretrain.model_copy(update={"objective": objective})
+    if start.model.facts.kind == "baseline":
+        return
+    try:
+        run = continued_run(start, step)
+    except ValidationError as error:
+        yield from (detail["msg"].removeprefix("Value error, ") for detail in error.errors())
+        return
+    except ValueError as error:
+        yield str(error)
+        return
+    warmup, steps = run.schedule.warmup_steps, 0 if run.budget.seconds else planned_steps(run)
+    if warmup and 0 < steps < warmup:
+        yield (
+            f"the warmup of the pretraining, {warmup} updates, is longer than this run of {steps}; "
+            "give a warmup_fraction"
+        )

@@ -1,0 +1,167 @@
+"""What must hold of a grid and its arms beyond their types: (keys, message) for every problem."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.core.config import unknown
+from harness.experiment.arms import Arm, choices, value_label
+from harness.experiment.experiment import Axis, Experiment
+from harness.experiment.named_values import NAMED
+from harness.experiment.yaml_reader import Keys
+from harness.pretraining.recipes.pretrain import Pretrain
+
+MAX_ARMS = 10_000
+_PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
+ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.submission")
+"""What no axis may vary."""
+
+Problems = Iterator[tuple[Keys, str]]
+
+
+def axis_problems(grid: Mapping[str, Axis]) -> Problems:
+    """What is wrong with the axes, one by one and beside each other."""
+    owners: dict[str, str] = {}
+    for axis, values in grid.items():
+        yield from _values(axis, values)
+        for keys, path in _paths(axis, values):
+            yield from _path(keys, path)
+            if owners.setdefault(path, axis) != axis:
+                yield keys, f"{path} is set by two axes, {owners[path]} and {axis}; let one set it"
+    size = math.prod(len(values) for values in grid.values())
+    if size > MAX_ARMS:
+        counts = " x ".join(str(len(values)) for values in grid.values())
+        yield (
+            ("grid",),
+            f"the grid must have at most {MAX_ARMS:,} arms, but has {counts} = {size:,}",
+        )
+
+
+def _values(axis: str, values: Axis) -> Problems:
+    if not values:
+        yield ("grid", axis), f"the axis {axis} must have at least one value, but has none"
+    if isinstance(values, Mapping):
+        for label in values:
+            if not label.strip() or ">" in label:
+                yield ("grid", axis, label), f"a label must have text and no '>', but is {label!r}"
+        return
+    seen: dict[str, int] = {}
+    for number, value in enumerate(values):
+        text = json.dumps(value, sort_keys=True)
+        if text in seen:
+            yield ("grid", axis, number), f"the axis {axis} has the value {text} twice"
+        if not value_label(axis, value).isprintable():
+            yield (
+                ("grid", axis, number),
+                f"a value with line breaks cannot name an arm; give {text} a label",
+            )
+        seen[text] = number
+
+
+def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
+    """The dotted paths that an axis sets, and where it names them; each once."""
+    if not isinstance(values, Mapping):
+        yield ("grid", axis), axis
+        return
+    seen: set[str] = set()
+    for label, sets in values.items():
+        for path in sets:
+            if path not in seen:
+                seen.add(path)
+                yield ("grid", axis, label, path), path
+
+
+def _path(keys: Keys, path: str) -> Problems:
+    if path in ONE_FOR_ALL or path.startswith("evaluate.suite."):
+        yield keys, f"{path} must be the same for all arms, or their scores cannot be compared"
+    elif not _PATH.fullmatch(path):
+        inside = path.split(".")[0] in Pretrain.model_fields
+        hint = (
+            f"did you mean 'pretrain.{path}'?" if inside else "for example pretrain.objective.pair"
+        )
+        yield (
+            keys,
+            f"what an axis sets must be a dotted path below pretrain or evaluate, "
+            f"but is {path!r}; {hint}",
+        )
+
+
+def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Arms that cannot be told apart, by name or by what they do."""
+    names: dict[str, Arm] = {}
+    values: dict[object, Arm] = {}
+    for arm in arms:
+        # The recipe's name changes nothing where all that it gives is set otherwise.
+        value = (arm.pretrain.model_copy(update={"recipe": ""}), arm.evaluate)
+        twin = values.setdefault(value, arm)
+        if names.setdefault(arm.name, arm) is not arm:
+            yield ("grid",), f"two arms are named {arm.name!r}; give their values other labels"
+        elif twin is not arm:
+            axis = next(axis for axis in arm.labels if arm.labels[axis] != twin.labels[axis])
+            keys = origin(experiment.grid, axis, arm.labels[axis])
+            yield keys, f"the arms {twin.name!r} and {arm.name!r} are equal; one of them is enough"
+
+
+def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Tasks of the embedded world ask about world 0: another one would teach other words."""
+    suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
+    asks = any(task.data.source == "microworld" for task in chosen)
+    for arm in arms:
+        corpus = arm.pretrain.corpus
+        if asks and corpus.source == "microworld" and corpus.world != 0:
+            yield (
+                ("pretrain", "corpus", "world"),
+                f"pretrain.corpus.world must be 0 for {suite}, whose tasks ask "
+                f"about world 0, but is {corpus.world}",
+            )
+
+
+def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Expectations about arms that there are not."""
+    names = [arm.name for arm in arms]
+    for number, expected in enumerate(experiment.expect):
+        keys = ("expect", number)
+        for side in dict.fromkeys((expected.better, expected.worse)):
+            if side not in names:
+                yield keys, "expect: " + unknown("the arm", side, names)
+        earlier = [(e.better, e.worse) for e in experiment.expect[:number]]
+        if expected.better == expected.worse:
+            yield (
+                keys,
+                f"expect: an arm cannot be above itself, but it is {expected.better!r} twice",
+            )
+        elif (expected.worse, expected.better) in earlier:
+            yield keys, f"expect: {expected.better!r} and {expected.worse!r} are put both ways"
+
+
+def sweep_problems(experiment: Experiment) -> Problems:
+    """Axes over a hyperparameter that the sweep chooses anyway."""
+    if not experiment.sweep.trials:
+        return
+    for axis, values in experiment.grid.items():
+        for keys, path in _paths(axis, values):
+            name = path.removeprefix("evaluate.").removeprefix("finetune.")
+            if name in experiment.sweep.space:
+                yield keys, f"{path} has no effect, for the sweep searches {name}; drop one of them"
+
+
+def base_problems(experiment: Experiment) -> Problems:
+    """Fields of the base that no arm has, for an axis puts a named value in place of the whole."""
+    for name in NAMED:
+        axis = f"pretrain.{name}"
+        values = experiment.grid.get(axis, ())
+        named = all(isinstance(value, str) for value in values)
+        if values and named and isinstance(experiment.pretrain.get(name), Mapping):
+            yield (
+                ("pretrain", name),
+                f"{axis} has no effect here, for the axis {axis} gives it whole values; drop one",
+            )
+
+
+def origin(grid: Mapping[str, Axis], axis: str, label: str, path: str | None = None) -> Keys:
+    """Where the grid gives the value `label` of an axis, or what that value sets at `path`."""
+    values = grid[axis]
+    if isinstance(values, Mapping):
+        return ("grid", axis, label) if path is None else ("grid", axis, label, path)
+    return ("grid", axis, [name for name, _ in choices(axis, values)].index(label))

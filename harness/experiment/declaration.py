@@ -1,0 +1,250 @@
+"""Experiment file -> Declaration: the experiment and its arms, or every problem with its line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.core.config import unknown
+from harness.data.corpora import load_corpus
+from harness.experiment.arms import Arm, changed_tree, choices, combinations, resolve_arm
+from harness.experiment.checks import adaptation, checkpoint, continued_pretraining, grid, multitask
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.experiment import Experiment
+from harness.experiment.messages import sentences
+from harness.experiment.named_values import DEFAULT_RECIPE
+from harness.experiment.recipe_defaults import on_recipe
+from harness.experiment.source import Source, mentions, read_text
+from harness.experiment.yaml_reader import Keys
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import custom, load_examples
+from harness.tasks.probes import PROBES, items
+from harness.tasks.task import Task
+
+PLACEHOLDERS = {"name": "unnamed", "question": "?"}
+"""For fields without a default, so that the others are checked where these are wrong."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A valid experiment, and where it was read from."""
+
+    experiment: Experiment
+    arms: tuple[Arm, ...]
+    overrides: tuple[str, ...]
+    """`path=value`, as given to `--set`; recorded with the run."""
+    path: Path
+    text: str
+    """The file as it stands."""
+    source: Source = field(repr=False, compare=False)
+
+    def locate(self, path: str, arm: Arm | None = None) -> str:
+        """`file:line` (or `--set ...`) of what gives the field at a dotted path its value.
+
+        Args:
+            arm: look among the values that the grid gives this arm, too.
+        """
+        labels = arm.labels if arm else {}
+        keys = _origin(self.source, self.experiment, labels, tuple(path.split(".")), "")
+        return self.source.place(keys).text
+
+
+def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
+    """The experiment in a file, with `overrides` laid over it.
+
+    Raises:
+        DeclarationError: every problem of the file, each with its line.
+    """
+    return load(path, overrides).experiment
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> Declaration:
+    """The experiment in a file, with `overrides` laid over it, and its arms.
+
+    Raises:
+        DeclarationError: every problem of the file, each with its line.
+    """
+    return read(read_text(path), path, overrides)
+
+
+def read(text: str, path: Path, overrides: Sequence[str] = ()) -> Declaration:
+    """The same of a text, which need not stand in a file; `path` is what its lines are cited by.
+
+    Raises:
+        DeclarationError: every problem of the text, each with its line.
+    """
+    source = Source.parse(path, text)
+    for override in overrides:
+        source.set(override)
+    experiment = _experiment(source)
+    arms = _arms(source, experiment) if experiment else []
+    source.raise_problems()
+    assert experiment is not None  # or there was a problem
+    return Declaration(experiment, tuple(arms), tuple(overrides), path, text, source)
+
+
+def check_data(declaration: Declaration) -> None:
+    """Looks whether the files of all corpora and tasks are there.
+
+    Raises:
+        DeclarationError: some are not, each with the line that asks for them.
+    """
+    experiment, source = declaration.experiment, declaration.source
+    for arm in declaration.arms:
+        vectors = arm.pretrain.model.vectors
+        if vectors and not Path(vectors).is_file():
+            path = ("pretrain", "model", "vectors")
+            keys = _origin(source, experiment, arm.labels, path, "")
+            source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
+        for keys, message in continued_pretraining.data_problems(arm):
+            source.report(_origin(source, experiment, arm.labels, keys, ""), message)
+        if arm.pretrain.model.facts.kind == "checkpoint":
+            for keys, message in checkpoint.data_problems(arm):
+                source.report(_origin(source, experiment, arm.labels, keys, ""), message)
+            continue
+        try:
+            load_corpus.fingerprint(arm.pretrain.corpus)
+        except ValueError as error:
+            path = ("pretrain", "corpus", "path")
+            source.report(_origin(source, experiment, arm.labels, path, ""), f"pretrain.{error}")
+    for task in _tasks_read(declaration):
+        try:
+            load_examples.fingerprint(task)
+            custom.check_header(task)
+        except ValueError as error:
+            message = str(error).removeprefix(f"{task.name} ")
+            keys = _task_place(source, experiment, task, message)
+            source.report(keys, f"{task.name}: {message}")
+    for probe in dict.fromkeys(p for arm in declaration.arms for p in arm.evaluate.probes):
+        try:
+            items.fingerprint(PROBES[probe])
+        except ValueError as error:
+            source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
+    source.raise_problems()
+
+
+def _tasks_read(declaration: Declaration) -> list[Task]:
+    """The chosen tasks, and those that an arm learns before them."""
+    found = dict(declaration.experiment.evaluate.chosen)
+    for arm in declaration.arms:
+        known = arm.evaluate.known_tasks
+        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate}
+    return list(found.values())
+
+
+def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
+    """Where a task is declared, or named: by itself, or with its suite."""
+    suite = experiment.evaluate.suite
+    if isinstance(suite, custom.OwnSuite) and task in suite.tasks:
+        return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)
+    name = experiment.evaluate.suite_value.name
+    return source.mentioned(("evaluate",), f"{task.name} {name}")
+
+
+def _experiment(source: Source) -> Experiment | None:
+    """The experiment; where parts of it are wrong, what is left without them, if that is any."""
+    try:
+        return Experiment.read(source.data)
+    except ValidationError as error:
+        for keys, message in sentences(error, Experiment, (), source.data):
+            source.report(source.mentioned(keys, message), message)
+        wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
+    rest = {name: value for name, value in source.data.items() if name not in wrong}
+    return Experiment.read({**PLACEHOLDERS, **rest}) if "pretrain" in rest else None
+
+
+def _arms(source: Source, experiment: Experiment) -> list[Arm]:
+    """The arms of the grid; only those of its sound axes if there is something wrong with it."""
+    broken = [*grid.axis_problems(experiment.grid), *grid.sweep_problems(experiment)]
+    for keys, message in (*broken, *grid.base_problems(experiment)):
+        source.report(keys, message)
+    if broken:
+        wrong = {keys[1] for keys, _ in broken if len(keys) > 1}
+        whole = any(len(keys) == 1 for keys, _ in broken)
+        rest = {} if whole else {a: v for a, v in experiment.grid.items() if a not in wrong}
+        experiment = experiment.model_copy(update={"grid": rest})
+    arms = list(_resolved(source, experiment))
+    if source.problems:
+        return arms
+    for arm in arms:
+        for keys, message in (*checkpoint.problems(arm), *continued_pretraining.problems(arm)):
+            source.report(_origin(source, experiment, arm.labels, keys, ""), message)
+    for check in (
+        grid.arms_problems,
+        grid.world_problems,
+        adaptation.protocol_problems,
+        adaptation.space_problems,
+        multitask.chain_problems,
+        grid.expectation_problems,
+    ):
+        for keys, message in check(experiment, arms):
+            source.report(keys, message)
+    return arms
+
+
+def _resolved(source: Source, experiment: Experiment) -> Iterator[Arm]:
+    for labels, changes in combinations(experiment.grid):
+        try:
+            yield resolve_arm(experiment, labels, changes)
+        except ValueError:
+            for keys, message in _arm_problems(experiment, changes):
+                source.report(_origin(source, experiment, labels, keys, message), message)
+
+
+def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Problems:
+    """Why a combination of the grid is not a possible run."""
+    tree = changed_tree(experiment, changes)
+    fields = tree["pretrain"]
+    try:
+        fields = on_recipe(fields)
+    except ValueError:
+        message = unknown("the recipe", fields["recipe"], RECIPES)
+        yield ("pretrain", "recipe"), f"pretrain.recipe: {message}"
+        fields = on_recipe({**fields, "recipe": DEFAULT_RECIPE})
+    for name, model, data in (
+        ("pretrain", Pretrain, fields),
+        ("evaluate", Evaluate, tree["evaluate"]),
+    ):
+        try:
+            model.read(data)
+        except ValidationError as error:
+            yield from sentences(error, model, (name,), data)
+
+
+def _origin(
+    source: Source, experiment: Experiment, labels: Mapping[str, str], keys: Keys, message: str
+) -> Keys:
+    """Where an arm's value at `keys` was given: by an axis or by the base.
+
+    A message about several fields is about the innermost one that it mentions, an axis' first.
+    """
+    sets = _axis_values(experiment, labels)
+    for path in sorted(sets, key=len, reverse=True):
+        place, value = sets[path]
+        rest = keys[len(path) :]
+        if path == keys[: len(path)] and _gives(value, rest):
+            return (*place, *rest)
+    inside = [path for path in sets if path[: len(keys)] == keys]
+    for path in sorted(inside, key=len, reverse=True):
+        if mentions(message, path, sets[path][1]):
+            return sets[path][0]
+    if inside and keys not in source.places:
+        return sets[inside[0]][0]
+    return source.mentioned(keys, message)
+
+
+def _axis_values(experiment: Experiment, labels: Mapping[str, str]) -> dict[Keys, tuple[Keys, Any]]:
+    """What the grid sets in an arm: keys in the arm, to keys in the file and the value."""
+    return {
+        tuple(path.split(".")): (grid.origin(experiment.grid, axis, label, path), value)
+        for axis, label in labels.items()
+        for path, value in dict(choices(axis, experiment.grid[axis]))[label].items()
+    }
+
+
+def _gives(value: Any, keys: Keys) -> bool:
+    """Whether an axis' value decides what stands at `keys` within it: all but mappings replace."""
+    return not keys or not isinstance(value, Mapping) or keys[0] in value

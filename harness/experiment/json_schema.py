@@ -1,0 +1,139 @@
+"""JSON schema of an experiment file, for editors: completion, descriptions and early errors."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from harness.experiment.checks.grid import ONE_FOR_ALL
+from harness.experiment.experiment import Experiment
+from harness.experiment.named_values import NAMED, ROLES
+from harness.finetuning import Finetune
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.continued_pretraining import TEXTS
+from harness.finetuning.diagnostics import RECORDS
+from harness.finetuning.search.spaces import OF_THE_ADAPTATION, SPACES
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import SUITES, TASKS
+from harness.tasks.probes import PROBES
+
+UNDERSCORED = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$"}
+"""`1_000_000`: a number to the harness, a text to the YAML of most editors."""
+
+Schema = dict[str, Any]
+
+
+def json_schema() -> Schema:
+    """The schema; what it lets pass may still be refused, as a grid that makes equal arms is."""
+    schema = Experiment.model_json_schema()
+    definitions = schema["$defs"] | Pretrain.model_json_schema()["$defs"]
+    pretrain = definitions["Pretrain"]
+    definitions["Pretrain"] = named = _pretrain(pretrain)
+    fields = schema["properties"]
+    description = fields["pretrain"]["description"]
+    fields["pretrain"] = {"$ref": "#/$defs/Pretrain", "description": description}
+    axes: dict[str, list[Schema]] = {}
+    for path, field in (
+        *_leaves("pretrain", pretrain["properties"], definitions),
+        *_leaves("evaluate", definitions["Evaluate"]["properties"], definitions),
+    ):
+        axes.setdefault(path, []).append(field)
+    axes |= {f"pretrain.{name}": [named["properties"][name]] for name in NAMED}
+    fields["grid"]["properties"] = {
+        path: _axis(kinds) for path, kinds in axes.items() if path not in ONE_FOR_ALL
+    }
+    del definitions["Size"]["required"]  # what is missing comes from the recipe's size
+    evaluate = definitions["Evaluate"]["properties"]
+    evaluate["suite"]["oneOf"][0]["enum"] = list(SUITES)
+    evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
+    names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
+    evaluate["tasks"]["anyOf"][0]["items"] = names
+    evaluate["record"]["items"] = {"enum": list(RECORDS)}
+    evaluate["probes"]["items"] = {"enum": list(PROBES)}
+    before = definitions["Intermediate"]["properties"]
+    before["into"]["anyOf"][0]["items"] = names
+    before["task"] = {**names, "description": before["task"]["description"]}
+    _name_texts(definitions["Continued"]["properties"])
+    definitions["OwnSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
+    _name_spaces(definitions["Sweep"]["properties"]["space"])
+    tidy = _tidy({**schema, "$defs": definitions})
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **tidy}
+
+
+def _pretrain(schema: Schema) -> Schema:
+    """Every field optional, for the recipe gives the rest; a name may stand for a value."""
+    fields = dict(schema["properties"])
+    fields["recipe"] = {**fields["recipe"], "enum": list(RECIPES)}
+    for name, family in NAMED.items():
+        fields[name] = _or_name(fields[name], family)
+    return {"type": "object", "additionalProperties": False, "properties": fields}
+
+
+def _or_name(field: Schema, family: Iterable[str]) -> Schema:
+    """A field that may be given by a name of the family."""
+    value = {key: part for key, part in field.items() if key not in ("description", "default")}
+    about = {"description": field["description"]} if "description" in field else {}
+    return {"anyOf": [{"enum": list(family)}, value], **about}
+
+
+def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
+    """Dotted path and schema of each field, and of those within it."""
+    for name, field in fields.items():
+        path = f"{prefix}.{name}"
+        yield path, field
+        if name not in ROLES:  # runs within a run, without end
+            for option in (field, *field.get("oneOf", ()), *field.get("anyOf", ())):
+                inner = definitions.get(option.get("$ref", "").rpartition("/")[2], {})
+                yield from _leaves(path, inner.get("properties", {}), definitions)
+
+
+def _axis(kinds: list[Schema]) -> Schema:
+    """A list of what the field may be; a field of several kinds of value may be any of theirs."""
+    options = []
+    for field in kinds:
+        plain = {key: part for key, part in field.items() if key not in ("default", "description")}
+        if plain not in options:
+            options.append(plain)
+    items = options[0] if len(options) == 1 else {"anyOf": options}
+    axis = {"type": "array", "minItems": 1, "items": items}
+    return axis | ({"description": kinds[0]["description"]} if "description" in kinds[0] else {})
+
+
+def _name_texts(continued: Schema) -> None:
+    """A text by name, for all tasks or for one."""
+    for_all, by_task = continued["corpus"].pop("oneOf")
+    by_task["additionalProperties"] = _or_name(by_task["additionalProperties"], TEXTS)
+    about = {"description": continued["corpus"]["description"]}
+    continued["corpus"] = {"anyOf": [{"enum": list(TEXTS)}, for_all, by_task], **about}
+    continued["objective"] = _or_name(continued["objective"], OBJECTIVES)
+
+
+def _name_spaces(space: Schema) -> None:
+    own = {
+        f"{OF_THE_ADAPTATION}{field}": None  # a set that keeps its order
+        for adaptation in ADAPTATIONS.values()
+        for field in type(adaptation).model_fields
+        if field != "kind"
+    }
+    for option in space["anyOf"]:
+        if option["type"] == "string":
+            option["enum"] = list(SPACES)
+        else:
+            option["propertyNames"] = {"enum": [*Finetune.model_fields, *own]}
+
+
+def _tidy(schema: Any) -> Any:
+    """Without the titles that pydantic makes from names, and with underscores in whole numbers."""
+    if isinstance(schema, list):
+        return [_tidy(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    tidy = {
+        key: _tidy(part)
+        for key, part in schema.items()
+        if not (key == "title" and isinstance(part, str)) and key != "discriminator"
+    }
+    if tidy.get("type") != "integer":
+        return tidy
+    outer = {key: tidy.pop(key) for key in ("description", "default") if key in tidy}
+    return {"anyOf": [tidy, UNDERSCORED], **outer}

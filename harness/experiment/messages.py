@@ -1,0 +1,146 @@
+"""pydantic's errors in plain words: the field, what must hold, what was given, what is allowed."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from harness.core.config import TAGS, Value, unknown
+from harness.experiment.named_values import NAMED
+from harness.experiment.yaml_reader import Keys
+
+MUST = {
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "finite_number": "must be a finite number",
+    "string_pattern_mismatch": "must match {pattern}",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} value(s)",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping of names to values",
+    "model_type": "must be a mapping of fields",
+    "model_attributes_type": "must be a mapping of fields",
+}
+"""Error type to what must hold; other types keep pydantic's sentence."""
+MAX_SHOWN = 60
+
+
+def sentences(
+    error: ValidationError, model: type[Value], root: Keys, data: Any
+) -> Iterator[tuple[Keys, str]]:
+    """Where in `data` (found at `root`) each error stands, and a sentence on it; one per place.
+
+    Args:
+        model: what the data were to be.
+    """
+    seen: set[tuple[Keys, bool]] = set()
+    for detail in error.errors(include_url=False):
+        keys = _keys(detail["loc"], data, missing=detail["type"] == "missing")
+        whole = detail["type"] == "value_error"
+        if (keys, whole) not in seen:  # each branch of a union complains of its own
+            seen.add((keys, whole))
+            yield (*root, *keys), _sentence(detail, (*root, *keys), model)
+
+
+def dotted(keys: Keys) -> str:
+    """`pretrain.phases[0].fraction`."""
+    parts = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return parts.removeprefix(".")
+
+
+def shown(value: Any) -> str:
+    """A value as YAML would have it, in a few words."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        text = repr(value)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+
+
+def _keys(loc: tuple[int | str, ...], data: Any, *, missing: bool) -> Keys:
+    """`loc` without the names of union members, which pydantic puts between the keys."""
+    keys: Keys = ()
+    for step in loc[:-1] if missing else loc:
+        if _holds(data, step):
+            data = data[step]
+            keys = (*keys, step)
+    return (*keys, loc[-1]) if missing else keys
+
+
+def _holds(data: Any, step: int | str) -> bool:
+    if isinstance(data, (list, tuple)):
+        return isinstance(step, int) and step < len(data)
+    return isinstance(data, Mapping) and step in data
+
+
+def _sentence(detail: ErrorDetails, keys: Keys, model: type[Value]) -> str:
+    kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    name = dotted(keys) or "the file"
+    if kind == "missing":
+        return f"{name} is required, but is not given"
+    if kind == "extra_forbidden":
+        holder = dotted(keys[:-1]) or "an experiment"
+        return f"{holder}: " + unknown("the field", keys[-1], _fields(model, detail["loc"]))
+    if kind.startswith("union_tag"):
+        return _tag(name, given, context)
+    if kind == "value_error":
+        message = str(context["error"])
+        return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"
+    if isinstance(given, str) and keys[-1] in NAMED and "type" in kind:
+        return f"{name}: " + unknown(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
+    must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
+    return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
+
+
+def _tag(name: str, given: Any, context: Mapping[str, Any]) -> str:
+    """On a mapping whose kind is not named, or is none of those there are."""
+    field = f"{name}.{context['discriminator'].strip(chr(39))}"
+    if "tag" not in context:
+        return f"{field} is required, but is not given"
+    expected = context["expected_tags"]
+    return f"{field} must be one of {expected}, but is {shown(context['tag'])}" + _near(
+        context["tag"], expected
+    )
+
+
+def _near(given: Any, expected: str) -> str:
+    names = re.findall(r"'([^']*)'", expected)
+    near = get_close_matches(given, names, n=1) if isinstance(given, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _fields(model: type[Value], loc: tuple[int | str, ...]) -> Mapping[str, FieldInfo]:
+    """The fields that could stand where the last step of `loc` does."""
+    models = [model]
+    for step in loc[:-1]:
+        inner = [m for holder in models for m in _models(holder.model_fields.get(str(step)))]
+        tagged = [m for m in models if step in _tags(m)]
+        models = inner or tagged or models
+    return {name: field for holder in models for name, field in holder.model_fields.items()}
+
+
+def _models(annotation: Any) -> list[type[Value]]:
+    """The value classes that a field's type names, at any depth."""
+    if isinstance(annotation, FieldInfo):
+        annotation = annotation.annotation
+    if isinstance(annotation, type) and issubclass(annotation, Value):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _tags(model: type[Value]) -> tuple[Any, ...]:
+    fields = (model.model_fields.get(tag) for tag in TAGS)
+    return tuple(name for field in fields if field for name in get_args(field.annotation))

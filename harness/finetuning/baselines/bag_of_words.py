@@ -1,0 +1,173 @@
+"""Which words occur, and nothing of their order: what a task gives away without any pretraining.
+
+Linear models with scikit-learn's defaults, and deterministic.
+
+Shapes: N examples, W words.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.data.corpora.sentence_splitter import split_sentences
+from harness.finetuning.baselines.majority import most_frequent_label, most_frequent_tag
+from harness.finetuning.baselines.predictor import Predictor
+from harness.tasks.examples import Examples
+from harness.tasks.metrics.metric import column
+from harness.tasks.task import Task
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+MAX_ITERATIONS = 1000
+TOKEN = r"\w+|[^\w\s]"
+"""One-letter words and punctuation marks count, too."""
+WORD = re.compile(r"\w+")
+BEYOND = ""
+"""Neighbour of the first word, and of the last."""
+
+
+def word_classes(task: Task, train: Examples | None) -> Predictor:
+    """Logistic regression."""
+    assert train is not None
+    if len(np.unique(train.labels)) == 1:
+        return most_frequent_label(task, train)
+    features = Features(train.texts)
+    model = _logistic(features(train.texts), train.labels)
+    return lambda examples: model.predict(features(examples.texts)).astype(np.float64)
+
+
+def word_values(task: Task, train: Examples | None) -> Predictor:
+    """Ridge regression."""
+    from sklearn.linear_model import Ridge
+
+    assert train is not None
+    features = Features(train.texts)
+    model = Ridge(solver="sparse_cg").fit(features(train.texts), train.labels)
+    return lambda examples: model.predict(features(examples.texts)).astype(np.float64)
+
+
+def word_choices(task: Task, train: Examples | None) -> Predictor:
+    """Logistic regression of whether a choice is the right one, from its words and those that it
+    shares with the context; of the choices of an example the likeliest, of equals the first."""
+    assert train is not None
+    rows, sizes = _choice_rows(train)
+    right = np.concatenate(
+        [np.arange(size) == label for size, label in zip(sizes, train.labels, strict=True)]
+    )
+    features = Features(rows)
+    model = _logistic(features(rows), right)
+
+    def predict(examples: Examples) -> np.ndarray:
+        rows, sizes = _choice_rows(examples)
+        scores = np.split(model.decision_function(features(rows)), np.cumsum(sizes)[:-1])
+        return np.array([one.argmax() for one in scores], dtype=np.float64)
+
+    return predict
+
+
+def overlapping_sentence(task: Task, train: Examples | None) -> Predictor:
+    """The sentence of the context that has most words of the question, of equals the first: the
+    idea of the sliding window in Rajpurkar et al. 2016, section 5.1, whose candidates are
+    constituents. It never says that there is no answer."""
+    return lambda examples: column([_overlapping(*texts) for texts in examples.texts])
+
+
+def word_tags(task: Task, train: Examples | None) -> Predictor:
+    """Logistic regression on each word and the ones beside it, as they are written."""
+    from sklearn.feature_extraction import DictVectorizer
+
+    assert train is not None
+    tags = np.array([tag for row in train.labels for tag in row])
+    if len(np.unique(tags)) == 1:
+        return most_frequent_tag(task, train)
+    features = DictVectorizer()
+    model = _logistic(features.fit_transform(_neighbours(train.texts)), tags)
+
+    def predict(examples: Examples) -> np.ndarray:
+        found = iter(model.predict(features.transform(_neighbours(examples.texts))).tolist())
+        return column([tuple(next(found) for _ in words) for words in examples.texts])
+
+    return predict
+
+
+def common_words(task: Task, train: Examples | None) -> Predictor:
+    """Cosine of the counts of the words of both texts; 0 for a text without any."""
+    from sklearn.preprocessing import normalize
+
+    def predict(examples: Examples) -> np.ndarray:
+        counter = _counter(examples.texts)
+        first, second = (
+            normalize(counter.transform(texts).astype(np.float64))
+            for texts in zip(*examples.texts, strict=True)
+        )
+        return np.asarray(first.multiply(second).sum(1)).ravel()
+
+    return predict
+
+
+class Features:
+    """Which words of `texts` occur in a text; of a pair: in the first, in the second, in both, and
+    the share of their words that they have in common."""
+
+    def __init__(self, texts: Sequence[tuple[str, ...]]) -> None:
+        self.vectorizer = _counter(texts, binary=True)
+
+    def __call__(self, texts: Sequence[tuple[str, ...]]) -> "csr_matrix":
+        """[N, W], or [N, 3 W + 1] for pairs."""
+        from scipy.sparse import csr_matrix, hstack
+
+        parts = [
+            self.vectorizer.transform(texts_of_side).astype(np.float64)
+            for texts_of_side in zip(*texts, strict=True)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        first, second = parts
+        both = first.multiply(second)
+        either = (first + second - both).sum(1)
+        share = csr_matrix(both.sum(1) / np.maximum(either, 1))
+        return hstack([first, second, both, share], format="csr")
+
+
+def _counter(texts: Sequence[tuple[str, ...]], binary: bool = False) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter = CountVectorizer(binary=binary, token_pattern=TOKEN)
+    return counter.fit(text for example in texts for text in example)
+
+
+def _logistic(features: Any, labels: np.ndarray) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=MAX_ITERATIONS).fit(features, labels)
+
+
+def _choice_rows(examples: Examples) -> tuple[list[tuple[str, ...]], list[int]]:
+    """Context and choice, for every choice of every example; and how many each has."""
+    assert examples.choices is not None
+    rows: list[tuple[str, ...]] = [
+        (" ".join(texts), choice)
+        for texts, choices in zip(examples.texts, examples.choices, strict=True)
+        for choice in choices
+    ]
+    return rows, [len(choices) for choices in examples.choices]
+
+
+def _overlapping(question: str, context: str) -> str:
+    asked = set(WORD.findall(question.lower()))
+    sentences = split_sentences(context)
+    shared = [len(asked.intersection(WORD.findall(text.lower()))) for text in sentences]
+    return sentences[int(np.argmax(shared))] if sentences else ""
+
+
+def _neighbours(sentences: Sequence[tuple[str, ...]]) -> list[dict[str, str]]:
+    """Of each word of each sentence: the one before, itself, and the one after."""
+    found = []
+    for words in sentences:
+        around = (BEYOND, *words, BEYOND)
+        for before, word, after in zip(around, around[1:], around[2:], strict=False):
+            found.append({"before": before, "word": word, "after": after})
+    return found

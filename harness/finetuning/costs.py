@@ -1,0 +1,110 @@
+"""What an adaptation costs: what is trained and stored, and memory, on any device alike."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from harness.finetuning.inputs import Batch
+from harness.finetuning.methods.selective import begin_epoch
+from harness.finetuning.task_model import TaskModel
+
+MOMENTS = 2
+"""Tensors of its size that AdamW keeps for each trained parameter."""
+LAST = 10**9
+"""An epoch in which everything is trained that ever is."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Of one fine-tuning run."""
+
+    trained_parameters: int
+    stored_bytes: int
+    """Of what must be kept beside the pretrained weights: `harness.finetuning.adapted_weights`."""
+    peak_memory_bytes: int
+    """Weights, gradients and AdamW's moments of what is trained, and what the longest batch keeps
+    for its backward pass; without what a library takes for itself for a while."""
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """By name."""
+        return {name: float(value) for name, value in asdict(self).items()}
+
+
+def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int = LAST) -> Costs:
+    """One forward pass of `loss(outputs, batch)`; nothing of the model, nor of torch's generators,
+    is changed by it.
+
+    Args:
+        batch: of the longest examples, on the model's device.
+        last_epoch: counted from 0; what is not trained by then is not counted.
+    """
+    with _undisturbed(model):
+        begin_epoch(model, last_epoch)
+        kept = _kept_for_backward(model, loss, batch)
+        own = [p for p in model.parameters() if p.requires_grad]
+        weights = sum(map(_bytes, [*model.parameters(), *model.buffers()]))
+        trained = sum(map(_bytes, own))
+        return Costs(
+            trained_parameters=sum(p.numel() for p in own),
+            stored_bytes=sum(map(_bytes, stored(model).values())),
+            peak_memory_bytes=weights + (1 + MOMENTS) * trained + kept,
+        )
+
+
+def stored(model: TaskModel) -> dict[str, Tensor]:
+    """Name to what training changes: trained parameters, and buffers beside the backbone."""
+    begun = model.unfreezing  # all that is trained in some epoch
+    parameters = {
+        name: parameter.detach()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad or name in begun
+    }
+    kept = {name for name in model.state_dict() if not name.startswith("backbone.")}
+    buffers = {name: value for name, value in model.named_buffers() if name in kept}
+    return parameters | buffers
+
+
+def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
+    """Bytes of the tensors, each storage once, that are no weights of the model."""
+    weights = {tensor.untyped_storage().data_ptr() for tensor in model.parameters()}
+    kept: dict[int, tuple[int, Any]] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes(), tensor  # held, so that no other takes it
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        outputs = model(batch)
+        total = loss(outputs, batch)
+    del outputs, total
+    return sum(size for size, _ in kept.values())
+
+
+@contextmanager
+def _undisturbed(model: nn.Module) -> Iterator[None]:
+    """Buffers, modes, what requires a gradient and random states are as before afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    required = {name: p.requires_grad for name, p in model.named_parameters()}
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        for module, is_training in modes:
+            module.training = is_training
+        with torch.no_grad():
+            for name, buffer in model.named_buffers():
+                buffer.copy_(buffers[name])
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(required[name])
+
+
+def _bytes(tensor: Tensor) -> int:
+    return tensor.numel() * tensor.element_size()

@@ -1,0 +1,219 @@
+"""What fine-tuning does to a network: measured before, along the way and after.
+
+Shapes: N rows of tokens, T tokens, H hidden size.
+"""
+
+import copy
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from harness.finetuning.diagnostics import RECORD_COLUMNS
+from harness.finetuning.diagnostics.cka import effective_rank, linear_cka
+from harness.finetuning.heads.head import Form
+from harness.finetuning.inputs import Encoded
+from harness.finetuning.task_model import TaskModel
+from harness.models.backbone import Backbone
+from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
+
+MAX_EXAMPLES = 256
+"""Examples whose states are compared, at most."""
+BATCH = 64
+BACKBONE = "backbone."
+
+Row = tuple[str, str, str, float, int | None]
+"""record, layer, name, value, step"""
+
+
+class Recorder(pl.Callback):
+    """Watches one run of fine-tuning.
+
+    Matrices are those of the pretrained network and of a new head; what a method puts into the
+    network counts as the change of the matrices that it can be merged into (LoRA, IA3), and else
+    not at all.
+    """
+
+    def __init__(self, records: Collection[str], form: Form, sample: Encoded) -> None:
+        self.records, self.form, self.sample = set(records), form, sample
+        self.matrices: dict[str, Tensor] = {}
+        self.states: dict[str, Tensor] = {}
+        self.norms: dict[str, list[Tensor]] = defaultdict(list)
+        self.losses: list[Tensor] = []
+
+    def on_fit_start(self, trainer: pl.Trainer, module: Any) -> None:
+        if self.records & {"weight_change", "effective_rank"}:
+            self.matrices = {name: value.clone() for name, value in matrices(module.model).items()}
+        if "similarity" in self.records:
+            self.states = pooled_states(module.model, self.form, self.sample)
+            module.train()
+
+    def on_after_backward(self, trainer: pl.Trainer, module: Any) -> None:
+        if "gradient_norms" in self.records:
+            for layer, norm in gradient_norms(module.model).items():
+                self.norms[layer].append(norm)
+
+    def on_fit_end(self, trainer: pl.Trainer, module: Any) -> None:
+        self.losses = module.losses
+
+    def frame(self, model: TaskModel) -> pd.DataFrame:
+        """What was asked for, of a run that ended with `model`: columns RECORD_COLUMNS."""
+        rows = [
+            *self._changes(model),
+            *(
+                ("gradient_norms", layer, "", float(torch.stack(norms).mean()), None)
+                for layer, norms in _in_order(model, self.norms)
+            ),
+            *self._similarities(model),
+        ]
+        if "loss_curve" in self.records:
+            losses = torch.stack(self.losses).tolist()
+            rows += [("loss_curve", "", "train_loss", x, n) for n, x in enumerate(losses, 1)]
+        frame = pd.DataFrame(rows, columns=RECORD_COLUMNS)
+        return frame.astype({"value": float, "step": "Int64"})
+
+    def _changes(self, model: TaskModel) -> Iterator[Row]:
+        if not self.matrices:
+            return
+        after, places = matrices(model), _places(model)
+        by_layer: dict[str, list[str]] = defaultdict(list)
+        for name in self.matrices:
+            by_layer[places[name]].append(name)
+        for layer, names in _in_order(model, by_layer):
+            pairs = [(self.matrices[name], after[name].to(self.matrices[name])) for name in names]
+            if "weight_change" in self.records:
+                yield "weight_change", layer, "", relative_change(pairs), None
+            ranks = [effective_rank(new - old) for old, new in pairs]
+            ranks = [rank for rank in ranks if not np.isnan(rank)]
+            if "effective_rank" in self.records and ranks:
+                yield "effective_rank", layer, "", float(np.mean(ranks)), None
+
+    def _similarities(self, model: TaskModel) -> Iterator[Row]:
+        if self.states:
+            after = pooled_states(model, self.form, self.sample)
+            for layer, states in self.states.items():
+                yield "similarity", layer, "", linear_cka(states, after[layer]), None
+
+
+def relative_change(pairs: list[tuple[Tensor, Tensor]]) -> float:
+    """||after - before|| / ||before|| in Frobenius norm, over all pairs (before, after) together;
+    NaN where all were zero."""
+    change = sum(float((new - old).double().square().sum()) for old, new in pairs)
+    size = sum(float(old.double().square().sum()) for old, _ in pairs)
+    return float(np.sqrt(change / size)) if size else float("nan")
+
+
+@torch.no_grad()
+def gradient_norms(model: TaskModel) -> dict[str, Tensor]:
+    """Layer to the norm of the gradients that lie on its parameters."""
+    squares: dict[str, list[Tensor]] = defaultdict(list)
+    places = layer_of_parameters(model, model.backbone)
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            squares[places[name]].append(parameter.grad.float().square().sum())
+    return {layer: torch.stack(some).sum().sqrt() for layer, some in squares.items()}
+
+
+@torch.no_grad()
+def matrices(model: TaskModel) -> dict[str, Tensor]:
+    """Name in the plain network to each matrix, with what can be merged into it; larger arrays as
+    matrices of their first axis. Where there is a new head, the network's own is left out."""
+    found = {name: value for name, value in _merged(model).named_parameters() if value.ndim > 1}
+    places = _places(model)
+    return {
+        plain: value.detach().flatten(1)
+        for name, value in found.items()
+        if (plain := plain_name(name)) in places
+    }
+
+
+def _merged(model: TaskModel) -> nn.Module:
+    """The model, or a copy whose merged matrices are read without disturbing it."""
+    if not any(hasattr(module, "base_layer") for module in model.modules()):
+        return model
+    merged = copy.deepcopy(model)
+    layers_with_more: list[Any] = [m for m in merged.modules() if hasattr(m, "base_layer")]
+    for module in layers_with_more:
+        module.merge()
+    return merged
+
+
+ADDED = re.compile(r"\.(lora_|ia3_|soft_prompt|prefixes_|adapter\.)")
+"""In the names of what is put into a network."""
+
+
+def plain_name(name: str) -> str:
+    """Name of a parameter in the network that nothing is put into."""
+    return name.replace("base_model.model.", "").replace(".base_layer.", ".")
+
+
+def _places(model: TaskModel) -> dict[str, str]:
+    """Plain name to layer of every pretrained parameter, and of those of a new head."""
+    found = layer_of_parameters(model, model.backbone)
+    own_head = any(not name.startswith(BACKBONE) for name in found)
+    return {
+        plain_name(name): layer
+        for name, layer in found.items()
+        if not ADDED.search(name) and not (own_head and layer == HEAD and name.startswith(BACKBONE))
+    }
+
+
+def _in_order(model: TaskModel, by_layer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Embeddings, layers from bottom to top, head."""
+    for layer in (EMBEDDINGS, *(name for name, _ in layers(model.backbone)), HEAD):
+        if layer in by_layer:
+            yield layer, by_layer[layer]
+
+
+@torch.no_grad()
+def pooled_states(model: TaskModel, form: Form, sample: Encoded) -> dict[str, Tensor]:
+    """Layer to states [N, H] of its output, the mean over the tokens of each row that the backbone
+    reads; of an encoder-decoder those of its decoder. Leaves the model in evaluation mode."""
+    read: list[tuple[tuple[Tensor, ...], Tensor]] = []
+
+    def ask(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        return args, {**kwargs, "output_hidden_states": True}
+
+    def take(module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+        mask = kwargs.get("decoder_attention_mask")
+        read.append((output.hidden_states, kwargs["attention_mask"] if mask is None else mask))
+
+    model.eval()
+    hooks = [
+        model.backbone.register_forward_pre_hook(ask, with_kwargs=True),
+        model.backbone.register_forward_hook(take, with_kwargs=True),
+    ]
+    device = next(model.parameters()).device
+    for start in range(0, sample.num_items, BATCH):
+        items = np.arange(start, min(start + BATCH, sample.num_items))
+        batch = {name: value.to(device) for name, value in form.collate(sample, items).items()}
+        model.states(batch)
+    for hook in hooks:
+        hook.remove()
+    pooled = [[_mean(states, mask) for states in of_layers] for of_layers, mask in read]
+    names = _state_names(model.backbone, len(pooled[0]))
+    return {
+        name: torch.cat(some) for name, some in zip(names, zip(*pooled, strict=True), strict=True)
+    }
+
+
+def _mean(states: Tensor, mask: Tensor) -> Tensor:
+    """[N, H] of [N, T, H], without padding and what a method puts before the tokens."""
+    weights = mask.to(states).unsqueeze(-1)
+    own = states[:, -mask.shape[1] :]
+    return ((own * weights).sum(1) / weights.sum(1)).float().cpu()
+
+
+def _state_names(backbone: Backbone, count: int) -> list[str]:
+    """Names of states from the bottom; a layer that stands for all is told by how often."""
+    names = [name for name, _ in layers(backbone)]
+    names = [name for name in names if name.startswith("decoder")] or names
+    if count not in (len(names), len(names) + 1):
+        names = [f"layer {number}" for number in range(1, count)]
+    return [EMBEDDINGS, *names][-count:]

@@ -1,0 +1,53 @@
+"""Classes and values: a linear head on one vector of a text or a pair.
+
+Shapes: B examples, C classes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from harness.finetuning.heads.head import Form
+from harness.finetuning.inputs import Batch, Encoded, tokenize
+from harness.tasks.examples import Examples
+
+
+class Classes(Form):
+    """Cross-entropy of C classes."""
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.task.labels)
+
+    def encode(self, examples: Examples) -> Encoded:
+        data = self._encode(examples.texts, examples)
+        if self.protocol.both_orders and self.task.symmetric:
+            turned = [(b, a) for a, b in examples.texts]
+            data = data.with_swapped(self._encode(turned, examples))
+        return data
+
+    def _encode(self, texts: Sequence[tuple[str, ...]], examples: Examples) -> Encoded:
+        ids, types, full = tokenize(self.tokenizer, texts, self.protocol.max_sequence_length)
+        return Encoded(ids, types, examples.labels, float(full.mean()))
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        return F.cross_entropy(outputs, batch["labels"])
+
+    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        return list(outputs.argmax(1).tolist())
+
+
+class Values(Classes):
+    """Mean squared error of one value."""
+
+    @property
+    def num_outputs(self) -> int:
+        return 1
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        return F.mse_loss(outputs.squeeze(-1), batch["labels"].to(outputs.dtype))
+
+    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        return list(outputs.squeeze(-1).tolist())

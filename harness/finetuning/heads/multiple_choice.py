@@ -1,0 +1,60 @@
+"""Multiple choice: a score for each choice, read beside what it is a choice for.
+
+Shapes: B items, R rows (all choices of all items), K choices of the item that has most.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from harness.finetuning.heads.head import Form
+from harness.finetuning.inputs import Batch, Encoded, tokenize
+from harness.tasks.examples import Examples
+
+
+class Choices(Form):
+    """Cross-entropy over the choices of an item, of one score a choice (Devlin et al. 2019,
+    section 4.4). Items may have different numbers of choices."""
+
+    @property
+    def num_outputs(self) -> int:
+        return 1
+
+    def encode(self, examples: Examples) -> Encoded:
+        """A row is the context and a choice; a context of two texts is joined to one."""
+        assert examples.choices is not None, f"{self.task.name} has no choices"
+        contexts = [" ".join(filter(None, texts)) for texts in examples.texts]
+        pairs = [
+            (context, choice)
+            for context, choices in zip(contexts, examples.choices, strict=True)
+            for choice in choices
+        ]
+        ids, types, full = tokenize(self.tokenizer, pairs, self.protocol.max_sequence_length)
+        first_rows = np.cumsum([0, *map(len, examples.choices)])
+        truncated = np.logical_or.reduceat(full, first_rows[:-1])
+        return Encoded(ids, types, examples.labels, float(truncated.mean()), first_rows)
+
+    def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
+        """With `num_choices` [B], which tells the rows of one item from those of the next."""
+        assert data.first_rows is not None
+        counts = torch.from_numpy(np.diff(data.first_rows)[items])
+        return super().labels(data, items, batch) | {"num_choices": counts}
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        return F.cross_entropy(side_by_side(outputs, batch["num_choices"]), batch["labels"])
+
+    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        return list(side_by_side(outputs, batch["num_choices"]).argmax(1).tolist())
+
+
+def side_by_side(outputs: Tensor, num_choices: Tensor) -> Tensor:
+    """[R, 1] scores to [B, K], minus infinity where an item has fewer choices."""
+    places = torch.arange(int(num_choices.max()), device=outputs.device)
+    there = places < num_choices.unsqueeze(1)
+    scores = outputs.new_full(there.shape, -torch.inf)
+    scores[there] = outputs.squeeze(-1)
+    return scores

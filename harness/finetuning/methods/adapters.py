@@ -1,0 +1,58 @@
+"""Adapters of Houlsby et al. 2019.
+
+Shapes: B sequences, T tokens, H hidden size, M width of the bottleneck.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from harness.finetuning.adaptation import Adapters
+from harness.finetuning.methods.parts import layer_norms, modules_called, token_head
+from harness.finetuning.module_names import PLACES
+from harness.finetuning.task_model import TaskModel
+
+STANDARD_DEVIATION = 1e-2
+"""Of the initial weights, which are drawn within two of it (Houlsby et al. 2019, section 3.6)."""
+
+
+class Bottleneck(nn.Module):
+    """Down, GELU, up, and the input added (google-research/adapter-bert, `feedforward_adapter`)."""
+
+    def __init__(self, hidden_size: int, width: int) -> None:
+        super().__init__()
+        self.down, self.up = nn.Linear(hidden_size, width), nn.Linear(width, hidden_size)
+        for linear in (self.down, self.up):
+            bound = 2 * STANDARD_DEVIATION
+            nn.init.trunc_normal_(linear.weight, std=STANDARD_DEVIATION, a=-bound, b=bound)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[B, T, H] to the same."""
+        added: Tensor = self.up(F.gelu(self.down(states), approximate="tanh"))
+        return states + added
+
+
+def adapters(model: TaskModel, adaptation: Adapters) -> None:
+    """Puts a bottleneck behind the last projection of each sublayer, before dropout and residual
+    sum, and trains the layer norms (section 2.1); that of the paper stands behind the dropout.
+    Layers that share their weights share adapters, too."""
+    network = model.backbone.network
+    head = {id(parameter) for parameter in token_head(model.backbone)}
+    norms = [p for p in layer_norms(network) if id(p) not in head]
+    network.requires_grad_(False)
+    for parameter in norms:
+        parameter.requires_grad_(True)
+    hidden_size = model.backbone.hidden_size
+    for _, projection in modules_called(network, PLACES[network.config.model_type].outputs):
+        bottleneck = Bottleneck(hidden_size, adaptation.bottleneck)
+        projection.add_module("adapter", bottleneck.to(next(projection.parameters()).device))
+        projection.register_forward_hook(_through_adapter)
+
+
+def _through_adapter(projection: nn.Module, read: Any, states: torch.Tensor) -> Tensor:
+    adapter: Any = projection.adapter
+    passed: Tensor = adapter(states)
+    return passed

@@ -1,0 +1,48 @@
+"""The parameters of a model by what they are part of."""
+
+import re
+from collections.abc import Iterator
+
+from torch import nn
+
+from harness.finetuning.task_model import TaskModel
+from harness.models.backbone import Backbone
+
+
+def token_head(backbone: Backbone) -> list[nn.Parameter]:
+    """What only the token head has: tied embeddings are none of it."""
+    network = backbone.network
+    prefix = network.base_model_prefix
+    named = network.named_parameters()  # what is tied comes once, by the name that comes first
+    if hasattr(network, prefix):
+        return [p for name, p in named if not name.startswith(f"{prefix}.")]
+    return [p for name, p in named if name.split(".")[0] in ("lm_head", "output")]
+
+
+def layer_norms(module: nn.Module) -> list[nn.Parameter]:
+    """Weights and biases of layer norms of any make (LlamaRMSNorm, T5LayerNorm, ...)."""
+    return [
+        parameter
+        for part in module.modules()
+        if "norm" in type(part).__name__.lower()
+        for parameter in part.parameters(recurse=False)
+    ]
+
+
+def biases(module: nn.Module) -> list[nn.Parameter]:
+    """All that are called so; T5's relative attention bias is an embedding."""
+    return [p for name, p in module.named_parameters() if "bias" in name.split(".")[-1]]
+
+
+def modules_called(network: nn.Module, pattern: str) -> Iterator[tuple[str, nn.Module]]:
+    """(name, module) of each whose whole name `pattern` matches."""
+    for name, module in list(network.named_modules()):
+        if re.fullmatch(pattern, name):
+            yield name, module
+
+
+def freeze_unread(model: TaskModel) -> None:
+    """Trains no token head under a model that names no tokens: no gradient would reach it."""
+    if not model.names_tokens:
+        for parameter in token_head(model.backbone):
+            parameter.requires_grad_(False)

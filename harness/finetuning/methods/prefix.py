@@ -1,0 +1,133 @@
+"""Prefix-tuning (Li and Liang 2021): trained keys and values before those of every self-attention.
+
+Shapes: B sequences, A heads of keys, Q queries, K keys, P virtual tokens, D width of a head.
+"""
+
+import re
+from typing import Any
+
+import torch
+from peft import PrefixEncoder, PrefixTuningConfig
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from harness.finetuning.adaptation import Prefix
+from harness.finetuning.methods.parts import modules_called
+from harness.finetuning.module_names import PLACES
+from harness.finetuning.task_model import TaskModel
+
+ATTENTION = "harness_prefix"
+"""Name in transformers' registries of attention functions and of their masks."""
+STANDARD_DEVIATION = 0.02
+"""Of the initial keys and values that are trained directly."""
+
+
+class Prefixes(nn.Module):
+    """The keys and values of the layers of one stack."""
+
+    def __init__(self, num_layers: int, heads: int, width: int, adaptation: Prefix) -> None:
+        super().__init__()
+        self.shape = (adaptation.length, num_layers, 2, heads, width)
+        config = PrefixTuningConfig(
+            num_virtual_tokens=adaptation.length,
+            token_dim=heads * width,
+            num_layers=num_layers,
+            prefix_projection=adaptation.projection is not None,
+            encoder_hidden_size=adaptation.projection or heads * width,
+        )
+        self.maker = PrefixEncoder(config)
+        if adaptation.projection is None:
+            nn.init.normal_(self.maker.embedding.weight, std=STANDARD_DEVIATION)
+        self.made: Tensor | None = None
+
+    def layer(self, number: int) -> tuple[Tensor, Tensor]:
+        """[A, P, D] keys and values of a layer. They are made anew when the first layer asks, which
+        is read first."""
+        if number == 0 or self.made is None:
+            everyone = torch.arange(self.shape[0], device=self.maker.embedding.weight.device)
+            self.made = self.maker(everyone).view(self.shape).permute(1, 2, 3, 0, 4)
+        keys, values = self.made[number]
+        if number == len(self.made) - 1:
+            self.made = None  # so that a model that is copied holds no graph
+        return keys, values
+
+
+def prefix(model: TaskModel, adaptation: Prefix) -> None:
+    """Puts a prefix into the self-attention of every layer, of encoder and decoder alike; layers
+    that share their weights share it. Nothing else is trained but the head."""
+    network = model.backbone.network
+    network.requires_grad_(False)
+    AttentionInterface.register(ATTENTION, attend)
+    AttentionMaskInterface.register(ATTENTION, sdpa_mask)
+    stacks: dict[str, list[nn.Module]] = {}
+    for name, module in modules_called(network, PLACES[network.config.model_type].attention):
+        stacks.setdefault(re.split(r"\.\d+\.", name)[0], []).append(module)
+    for number, modules in enumerate(stacks.values()):
+        prefixes = Prefixes(len(modules), *_heads(modules[0]), adaptation)
+        network.add_module(f"prefixes_{number}", prefixes.to(network.device))
+        for layer, module in enumerate(modules):
+            module.prefix = (prefixes, layer)  # type: ignore[assignment]  # no part of its own
+    for part in network.modules():
+        if hasattr(part, "config"):
+            config: Any = part.config
+            config._attn_implementation = ATTENTION
+
+
+def _heads(attention: Any) -> tuple[int, int]:
+    """Heads of keys, and the width of one."""
+    config = attention.config
+    all_heads = int(config.num_attention_heads)
+    width = getattr(config, "d_kv", None) or getattr(config, "head_dim", None)
+    heads = getattr(config, "num_key_value_heads", None) or all_heads
+    return int(heads), int(width or config.hidden_size // all_heads)
+
+
+def attend(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    position_bias: Tensor | None = None,
+    is_causal: bool | None = None,
+    **more: Any,
+) -> tuple[Tensor, None]:
+    """[B, Q, A, D] what queries read of the prefix and of the keys that the mask shows them.
+
+    Args:
+        query: [B, heads, Q, D].
+        key: [B, A, K, D], as `value`.
+        attention_mask: [B, 1, Q, K], bool or added; none: all, or those before in causal attention.
+        position_bias: [1 or B, heads, Q, K], T5's; a prefix is at no distance.
+    """
+    causal = bool(getattr(module, "is_causal", True)) if is_causal is None else is_causal
+    if hasattr(module, "prefix"):
+        prefixes, layer = module.prefix
+        keys, values = (
+            made.to(key.dtype).expand(len(key), -1, -1, -1) for made in prefixes.layer(layer)
+        )
+        if attention_mask is None and causal and query.shape[2] > 1:
+            everything = query.new_ones(query.shape[2], key.shape[2], dtype=torch.bool)
+            attention_mask = everything.tril()[None, None]
+        key, value = torch.cat((keys, key), 2), torch.cat((values, value), 2)
+        length = keys.shape[2]
+        if attention_mask is not None:
+            seen = 1 if attention_mask.dtype == torch.bool else 0
+            attention_mask = F.pad(attention_mask, (length, 0), value=seen)
+        if position_bias is not None:
+            position_bias = F.pad(position_bias, (length, 0))
+        causal = False
+    read: tuple[Tensor, None] = sdpa_attention_forward(
+        module,
+        query,
+        key,
+        value,
+        attention_mask,
+        is_causal=causal,
+        position_bias=position_bias,
+        **more,
+    )
+    return read

@@ -1,0 +1,68 @@
+"""From the states of an input to one vector.
+
+Shapes: B examples, T tokens, H hidden size, K layers.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from harness.finetuning import UNSEEING
+
+NATIVE = {
+    "bidirectional": "cls",  # Devlin et al. 2019, section 3
+    "causal": "last",  # Radford et al. 2018, section 3.2
+    "prefix": "last",  # the state that pretraining goes on from, into the target
+    "encoder_decoder": "last",  # Lewis et al. 2020, section 3.1
+    "two_way": "ends",
+    "window": "mean",
+}
+"""Reading to the pooling that suits it."""
+
+
+def pooling_of(pooling: str, reading: str) -> str:
+    """The declared pooling, or the one that suits a reading.
+
+    Raises:
+        ValueError: the first token is asked for where it has seen nothing.
+    """
+    if pooling == "cls" and reading in UNSEEING:
+        raise ValueError(
+            f"protocol.pooling = cls reads the first token, which has seen nothing else in a model "
+            f"read {reading}; set it to native, last, mean or max"
+        )
+    return NATIVE[reading] if pooling == "native" else pooling
+
+
+def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
+    """[B, T, H] states to [B, H], by what is real in the right-padded `mask` [B, T].
+
+    `cls`: the first token; `last`: the last real one; `ends`: the first half of the last and the
+    second half of the first, where the readers of a two-way network end; `mean`, `max`: over all.
+    """
+    if pooling == "cls":
+        return states[:, 0]
+    if pooling in ("last", "ends"):
+        last = states[torch.arange(len(states), device=states.device), mask.sum(1) - 1]
+        half = states.shape[-1] // 2
+        return last if pooling == "last" else torch.cat((last[:, :half], states[:, 0, half:]), -1)
+    real = mask.unsqueeze(-1).bool()
+    if pooling == "max":
+        return states.masked_fill(~real, torch.finfo(states.dtype).min).amax(1)
+    return states.masked_fill(~real, 0).sum(1) / real.sum(1)
+
+
+class ScalarMix(nn.Module):
+    """gamma sum_k softmax(w)_k h_k: layers mixed for a task (Peters et al. 2018, section 3.2), from
+    w = 0 and gamma = 1 (allenai/allennlp, scalar_mix.py)."""
+
+    def __init__(self, num_layers: int) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(num_layers))
+        self.gamma = nn.Parameter(torch.ones(()))
+
+    def forward(self, layers: Sequence[Tensor]) -> Tensor:
+        """K states [B, T, H] to their mix [B, T, H]."""
+        shares = self.weights.softmax(0)
+        return self.gamma * torch.einsum("k,kbth->bth", shares, torch.stack(tuple(layers)))

@@ -1,0 +1,130 @@
+"""Results to tables: mean and spread over seeds, a named average, published rows beside.
+
+A missing cell is null and an average over a null is null and unranked, so that nothing incomplete
+outranks anything complete. Scores of different suites, splits or metrics never share a column.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.averages import Term, get_average, terms_of
+from harness.leaderboard.measured_rows import SEEDS, measured_rows
+from harness.leaderboard.reference_rows import published_blocks, references
+from harness.leaderboard.table import Row, Table
+from harness.tasks.custom import suite_named, tasks_of
+from harness.tasks.task import Column, Suite
+
+IDENTITY = ["experiment", "arm", "task", "split", "metric", *SEEDS]
+
+
+def build(
+    results: pd.DataFrame,
+    suite: Suite | str,
+    average: str | None = None,
+    *,
+    tasks: Sequence[str] | None = None,
+    arms: Sequence[str] = (),
+    published: Sequence[str] = (),
+    protocol: str = "",
+    trained: Mapping[str, float] | None = None,
+) -> Table:
+    """The table of a suite.
+
+    Args:
+        results: one row per (experiment, arm, suite, task, split, metric, pretrain_seed,
+            finetune_seed) with its `value`; rows of other suites are left out. With several
+            experiments a row is named `experiment: arm`.
+        suite: a suite or its name.
+        average: name of an averaging rule; null takes the suite's own, or the mean of all columns
+            where only some tasks are taken.
+        tasks: some tasks of the suite; null takes all.
+        arms: of one experiment: arms that have a row even if they have no result.
+        published: names of published tables that stand beside.
+        protocol: one line on how the rows were fine-tuned.
+        trained: arm to the parameters that it trains; null where all arms are adapted alike.
+
+    Raises:
+        ValueError: an unknown suite, average or published table, an average of tasks that the
+            suite does not have, or a result that is there twice.
+    """
+    suite = suite if isinstance(suite, Suite) else suite_named(suite)
+    results = results[results["suite"] == suite.name]
+    suite = part_of_suite(suite, tasks) if tasks else suite
+    rule = get_average(average or suite.average)
+    terms = terms_of(rule, suite)
+    columns = table_columns(suite, terms)
+    named = _named(results)
+    absent = arms if results["experiment"].nunique() <= 1 else ()
+    rows = measured_rows(named, list(dict.fromkeys([*named["arm"], *absent])), columns, terms)
+    return Table(
+        suite=suite,
+        columns=columns,
+        average=rule,
+        rows=_ranked(rows),
+        references=references(tasks_of(suite), columns, terms),
+        published=tuple(
+            block for name in published for block in published_blocks(name, columns, rule)
+        ),
+        protocol=protocol,
+        trained=trained or {},
+    )
+
+
+def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
+    """Some tasks of the suite, averaged over all their columns, under a name that says so."""
+    if set(tasks) == set(suite.tasks):
+        return suite
+    return suite.model_copy(
+        update={
+            "name": f"{suite.name}[{', '.join(t for t in suite.tasks if t in tasks)}]",
+            "tasks": tuple(task for task in suite.tasks if task in tasks),
+            "columns": tuple(column for column in suite.columns if column.task in tasks),
+            "average": "mean_of_columns",
+        }
+    )
+
+
+def table_columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
+    """The suite's columns with the metrics that the average takes, then what it takes besides."""
+    taken = {column.name: column for term in terms for column in term}
+    shown = {column.name: taken.get(column.name, column) for column in suite.columns}
+    return tuple({**shown, **taken}.values())
+
+
+def _named(results: pd.DataFrame) -> pd.DataFrame:
+    """The results, each with the name of its row as its arm.
+
+    Raises:
+        ValueError: a result is there twice.
+    """
+    if len(twice := results[results.duplicated(IDENTITY)]):
+        raise ValueError(f"a result is there twice: {twice[IDENTITY].iloc[0].to_dict()}")
+    return results.assign(arm=row_names(results))
+
+
+def row_names(results: pd.DataFrame) -> pd.Series:
+    """What the row of each result is called: its arm, or, of several experiments, `experiment:
+    arm`."""
+    if results["experiment"].nunique() > 1:
+        return results["experiment"].astype(str) + ": " + results["arm"].astype(str)
+    return results["arm"].astype(str)
+
+
+def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Best average first, equal ones with equal rank, those without an average last. One
+    pretraining seed has no rank: it cannot show how far two runs lie apart."""
+    averages = [row.average.mean for row in rows if row.average and row.pretrain_seeds > 1]
+    ranked = [
+        replace(row, rank=1 + sum(other > row.average.mean for other in averages))
+        if row.average and row.pretrain_seeds > 1
+        else row
+        for row in rows
+    ]
+    return tuple(sorted(ranked, key=_from_the_best))
+
+
+def _from_the_best(row: Row) -> float:
+    return -row.average.mean if row.average else np.inf

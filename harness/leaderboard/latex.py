@@ -1,0 +1,72 @@
+"""A table as LaTeX, with the rules of booktabs."""
+
+from collections.abc import Sequence
+
+from harness.leaderboard.cells import (
+    DAGGER,
+    MISSING,
+    all_notes,
+    apart,
+    beside,
+    bold_places,
+    heading,
+    row_cells,
+)
+from harness.leaderboard.table import Published, Row, Table, column_label
+
+BACKSLASH = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
+
+
+def latex(table: Table) -> str:
+    """A `tabular`, one more for each block of rows that do not compare, and the notes."""
+    measured = [_tex_row(table, row) for row in (*table.rows, *table.references)]
+    for mark, block in beside(table):
+        measured += ["\\midrule", *_group(table, mark, block)]
+    lines = _tabular(table, measured)
+    for mark, block in apart(table):
+        lines += ["\\par\\medskip", *_tabular(table, _group(table, mark, block))]
+    return "\n".join([*lines, *tex_notes(all_notes(table))]) + "\n"
+
+
+def tex_notes(notes: Sequence[str]) -> list[str]:
+    """Small lines under a table, and nothing small after them."""
+    return ["\\par{\\footnotesize", *(f"{tex(note)}\\par" for note in notes), "}"]
+
+
+def tex(text: str) -> str:
+    """Text that LaTeX shows as it stands."""
+    text = text.translate(LATEX_ESCAPES)
+    symbols = {"±": r"$\pm$", DAGGER: r"$^\dagger$", MISSING: "--"}
+    for symbol, command in symbols.items():
+        text = text.replace(symbol, command)
+    return text
+
+
+def _tabular(table: Table, rows: Sequence[str]) -> list[str]:
+    labels = [tex(column_label(column)) for column in table.columns]
+    return [
+        f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c{'r' * len(table.more_heads)}}}",
+        "\\toprule",
+        " & ".join(["rank", "arm", "average", *labels, "seeds", *table.more_heads]) + r" \\",
+        "\\midrule",
+        *rows,
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+
+
+def _tex_row(table: Table, row: Row, mark: str = "") -> str:
+    cells = [tex(cell) for cell in row_cells(table, row, mark)]
+    for place in bold_places(row):
+        cells[place] = f"\\textbf{{{cells[place]}}}"
+    return " & ".join(cells) + r" \\"
+
+
+def _group(table: Table, mark: str, block: Published) -> list[str]:
+    """Rows of one source under a line that names it, and why they stand apart where they do."""
+    title = tex(heading(mark, block))
+    return [
+        f"\\multicolumn{{{table.width}}}{{l}}{{{title}}} \\\\",
+        *(_tex_row(table, row, mark) for row in block.rows),
+    ]

@@ -1,0 +1,79 @@
+"""Runs to rows: mean and spread over seeds; of all arms at once, as a store has a thousand."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.averages import Term, combine
+from harness.leaderboard.table import Row, Score
+from harness.tasks.task import Column
+
+SEEDS = ["pretrain_seed", "finetune_seed"]
+
+
+def run_scores(results: pd.DataFrame, column: Column, by: Sequence[str] = SEEDS) -> pd.Series:
+    """Score x 100 of each run in a column, by what tells runs apart: of one arm, its seeds.
+
+    Several metrics are averaged; NaN where one of them is undefined.
+    """
+    here = (results["task"] == column.task) & (results["split"] == column.split)
+    runs = results[here & results["metric"].isin(column.metrics)]
+    wide = runs.set_index([*by, "metric"])["value"].astype(float).unstack("metric")
+    return 100 * wide.reindex(columns=list(column.metrics)).mean(axis=1, skipna=False)
+
+
+def measured_rows(
+    results: pd.DataFrame, arms: Sequence[str], columns: Sequence[Column], terms: Sequence[Term]
+) -> list[Row]:
+    """The rows of `arms`, by name, without ranks.
+
+    Args:
+        results: as `build` takes them, each with the name of its row under `arm`.
+    """
+    rows = pd.Index(arms)
+    runs = {column: run_scores(results, column, ["arm", *SEEDS]) for column in columns}
+    # One undefined run makes its cell null: a mean of the others would flatter the arm.
+    seeds = {c: own.groupby(["arm", "pretrain_seed"]).mean(skipna=False) for c, own in runs.items()}
+    means = {
+        c: own.groupby("arm").mean(skipna=False).reindex(rows).to_numpy()
+        for c, own in seeds.items()
+    }
+    cells = [_scores(means[c], _spreads(runs[c], rows)) for c in columns]
+    averages = _scores(combine(terms, means), _spreads(_seed_averages(seeds, terms), rows))
+    counts = _num_seeds(results)
+    return [
+        Row(name, scores, average, None, *counts.get(name, (0, 0)))
+        for name, scores, average in zip(arms, zip(*cells, strict=True), averages, strict=True)
+    ]
+
+
+def _spreads(scores: pd.Series, rows: pd.Index) -> np.ndarray:
+    """Sample standard deviation of each arm's scores; NaN of less than two."""
+    return np.asarray(scores.groupby("arm").std().reindex(rows))
+
+
+def _seed_averages(seeds: Mapping[Column, pd.Series], terms: Sequence[Term]) -> pd.Series:
+    """The average of each arm's pretraining seeds that have every column it takes."""
+    taken = list(dict.fromkeys(column for term in terms for column in term))
+    wide = pd.concat([seeds[column] for column in taken], axis=1).dropna()
+    columns = dict(zip(taken, wide.to_numpy().T, strict=True))
+    return pd.Series(combine(terms, columns), wide.index)
+
+
+def _num_seeds(results: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Arm to its pretraining seeds, and the most fine-tuning seeds of one of them on a task."""
+    pretrain = results.groupby("arm")["pretrain_seed"].nunique()
+    finetune = results.groupby(["arm", "task", "pretrain_seed"])["finetune_seed"].nunique()
+    most = finetune.groupby("arm").max()
+    return dict(
+        zip(pretrain.index, zip(pretrain.tolist(), most.tolist(), strict=True), strict=True)
+    )
+
+
+def _scores(means: np.ndarray, spreads: np.ndarray) -> list[Score | None]:
+    """A score of each arm; null without a mean."""
+    return [
+        Score(mean, None if np.isnan(sd) else sd) if np.isfinite(mean) else None
+        for mean, sd in zip(means.tolist(), spreads.tolist(), strict=True)
+    ]

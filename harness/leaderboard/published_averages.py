@@ -1,0 +1,93 @@
+"""Averages that papers print, beside those that their named rule gives of the printed cells."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.averages import AVERAGES, Term, combine
+from harness.leaderboard.published import CELL, as_validation, leaderboards_folder, published_entry
+from harness.tasks.task import Column
+
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Check:
+    """A printed average beside the mean that its rule gives of the printed cells."""
+
+    system: str
+    rule: str
+    printed: str
+    recomputed: float
+    why: str = ""
+    """Why the rule does not give what is printed; empty where it does."""
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether the mean lies within half of the last printed digit."""
+        digits = -int(Decimal(self.printed).as_tuple().exponent)
+        return abs(self.recomputed - float(self.printed)) <= 0.5 * 10**-digits + EXACT
+
+
+def checks(name: str) -> list[Check]:
+    """Every printed average of a table whose rule is known, recomputed from the printed cells."""
+    raw = printed(name)
+    if published_entry(name)["kind"] != "scores":
+        return []
+    averages = raw[(raw["task"] == "average") & raw["metric"].isin(list(AVERAGES))]
+    found = []
+    for row in averages.itertuples(index=False):
+        system = str(getattr(row, system_column(raw)))
+        cells = raw[(raw[system_column(raw)] == system) & (raw["task"] != "average")]
+        mean = _recomputed(str(row.metric), cells)
+        check = Check(system, str(row.metric), str(row.value), mean)
+        why = _exceptions(name).get((system, "average"), "")
+        found.append(check if check.reproduced else replace(check, why=why))
+    return found
+
+
+def without_parts(name: str) -> Iterator[tuple[str, str]]:
+    """(task, why) of the averages that stand for every system without their parts."""
+    return ((task, why) for (system, task), why in _exceptions(name).items() if not system)
+
+
+@cache
+def printed(name: str) -> pd.DataFrame:
+    """A file of the folder of published tables, text in every cell."""
+    path = leaderboards_folder() / "published" / f"{name}.csv"
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def system_column(raw: pd.DataFrame) -> str:
+    """The column that names a row."""
+    return str(raw.columns[0])
+
+
+def _recomputed(rule: str, cells: pd.DataFrame) -> float:
+    """The rule on printed cells; test splits stand for the dev splits that rules name."""
+    values = {
+        (task, split if rule == "mean_of_columns" else as_validation(split), metric): float(value)
+        for task, split, metric, value in cells[[*CELL, "value"]].itertuples(index=False)
+    }
+    terms = AVERAGES[rule].terms or tuple(_alone(*cell) for cell in values)
+    columns = {
+        column: np.array(np.mean([values[column.task, column.split, m] for m in column.metrics]))
+        for term in terms
+        for column in term
+    }
+    return float(combine(terms, columns))
+
+
+def _alone(task: str, split: str, metric: str) -> Term:
+    return (Column(name=task, task=task, split=split, metrics=(metric,)),)
+
+
+def _exceptions(name: str) -> Mapping[tuple[str, str], str]:
+    """(system, task) to why its average cannot be reproduced; no system: of none."""
+    rows = printed("exceptions")
+    here = rows[rows["table"] == name]
+    return {(str(row.system), str(row.task)): str(row.why) for row in here.itertuples(index=False)}

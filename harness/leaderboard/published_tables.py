@@ -1,0 +1,200 @@
+"""Published tables as their papers print them: one row a system, every column with its unit, split
+and metric, and every printed average beside the one that its rule gives."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.averages import AVERAGES
+from harness.leaderboard.cells import MISSING
+from harness.leaderboard.published import (
+    CELL,
+    attributes,
+    published_entry,
+    published_index,
+    system_attributes,
+    task_attributes,
+)
+from harness.leaderboard.published_averages import (
+    Check,
+    checks,
+    printed,
+    system_column,
+    without_parts,
+)
+from harness.leaderboard.table import METRIC_LABELS
+from harness.leaderboard.text_tables import Sheet
+
+UNITS = {
+    "masked_lm_loss": "masked-LM loss, lower is better",
+    "average": "mean of scores x 100",
+    "accuracy": "percent",
+    "exact_match": "percent",
+    "exact_match_groups": "percent",
+    "bleu_intl": "BLEU, 0 to 100",
+    "parity": "percent, as printed",
+}
+"""Metric to unit; every other one, and every averaging rule, is a score x 100."""
+SCORE_UNIT = "score x 100"
+
+
+def find_published(words: str) -> str:
+    """The name of the published table that `words` names: all of it or, in any order, words of it
+    that no other table has together (`bert-glue` is `glue_test_bert`).
+
+    Raises:
+        ValueError: no table, or more than one.
+    """
+    names = [str(name) for name in published_index().index]
+    asked = words.replace("-", "_").lower()
+    if asked in names:
+        return asked
+    found = [name for name in names if set(asked.split("_")) <= set(name.split("_"))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"{words!r} may be any of the published tables {', '.join(found)}")
+    raise ValueError(f"unknown published table {words!r}; known: {', '.join(names)}")
+
+
+def published_list() -> Sheet:
+    """What published tables there are."""
+    index = published_index()
+    rows = [
+        [str(name), *(str(index.at[name, field]) for field in ("kind", "title", "citation"))]
+        for name in index.index
+    ]
+    head = ["table", "kind", "title", "source"]
+    return Sheet("Published tables", head, rows, text_columns=range(4))
+
+
+def published_sheets(name: str) -> tuple[Sheet, Sheet]:
+    """A published table as it is printed, with its averages checked; and what its columns are.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    entry, raw = published_entry(name), printed(name)
+    wide = _wide(name, raw) if entry["kind"] == "scores" else raw
+    checked = [f"{check.system}: {check.why}." for check in checks(name) if not check.reproduced]
+    notes = [
+        f"Source: {_source(entry)}.",
+        *([f"Protocol: {entry['protocol']}."] if entry["protocol"] else []),
+        *([f"Apart from measured rows: {entry['apart']}"] if entry["apart"] else []),
+        *([f"Unit: {entry['unit']}."] if entry["unit"] else []),
+        *_rules(name),
+        *(f"Average not reproduced: {line}" for line in checked),
+        *(f"{task} (average): {why}." for task, why in without_parts(name)),
+        f"Compared with the paper: {entry['checked']}.",
+        *([f"{entry['notes'].rstrip('.')}."] if entry["notes"] else []),
+    ]
+    texts = [i for i, column in enumerate(wide) if not _is_numeric(wide[column])]
+    table = Sheet(entry["title"], [*wide], wide.to_numpy().tolist(), texts, notes)
+    return table, _columns_sheet(name)
+
+
+def published_frame(name: str) -> pd.DataFrame:
+    """A published table in long form, one row a cell: what names the system, then `task`, `split`,
+    `metric`, `value` and `unit`; for an average what its rule gives (`recomputed`), whether that is
+    what is printed (`reproduced`: yes or no) and `why` not; then `protocol`, `source`, how far the
+    table was `checked` with it, and the value as it is `printed`. Facts stand as they are, with
+    their `source`."""
+    entry, raw = published_entry(name), printed(name)
+    if entry["kind"] != "scores":
+        return raw if "source" in raw else raw.assign(source=_source(entry))
+    made = {(check.system, check.rule): check for check in checks(name)}
+    cells = zip(raw[system_column(raw)], raw["metric"], strict=True)
+    found = [made.get(cell) for cell in cells]
+    return raw.assign(
+        value=raw["value"].astype(float),
+        unit=raw["metric"].map(unit),
+        recomputed=[check.recomputed if check else np.nan for check in found],
+        protocol=entry["protocol"],
+        source=_source(entry),
+        reproduced=[_yes_or_no(check) for check in found],
+        why=[check.why if check else "" for check in found],
+        checked=entry["checked"],
+        printed=raw["value"],
+    )
+
+
+def _yes_or_no(check: Check | None) -> str:
+    """Whether an average is reproduced; empty for what is not checked."""
+    return "" if check is None else ("yes" if check.reproduced else "no")
+
+
+def unit(metric: str) -> str:
+    """What the numbers of a metric are in."""
+    return UNITS.get(metric, SCORE_UNIT)
+
+
+def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
+    """One row a system, one column a cell, text as printed; averages with what their rule gives."""
+    keys = system_attributes(raw)
+    spread = raw["value"] + (" ± " + raw["sd"] if "sd" in raw else "")
+    labels = _labels(raw)
+    long = raw.assign(value=spread, label=[labels[cell] for cell in _cells(raw)])
+    wide = long.set_index([*keys, "label"])["value"].unstack("label")
+    order = long[keys].drop_duplicates()
+    table = wide.reindex(index=pd.MultiIndex.from_frame(order), columns=[*labels.values()])
+    table = table.fillna(MISSING).reset_index()
+    found = {check.system: check for check in checks(name)}
+    if found:
+        systems = [found.get(system) for system in table[system_column(raw)]]
+        table["recomputed"] = [f"{c.recomputed:.2f}" if c else "" for c in systems]
+        table["reproduced"] = [_yes_or_no(c) for c in systems]
+    return table
+
+
+def _columns_sheet(name: str) -> Sheet:
+    """What each column holds: metric, unit, split, or what is said of a system."""
+    raw = printed(name)
+    known = printed("columns")
+    known = known[known["table"] == name].set_index("column")
+    rows: list[list[str]] = []
+    for column in attributes(raw) if published_entry(name)["kind"] == "scores" else [*raw]:
+        if column in known.index:
+            said = [str(known.at[column, field]) for field in ("meaning", "unit")]
+            rows.append([str(column), *said, ""])
+    if published_entry(name)["kind"] == "scores":
+        of_tasks = raw.groupby("task")[task_attributes(raw)].first()
+        for cell, label in _labels(raw).items():
+            task, split, metric = cell
+            said = [f"{field} {value}" for field, value in of_tasks.loc[task].items() if value]
+            rows.append([label, "; ".join([metric, *said]), unit(metric), split])
+    head = ["column", "what it holds", "unit", "split"]
+    return Sheet("Columns", head, rows, text_columns=range(4))
+
+
+def _cells(raw: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    return raw[CELL].itertuples(index=False, name=None)
+
+
+def _labels(raw: pd.DataFrame) -> dict[tuple[str, str, str], str]:
+    """(task, split, metric) to the head of its column, which names the split where a task has
+    several."""
+    splits = raw.groupby("task")["split"].nunique()
+    return {
+        (task, split, metric): f"{task}{f' {split}' if splits[task] > 1 else ''} "
+        f"({METRIC_LABELS.get(metric, metric)})"
+        for task, split, metric in dict.fromkeys(_cells(raw))
+    }
+
+
+def _rules(name: str) -> list[str]:
+    rules = dict.fromkeys(check.rule for check in checks(name))
+    return [
+        f"Average {rule}: {AVERAGES[rule].formula}. Recomputed from the printed cells; reproduced "
+        "where it is within half of the last printed digit."
+        for rule in rules
+    ]
+
+
+def _source(entry: Mapping[str, str]) -> str:
+    return ", ".join(filter(None, (entry["citation"], entry["printed_in"])))
+
+
+def _is_numeric(values: pd.Series) -> bool:
+    """Whether a printed column is best read from the right."""
+    return bool(values.str.fullmatch(rf"(-?[\d.]+( ± [\d.]+)?|{MISSING})?").all())

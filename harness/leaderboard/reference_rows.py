@@ -1,0 +1,121 @@
+"""Rows that stand beside measured ones: levels to read them against, and what papers printed."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.averages import Average, Term, combine
+from harness.leaderboard.published import (
+    CELL,
+    as_validation,
+    published_entry,
+    published_table,
+    system_names,
+)
+from harness.leaderboard.table import Published, Row, Score, split_of
+from harness.tasks.task import Column, Task
+
+
+def references(
+    tasks: Mapping[str, Task], columns: Sequence[Column], terms: Sequence[Term]
+) -> tuple[Row, ...]:
+    """Chance, and the ceiling where one is known, in the columns that show a task's main score."""
+    levels: dict[str, list[float | None]] = {
+        "chance": [tasks[column.task].chance for column in columns],
+        "ceiling": [tasks[column.task].ceiling for column in columns],
+    }
+    rows = []
+    for name, values in levels.items():
+        known = [
+            100 * value
+            if value is not None and _is_main(column, tasks[column.task])
+            else float("nan")
+            for column, value in zip(columns, values, strict=True)
+        ]
+        if np.isfinite(known).any():
+            rows.append(_fixed_row(name, columns, known, terms))
+    return tuple(rows)
+
+
+def _is_main(column: Column, task: Task) -> bool:
+    """Whether a column shows the main score, on examples drawn as the task's are."""
+    split = next(split for split in task.evaluation if split.name == column.split)
+    alike = not (split.where or split.path or split.config)
+    return alike and column.metrics == task.metrics[:1]
+
+
+def _fixed_row(
+    name: str, columns: Sequence[Column], values: Sequence[float], terms: Sequence[Term]
+) -> Row:
+    """A row of single numbers, NaN where there is none, and their average."""
+    average = combine(terms, {c: np.array(v) for c, v in zip(columns, values, strict=True)})
+    return Row(name, tuple(map(_known, values)), _known(float(average)))
+
+
+def _known(value: float, sd: float = float("nan")) -> Score | None:
+    return Score(value, sd if np.isfinite(sd) else None) if np.isfinite(value) else None
+
+
+def published_blocks(name: str, columns: Sequence[Column], rule: Average) -> tuple[Published, ...]:
+    """A published table in the columns of a measured one, only equal metrics in a column: its
+    cells on the splits that are measured, and apart from them its test cells that stand for dev
+    ones."""
+    entry, table = published_entry(name), published_table(name)
+    table = table.assign(name=system_names(table), printed_on=table["split"])
+    tests = table[table["split"].str.startswith("test")]
+    stand_ins = tests.assign(split=tests["split"].map(as_validation))
+    # Splits without a dev or test twin, such as SuperGLUE's AX-b, go with what they are beside.
+    twinless = table[~table["split"].str.startswith(("validation", "test"))]
+    measured = split_of(columns)
+    blocks = []
+    for cells, reason in (
+        (table.drop(twinless.index), ""),
+        (stand_ins, f"Not comparable row by row: published on test, measured on {measured}."),
+    ):
+        if not _in_columns(cells, columns).any():
+            continue
+        cells = pd.concat([cells, twinless])
+        shown = cells[_in_columns(cells, columns)]
+        block = Published(
+            table=name,
+            source=", ".join(filter(None, (entry["citation"], entry["printed_in"]))),
+            split=" and ".join(dict.fromkeys(shown["printed_on"].str.split("_").str[0])),
+            protocol=entry["protocol"],
+            rows=tuple(
+                _published_row(system, cells[cells["name"] == system], columns, rule)
+                for system in dict.fromkeys(shown["name"])
+            ),
+            reason=" ".join(filter(None, (reason, entry["apart"]))),
+        )
+        blocks.append(block)
+    return tuple(blocks)
+
+
+def _in_columns(cells: pd.DataFrame, columns: Sequence[Column]) -> pd.Series:
+    """Whether each cell is part of a column."""
+    wanted = {(c.task, c.split, metric) for c in columns for metric in c.metrics}
+    found = [cell in wanted for cell in cells[CELL].itertuples(index=False, name=None)]
+    return pd.Series(found, cells.index, dtype=bool)
+
+
+def _published_row(name: str, cells: pd.DataFrame, columns: Sequence[Column], rule: Average) -> Row:
+    """What a paper prints of a system. Its average is the printed one where that is of these
+    columns by this rule, and else null: none is computed under a paper's name."""
+    values = cells.set_index(CELL)["value"]
+    spreads = cells.set_index(CELL)["sd"] if "sd" in cells else pd.Series(dtype=str)
+    scores = []
+    for column in columns:
+        places = [(column.task, column.split, metric) for metric in column.metrics]
+        sd = float(spreads.get(places[0]) or "nan") if len(places) == 1 else float("nan")
+        scores.append(_known(float(np.mean([values.get(place, np.nan) for place in places])), sd))
+    average = values.get(("average", split_of(columns), rule.name), np.nan)
+    parts = cells[cells["task"] != "average"]
+    same = bool(rule.terms) or _of_all(columns, parts)
+    return Row(name, tuple(scores), _known(float(average)) if same else None)
+
+
+def _of_all(columns: Sequence[Column], cells: pd.DataFrame) -> bool:
+    """Whether the cells are those of the columns, all and no others."""
+    metrics = sum(len(column.metrics) for column in columns)
+    return len(cells) == metrics and bool(_in_columns(cells, columns).all())

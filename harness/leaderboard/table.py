@@ -1,0 +1,221 @@
+"""What a leaderboard table is, before it is written in any format."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.averages import Average
+from harness.tasks.metrics import METRICS
+from harness.tasks.task import Column, Suite
+
+METRIC_LABELS = {
+    "accuracy": "acc",
+    "f1": "F1",
+    "macro_f1": "macro F1",
+    "micro_f1": "micro F1",
+    "matthews": "Mcc",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "spearman_mean_of_groups": "mean Spearman",
+    "exact_match": "EM",
+    "token_f1": "F1",
+    "accuracy_tags": "acc",
+    "entity_f1": "F1",
+    "entity_f1_strict": "strict F1",
+    "rouge1": "R-1",
+    "rouge2": "R-2",
+    "rougeL": "R-L",
+    "rougeLsum": "R-Lsum",
+    "bleu": "BLEU",
+    "bleu_intl": "BLEU (intl)",
+    "f1_answers": "F1a",
+    "exact_match_groups": "EM",
+    "ndcg_at_10": "at 10",
+    "mrr": "MRR",
+    "recall_at_5": "at 5",
+}
+"""Short forms for the heads of columns."""
+SPREAD_NOTE = (
+    "Scores x 100: mean over seeds ± standard deviation, of all runs in a column, of pretraining "
+    "seeds in the average; – is missing."
+)
+TRAINED_NOTE = (
+    "Trained parameters: those that fine-tuning changes, a new head among them, mean over tasks."
+)
+MEASURED_SPLIT = "validation"
+"""What measured rows mostly are on: the public dev sets, a matched and a mismatched one alike."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over seeds, x 100 of the metric's own unit: 84.6 is an accuracy of 0.846."""
+
+    mean: float
+    sd: float | None = None
+    """Sample standard deviation; null for less than two values."""
+    best: bool = False
+    """Whether it shares the first rank of its column, where others do not."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm, one published system or one reference level."""
+
+    name: str
+    scores: tuple[Score | None, ...]
+    """By column; null where something is missing."""
+    average: Score | None
+    """Null unless every column that the average takes is there."""
+    rank: int | None = None
+    """From 1 among measured rows; null for the others and without an average. Arms that are not
+    told apart share one where the table's `ranking` says so."""
+    pretrain_seeds: int = 0
+    finetune_seeds: int = 0
+    """Most fine-tuning seeds of one pretraining seed and column."""
+
+    @property
+    def seeds(self) -> str:
+        """Pretraining x fine-tuning seeds."""
+        return f"{self.pretrain_seeds} x {self.finetune_seeds}" if self.pretrain_seeds else ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Rows that a paper printed, in the columns of a measured table."""
+
+    table: str
+    """Name in the index of published tables."""
+    source: str
+    split: str
+    """Never dev and test in one."""
+    protocol: str
+    rows: tuple[Row, ...]
+    kind: str = "Published"
+    """Or "Imported"."""
+    reason: str = ""
+    """Why the rows stand apart from the measured ones; empty where they stand beside them."""
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the rows may stand beside the measured rows."""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class Table:
+    """A leaderboard: measured rows by rank, reference levels, published rows."""
+
+    suite: Suite
+    columns: tuple[Column, ...]
+    average: Average
+    rows: tuple[Row, ...]
+    references: tuple[Row, ...] = ()
+    """Levels to read the scores against, such as chance."""
+    published: tuple[Published, ...] = ()
+    protocol: str = ""
+    """How the measured rows were fine-tuned, in one line."""
+    trained: Mapping[str, float] = field(default_factory=dict)
+    """Row to the parameters that it trains; empty where all rows are adapted alike."""
+    ranking: str = (
+        "Rows of one pretraining seed have no rank. Ranks are by the averages as they stand, "
+        "whether or not they can be told apart."
+    )
+    """How ranks were given, and what is bold."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Measured rows with numbers: rank, arm, column and column_sd for each, average, seeds.
+
+        Scores are x 100 as printed; what is missing is NaN.
+        """
+        records = []
+        for row in self.rows:
+            record: dict[str, object] = {"rank": row.rank, "arm": row.name}
+            named = [*zip([c.name for c in self.columns], row.scores, strict=True)]
+            for name, score in (*named, ("average", row.average)):
+                record[name] = score.mean if score else None
+                record[f"{name}_sd"] = score.sd if score else None
+            record["pretrain_seeds"] = row.pretrain_seeds
+            record["finetune_seeds"] = row.finetune_seeds
+            if self.trained:
+                record["trained_parameters"] = self.trained.get(row.name)
+            records.append(record)
+        frame = pd.DataFrame(records)
+        numbers = [name for name in frame if name not in ("arm", "rank")]
+        return frame.astype({**dict.fromkeys(numbers, float), "rank": "Int64"} if records else {})
+
+    @property
+    def width(self) -> int:
+        """Columns as printed: rank, arm, average and seeds beside those of the suite."""
+        return len(self.columns) + len(self.more_heads) + 4
+
+    @property
+    def more_heads(self) -> list[str]:
+        """Columns behind the seeds."""
+        return ["trained parameters"] if self.trained else []
+
+    def more_cells(self, row: Row) -> list[str]:
+        """What stands in them."""
+        count = self.trained.get(row.name)
+        return [f"{count:,.0f}" if count is not None else ""] if self.trained else []
+
+    def notes(self) -> list[str]:
+        """The lines that every table carries underneath."""
+        citation = self.suite.citation.rstrip(".")
+        return [
+            SPREAD_NOTE,
+            *([self.ranking] if self.rows else []),
+            f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
+            f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
+            *self._metrics(),
+            *([TRAINED_NOTE] if self.trained else []),
+            f"Protocol: {self.protocol or 'as recorded with each run'}.",
+        ]
+
+    def _metrics(self) -> list[str]:
+        """The variants of the metrics in the columns, by the short forms in their heads."""
+        used = dict.fromkeys(metric for column in self.columns for metric in column.metrics)
+        notes = [
+            f"{METRIC_LABELS.get(name, name)} ({name}): {METRICS[name].note}"
+            for name in used
+            if name in METRICS and METRICS[name].note
+        ]
+        return [f"Metrics: {'; '.join(notes)}."] if notes else []
+
+    @property
+    def split(self) -> str:
+        """Split of the measured rows: the one that all columns are on, or the public dev sets."""
+        return split_of(self.columns)
+
+    def _splits(self) -> str:
+        others = [f"{c.name} {c.split}" for c in self.columns if c.split != self.split]
+        return "; ".join([self.split, *others])
+
+
+def split_of(columns: Sequence[Column]) -> str:
+    """The split that all columns are on, or the public dev sets."""
+    splits = {column.split for column in columns}
+    return splits.pop() if len(splits) == 1 else MEASURED_SPLIT
+
+
+def protocol_line(protocol: Mapping[str, Any]) -> str:
+    """A protocol in one line: `pooling cls, finetune.epochs 3`."""
+    parts = []
+    for name, value in protocol.items():
+        if isinstance(value, Mapping):
+            parts += [f"{name}.{part}" for part in protocol_line(value).split(", ") if part]
+        else:
+            parts.append(f"{name} {'none' if value is None else value}")
+    return ", ".join(parts)
+
+
+def column_label(column: Column) -> str:
+    """Name and metrics, as in the head of a column; a name may end with its metric."""
+    metrics = metrics_label(column)
+    return column.name if column.name.endswith(metrics) else f"{column.name} ({metrics})"
+
+
+def metrics_label(column: Column) -> str:
+    """Short form of the column's metrics; several are averaged."""
+    return "/".join(METRIC_LABELS.get(metric, metric) for metric in column.metrics)

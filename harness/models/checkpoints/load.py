@@ -1,0 +1,151 @@
+"""Someone else's checkpoint as a backbone: data only, never code.
+
+Weights are safetensors, or pickles that may hold nothing but tensors (`weights_only`).
+"""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError
+from transformers import PreTrainedModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+from harness.models import FAMILIES
+from harness.models.backbone import NOTE, Backbone
+from harness.models.build import load, wrap
+from harness.models.checkpoints.files import CONFIG, read_config
+from harness.models.checkpoints.networks import AUTO, HEADS
+from harness.models.checkpoints.objectives import TYPES, objective_name
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.objective import Objective
+
+TOLERANCE = 1e-4
+
+
+def adopt(folder: Path) -> Backbone:
+    """The network in `folder` with the reading and the objective that its files tell.
+
+    Raises:
+        ValueError: it is not a model of text that transformers knows, or its weights are damaged.
+    """
+    if (folder / NOTE).is_file():
+        return load(folder)
+    check_type(folder)
+    objective = OBJECTIVES[objective_name(read_config(folder))]
+    assert isinstance(objective, Objective)
+    reading = objective.representation
+    torch.manual_seed(0)  # weights that the checkpoint lacks, as a discriminator's token head
+    network, headless = _read(folder, reading)
+    replaced = objective.output.kind == "replaced_token"
+    backbone = _fitted(network, reading, headless and not replaced)
+    backbone.objective = objective.model_dump(mode="json")
+    return backbone
+
+
+def check_type(folder: Path) -> None:
+    """Refuses what transformers does not know as a model of text, before any weight is read.
+
+    Raises:
+        ValueError: an unknown model_type, one that needs code of its own, or no model of text.
+    """
+    if (folder / NOTE).is_file():
+        return  # a network of our own
+    config = read_config(folder)
+    kind = str(config.get("model_type"))
+    if kind not in CONFIG_MAPPING_NAMES:
+        why = "needs code of its own, which is never run" if "auto_map" in config else "is unknown"
+        raise ValueError(
+            f"{folder / CONFIG}: the model_type {kind!r} {why}; it must be one that transformers "
+            f"{transformers.__version__} has"
+        )
+    known = AUTO[OBJECTIVES[objective_name(config)].components[-1][1].representation]
+    if transformers.CONFIG_MAPPING[kind] not in known._model_mapping:
+        raise ValueError(f"{folder / CONFIG}: a {kind} is no model of text with a token head")
+
+
+def _read(folder: Path, reading: str) -> tuple[PreTrainedModel, bool]:
+    """The network in 32 bits, and whether the checkpoint has no token head."""
+    transformers.logging.set_verbosity_error()  # what is missing is looked at here
+    transformers.logging.disable_progress_bar()
+    try:
+        network, info = AUTO[reading].from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            weights_only=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ValueError(f"{folder} cannot be loaded: {reason}") from error
+    missing = {name for name in info["missing_keys"] if ".pooler." not in name}
+    body = {name for name in missing if _of_the_body(name, network, reading)}
+    if body:
+        raise ValueError(f"{folder} lacks weights of the network, such as {sorted(body)[0]}")
+    network.config.use_cache = False
+    return network.eval(), bool(missing)
+
+
+def _of_the_body(name: str, network: PreTrainedModel, reading: str) -> bool:
+    """Whether a parameter is not the token head's; `decoder` is one's name in ModernBERT."""
+    stacks = ("encoder", "decoder", "shared") if reading == "encoder_decoder" else ()
+    return name.startswith(tuple(f"{part}." for part in (network.base_model_prefix, *stacks)))
+
+
+def _fitted(network: PreTrainedModel, reading: str, headless: bool) -> Backbone:
+    """With the first blueprint, and then the first head, that gives the network's own logits."""
+    config: Any = network.config
+    if config.is_encoder_decoder and config.decoder_start_token_id is None:
+        config.decoder_start_token_id = config.bos_token_id or config.pad_token_id or 0
+    family = TYPES.get(config.model_type)
+    if family and not headless and reading == FAMILIES[family].representations[0]:
+        backbone = wrap(network, family, family, reading)
+        if agrees(backbone):
+            return backbone
+    config.harness_reading = reading
+    for head in () if headless else HEADS:
+        config.harness_head = head
+        if agrees(backbone := wrap(network, "checkpoint", "checkpoint", reading)):
+            return backbone
+    config.harness_head = "none"
+    return wrap(network, "checkpoint", "checkpoint", reading)
+
+
+@torch.no_grad()
+def agrees(backbone: Backbone) -> bool:
+    """Whether states and head of the backbone give the logits of the network's own forward."""
+    rows = torch.arange(5, 17).view(2, 6) % int(backbone.network.config.vocab_size)
+    mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
+    inputs = {"input_ids": rows, "attention_mask": mask}
+    if backbone.representation == "encoder_decoder":
+        inputs["decoder_input_ids"] = rows
+    try:
+        theirs = backbone.network(**inputs).logits
+        ours = backbone.token_logits(backbone(**inputs).last_hidden_state)
+    except (AttributeError, KeyError, TypeError, RuntimeError, ValueError):
+        return False
+    if ours.shape != theirs.shape:
+        return False
+    real = mask.bool()
+    return torch.allclose(ours[real], theirs[real], rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def check_tokens(backbone: Backbone, tokenizer: Path) -> None:
+    """Refuses a tokenizer with numbers that the network has no embedding for.
+
+    Raises:
+        ValueError: it has such numbers.
+    """
+    vocabulary = json.loads((tokenizer / "tokenizer.json").read_text())
+    added = [token["id"] for token in vocabulary.get("added_tokens") or []]
+    embeddings: Any = backbone.network.get_input_embeddings()
+    if added and max(added) >= embeddings.num_embeddings:
+        raise ValueError(
+            f"the tokenizer has a token of number {max(added)}, but the network embeds "
+            f"{embeddings.num_embeddings}: they do not belong together"
+        )

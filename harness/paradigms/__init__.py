@@ -1,4 +1,0 @@
-"""How each kind of objective trains a network: modules from a batch to its losses.
-
-`PARADIGMS` is keyed by what makes the difference; `harness.paradigms.making` builds them.
-"""

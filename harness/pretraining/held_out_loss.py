@@ -1,0 +1,30 @@
+"""The held-out loss of a model that is not trained any further."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytorch_lightning as pl
+
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.run import decoder_start, make_module, validation_loaders
+from harness.pretraining.trainer import make_trainer
+
+
+def held_out(
+    spec: Pretrain, tokens: Path, tokenizer: Path, seed: int, folders: Mapping[str, Path]
+) -> dict[str, float]:
+    """The held-out figures of the model in `folders["start_from"]`, as `pretrain` tells them at the
+    end: what is asked is that of the objective of `spec`.
+
+    Returns:
+        validation_loss, validation_accuracy and, where it is told, validation_bits_per_byte.
+    """
+    vocabulary = Vocabulary.load(tokenizer)
+    module = make_module(spec, vocabulary, seed, folders, num_steps=0)
+    start = decoder_start(module, vocabulary)
+    loaders = validation_loaders(spec, tokens / "validation", vocabulary, start)
+    trainer = make_trainer(pl.Callback(), precision=spec.precision)
+    trainer.validate(module, loaders, verbose=False)
+    figures = module.figures()
+    return {name: value for name, value in figures.items() if name.startswith("validation_")}

@@ -1,0 +1,145 @@
+"""The paradigm of a declared run, with its network."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import cast
+
+import torch
+
+from harness.data.corpora.packing import PAIR_FORMATS
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.models.static_embeddings import StaticVectors
+from harness.pretraining.learners.baseline import Baseline
+from harness.pretraining.learners.bilm import TwoWay
+from harness.pretraining.learners.cbow import Window
+from harness.pretraining.learners.distillation import Distilled
+from harness.pretraining.learners.learner import Learner
+from harness.pretraining.learners.permutation import Permutation
+from harness.pretraining.learners.replaced_token import make_replaced_token
+from harness.pretraining.learners.student_initialization import start_from_teacher
+from harness.pretraining.learners.token_prediction import TokenPrediction
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.recipes.pretrain import Pretrain
+
+Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
+"""(run, tokens, seed, folders of the runs it builds on: `start_from`, `teacher`) to a learner."""
+
+
+def _token_prediction(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    backbone = _network(spec, tokens, seed, folders)
+    return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
+
+
+def _permutation(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    return Permutation(_network(spec, tokens, seed, folders))
+
+
+def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Backbone:
+    """A new network; of someone else's checkpoint, which only its files describe, what they hold.
+
+    Raises:
+        ValueError: the checkpoint cannot be read as the run reads.
+    """
+    if spec.model.facts.kind != "checkpoint":
+        return build(spec.model, spec.size, tokens, spec.representation, seed)
+    backbone = load(folders["start_from"] / "model")
+    if spec.representation not in backbone.facts.representations:
+        raise ValueError(
+            f"the checkpoint can be read {', '.join(backbone.facts.representations)}, but "
+            f"objective.representation is {spec.representation}"
+        )
+    backbone.representation = spec.representation
+    backbone.network.train()
+    return backbone
+
+
+def _two_way(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    return TwoWay(build(spec.model, spec.size, tokens, spec.representation, seed))
+
+
+def _window(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
+    if spec.model.vectors:
+        cast(StaticVectors, backbone.network).start_from(Path(spec.model.vectors), tokens.words)
+    return Window(backbone)
+
+
+def _baseline(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    return Baseline(build(spec.model, spec.size, tokens, spec.representation, seed))
+
+
+def _replaced_token(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    return make_replaced_token(spec, tokens, seed)
+
+
+def _distillation(
+    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    settings = spec.objectives[-1].distillation
+    assert settings is not None
+    student = _token_prediction(spec, tokens, seed, folders)
+    teacher = load(folders["teacher"] / "model")
+    if settings.start_from_teacher:
+        start_from_teacher(student.backbone, teacher)
+    return Distilled(student, teacher, settings, spec.model.initializer_range)
+
+
+PARADIGMS: dict[str, Maker] = {
+    "token_prediction": _token_prediction,
+    "replaced_token": _replaced_token,
+    "distillation": _distillation,
+    "two_way": _two_way,
+    "permutation": _permutation,
+    "window": _window,
+    "baseline": _baseline,
+}
+
+
+def paradigm_name(spec: Pretrain) -> str:
+    """Key into PARADIGMS."""
+    objective = spec.objectives[-1]
+    special = {
+        "permuted": "permutation",
+        "two_way": "two_way",
+        "window": "window",
+    }
+    if spec.model.facts.kind == "baseline":
+        return "baseline"
+    if objective.distillation:
+        return "distillation"
+    if objective.output.kind == "replaced_token":
+        return "replaced_token"
+    return special.get(objective.representation, "token_prediction")
+
+
+def make_learner(
+    spec: Pretrain, vocabulary: Vocabulary, seed: int, folders: Mapping[str, Path]
+) -> Learner:
+    """A learner with initial weights that are a function of the arguments, or, with
+    `start_from`, with those of the run it goes on from.
+
+    Raises:
+        ValueError: the family does not fit the tokenizer.
+    """
+    tokens = Tokens(
+        vocabulary.size,
+        vocabulary.pad,
+        vocabulary.cls,
+        vocabulary.sep,
+        pair_format=spec.packing.format in PAIR_FORMATS,
+        words=vocabulary.words,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        learner = PARADIGMS[paradigm_name(spec)](spec, tokens, seed, folders)
+    if "start_from" in folders:
+        weights = load(folders["start_from"] / "model").network.state_dict()
+        learner.start_from(weights)
+    learner.backbone.objective = spec.objectives[-1].model_dump(mode="json")
+    return learner

@@ -1,0 +1,161 @@
+"""Replaced-token detection (Clark et al. 2020, section 2): ELECTRA, and DeBERTaV3.
+
+Shapes: B sequences, T tokens, H hidden size, M predictions, N real tokens, V vocabulary.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.pretraining.generator import generator_architecture, generator_size
+from harness.pretraining.learners.embedding_sharing import (
+    DisentangledEmbedding,
+    disentangle_embeddings,
+    share_embeddings,
+    summed,
+)
+from harness.pretraining.learners.heads import DetectionHead, PairHead
+from harness.pretraining.learners.learner import READ, Answers, Learner, freeze_token_head, gather
+from harness.pretraining.objectives.loader import TensorBatch
+from harness.pretraining.objectives.outputs import ReplacedToken
+from harness.pretraining.recipes.pretrain import Pretrain
+
+EVALUATION_SEED = 0
+"""Of the generator's samples in held-out text, the same for each batch at every time."""
+GENERATOR = 1
+"""Second element of the seed of the generator's initial weights."""
+
+
+class ReplacedTokenDetection(Learner):
+    """A generator fills the hidden places, and the backbone tells what is not original.
+
+    Both learn at once, L = L_MLM(generator) + discriminator_weight x L(discriminator). DeBERTaV3
+    (He et al. 2023) takes a step of one after a step of the other; under its embeddings no gradient
+    passes between them, so that the joint step differs only in that one clipping norm holds for
+    both, and that the samples are of the generator before its step.
+
+    The generator's samples are drawn from torch's generator, which is seeded for each step (as with
+    dropout, another split of the batch into parts gives other draws); in
+    evaluation from EVALUATION_SEED, anew for each batch, so that answers there are reproducible.
+    """
+
+    def __init__(
+        self,
+        discriminator: Backbone,
+        generator: Backbone,
+        output: ReplacedToken,
+        initializer_range: float,
+        *,
+        pair: bool = False,
+    ) -> None:
+        super().__init__(discriminator)
+        self.generator = generator
+        self.head = DetectionHead(discriminator.hidden_size, initializer_range)
+        self.pair_head = PairHead(discriminator.hidden_size, initializer_range) if pair else None
+        self.weights = {"replaced": output.discriminator_weight}
+        self.told = {"token": "generator"}
+        self.disentangled: list[DisentangledEmbedding] = []
+        if output.embedding_sharing == "shared":
+            share_embeddings(discriminator, generator)
+        elif output.embedding_sharing == "gradient_disentangled":
+            self.disentangled = disentangle_embeddings(discriminator, generator)
+        freeze_token_head(discriminator)  # only the generator names tokens
+
+    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
+        inputs = {name: batch[name] for name in READ if name in batch}
+        guessed = self.generator(**inputs).last_hidden_state
+        guesses = self.generator.token_logits(gather(guessed, batch["positions"]))
+        inputs["input_ids"], replaced = fill(batch, self.draw(guesses))
+        states = self.backbone(**inputs).last_hidden_state
+        answers = {
+            "token": (guesses, batch["targets"]),
+            "replaced": _of_real(self.head(states), replaced, batch.get("attention_mask")),
+        }
+        if self.pair_head is not None and "pair_label" in batch:
+            answers["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
+        return answers
+
+    def draw(self, logits: Tensor) -> Tensor:
+        """A token [M] from each distribution [M, V]; no gradient passes."""
+        if self.training:
+            return sample(logits)
+        return sample(logits, torch.Generator(logits.device).manual_seed(EVALUATION_SEED))
+
+    def start_from(self, weights: dict[str, Tensor]) -> None:
+        """As `Learner.start_from`; where embeddings are disentangled, the generator's are those of
+        the weights, too, and the difference starts at zero again."""
+        super().start_from(weights)
+        with torch.no_grad():
+            for table in self.disentangled:
+                table.base.weight.copy_(table.weight)
+                table.weight.zero_()
+
+    def save(self, folder: Path) -> None:
+        """Writes the discriminator, with its embeddings summed up."""
+        with summed(self.disentangled):
+            super().save(folder)
+
+
+def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """[M] tokens from the softmax of [M, V], by the Gumbel-max trick at temperature 1
+    (google-research/electra, pretrain_helpers.py `sample_from_softmax`)."""
+    waits = torch.empty_like(logits, dtype=torch.float32, requires_grad=False)
+    waits.exponential_(generator=generator)  # -log of it is a Gumbel variable
+    return (logits.detach().float() - waits.log()).argmax(-1)
+
+
+def fill(batch: TensorBatch, samples: Tensor) -> tuple[Tensor, Tensor]:
+    """The text [B, T] with samples [M] at all chosen positions, and 1 [B, T] where it is another.
+
+    Samples stand also where a chosen token was left as it is, and one that equals the original
+    counts as original (google-research/electra, run_pretraining.py `_get_fake_data`).
+    """
+    inputs, positions = batch["input_ids"], batch["positions"]
+    filled = inputs.flatten().scatter(0, positions, samples)
+    wrong = (samples != batch["targets"]).long()
+    replaced = torch.zeros_like(filled).scatter(0, positions, wrong)
+    return filled.view_as(inputs), replaced.view_as(inputs)
+
+
+def _of_real(logits: Tensor, replaced: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Logits [N, 2] and labels [N] of what is not padding. The logit of "original" is 0, so that
+    cross-entropy is the binary one."""
+    real = torch.ones_like(replaced) if mask is None else mask
+    kept, labels = logits[real.bool()], replaced[real.bool()]
+    return torch.stack((torch.zeros_like(kept), kept), dim=-1), labels
+
+
+def make_generator(spec: Pretrain, tokens: Tokens, seed: int) -> Backbone:
+    """The generator, with initial weights of its own."""
+    output = spec.objectives[-1].output
+    assert isinstance(output, ReplacedToken)
+    size = generator_size(spec.size, output)
+    architecture = generator_architecture(spec.model, spec.size, output)
+    own = int(np.random.SeedSequence((seed, GENERATOR)).generate_state(1)[0])
+    return build(architecture, size, tokens, spec.representation, own)
+
+
+def make_replaced_token(spec: Pretrain, tokens: Tokens, seed: int) -> ReplacedTokenDetection:
+    """The learner of a declared run.
+
+    Raises:
+        ValueError: the family or the objective is not one that this can be learned with.
+    """
+    objective = spec.objectives[-1]
+    assert isinstance(objective.output, ReplacedToken)
+    if spec.model.facts.kind != "encoder":
+        raise ValueError(f"replaced_token needs an encoder, but family is {spec.model.family}")
+    if objective.span_boundary:
+        raise ValueError("span_boundary needs the output masked_token, but it is replaced_token")
+    return ReplacedTokenDetection(
+        build(spec.model, spec.size, tokens, spec.representation, seed),
+        make_generator(spec, tokens, seed),
+        objective.output,
+        spec.model.initializer_range,
+        pair=objective.pair != "none",
+    )

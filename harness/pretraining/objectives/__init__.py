@@ -1,0 +1,118 @@
+"""AXIS: what the model learns to predict. Objective = transform x representation x output."""
+
+from typing import Any
+
+from harness.pretraining.objectives.objective import Component, Mixture, Objective
+from harness.pretraining.objectives.outputs import (
+    DroppedSpans,
+    MaskedToken,
+    NextToken,
+    ReplacedToken,
+    WholeText,
+)
+from harness.pretraining.objectives.transforms import (
+    Denoising,
+    Deshuffling,
+    Identity,
+    NgramMasking,
+    PermutationOrder,
+    Prefix,
+    SpanCorruption,
+    SpanMasking,
+    TokenMasking,
+)
+
+
+def _ul2() -> Mixture:
+    """Tay et al. 2023, section 3.1: R, S and X denoisers in equal parts with mode tokens."""
+
+    def spans(mean: float, rate: float) -> Objective:
+        return Objective(
+            transform=SpanCorruption(mask_rate=rate, mean_span_length=mean),
+            representation="encoder_decoder",
+            output=DroppedSpans(),
+        )
+
+    sequential = Objective(
+        transform=Prefix(min_share=0.25, max_share=0.25),
+        representation="encoder_decoder",
+        output=DroppedSpans(),
+    )
+    third = 1 / 3
+    return Mixture(
+        mixture=(
+            Component(weight=third / 2, mode_token="[NLU]", objective=spans(3, 0.15)),
+            Component(weight=third / 2, mode_token="[NLU]", objective=spans(8, 0.15)),
+            Component(weight=third, mode_token="[S2S]", objective=sequential),
+            *(
+                Component(weight=third / 4, mode_token="[NLG]", objective=spans(mean, rate))
+                for mean, rate in ((3, 0.5), (8, 0.5), (64, 0.15), (64, 0.5))
+            ),
+        )
+    )
+
+
+def _t5(**transform: Any) -> Objective:
+    return Objective(
+        transform=SpanCorruption(**transform),
+        representation="encoder_decoder",
+        output=DroppedSpans(),
+    )
+
+
+def _to_text(transform: Any) -> Objective:
+    return Objective(transform=transform, representation="encoder_decoder", output=WholeText())
+
+
+OBJECTIVES: dict[str, Objective | Mixture] = {
+    "mlm": Objective(),
+    "whole_word_mlm": Objective(transform=TokenMasking(whole_word=True)),
+    "ngram_mlm": Objective(transform=NgramMasking()),  # Lan et al. 2020, section 3.1
+    "span_mlm": Objective(transform=SpanMasking()),  # Joshi et al. 2020, section 3.1
+    "spanbert": Objective(transform=SpanMasking(), span_boundary=True),  # with section 3.2
+    "mlm_nsp": Objective(pair="nsp"),  # Devlin et al. 2019, section 3.1
+    "mlm_sop": Objective(pair="sop"),  # Lan et al. 2020, section 3.1
+    "clm": Objective(  # Radford et al. 2018, section 3.1
+        transform=Identity(), representation="causal", output=NextToken()
+    ),
+    "bilm": Objective(  # Peters et al. 2018, section 3.1
+        transform=Identity(), representation="two_way", output=NextToken()
+    ),
+    "cbow": Objective(  # Mikolov et al. 2013, section 3.1
+        transform=Identity(), representation="window", output=MaskedToken()
+    ),
+    "plm": Objective(  # Yang et al. 2019, section 2.2
+        transform=PermutationOrder(), representation="permuted", output=NextToken()
+    ),
+    "rtd": Objective(output=ReplacedToken()),  # Clark et al. 2020, section 2
+    # Raffel et al. 2020, section 3.1.4 (the baseline), and tables 3 and 4
+    "span_corruption": _t5(),
+    "iid_corruption": _t5(noise="iid"),
+    "drop_corruption": _t5(noise="iid", replacement="drop"),
+    "mass": _to_text(SpanCorruption(noise="iid", replacement="mask_token")),
+    "bert_style": _to_text(
+        SpanCorruption(noise="iid", replacement="mask_token", random_token_rate=0.1)
+    ),
+    "deshuffling": _to_text(Deshuffling()),
+    "prefix_lm": Objective(
+        transform=Prefix(), representation="encoder_decoder", output=DroppedSpans()
+    ),
+    # Lewis et al. 2020, section 2.2 and table 1
+    "denoising": _to_text(Denoising(infill_rate=0.3, permute_sentences=1.0)),
+    "denoising_mask": _to_text(Denoising(mask_rate=0.15)),
+    "denoising_delete": _to_text(Denoising(delete_rate=0.15)),
+    "denoising_infill": _to_text(Denoising(infill_rate=0.3)),
+    "denoising_permute": _to_text(Denoising(permute_sentences=1.0)),
+    "denoising_rotate": _to_text(Denoising(rotate_rate=1.0)),
+    "ul2": _ul2(),
+    "mlm_clm": Mixture(  # half of the updates each
+        mixture=(
+            Component(objective=Objective()),
+            Component(
+                objective=Objective(
+                    transform=Identity(), representation="causal", output=NextToken()
+                )
+            ),
+        )
+    ),
+}

@@ -1,0 +1,210 @@
+"""Batches as pure functions of (seed, step): any of them can be made again from its number."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
+from harness.pretraining.objectives.layout import Layout, Rows
+from harness.pretraining.objectives.objective import AnyObjective, Component, Mixture, Objective
+from harness.pretraining.objectives.targets import Batch, assemble
+from harness.pretraining.objectives.transforms.apply import corrupt
+from harness.pretraining.objectives.transforms.result import Corrupted, stack
+from harness.pretraining.objectives.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from harness.data.corpora.token_stream import TokenStream
+    from harness.pretraining.recipes.pretrain import Phase
+
+PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
+"""What a random number is for: the second element of its seed."""
+CACHED_DRAWINGS = 2
+TEXT = ("dropped_spans", "whole_text")
+"""Outputs that tell text apart from what is read, so that a mode token is no part of it."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The text once cut into sequences at one length."""
+
+    sequences: Sequences
+    lengths: np.ndarray
+    """[num_sequences] tokens, special ones included."""
+
+    def num_batches(self, tokens_per_batch: int) -> int:
+        """Full batches in one epoch; the rest of it is dropped."""
+        return int(self.lengths.sum()) // tokens_per_batch
+
+
+class BatchMaker:
+    """The batches of a pretraining run.
+
+    A batch holds batch_size x sequence_length tokens, special ones counted and padding not, in as
+    many sequences as that takes. An epoch goes through the sequences of a drawing in an order of
+    its own; its last tokens that fill no batch are dropped. Where the data itself is random (static
+    masks, pairs), epoch e reads drawing e modulo `objective.duplicates`.
+    """
+
+    def __init__(
+        self,
+        stream: "TokenStream",
+        vocabulary: Vocabulary,
+        objective: AnyObjective,
+        packing: Packing,
+        phases: Sequence["Phase"],
+        batch_size: int,
+        seed: int,
+        num_steps: int,
+        decoder_start: int | None = None,
+    ) -> None:
+        self.stream, self.vocabulary = stream, vocabulary
+        self.objective, self.packing = objective, packing
+        self.components = parts_of(objective)
+        self.batch_size, self.seed = batch_size, seed
+        self.decoder_start = vocabulary.pad if decoder_start is None else decoder_start
+        self.layout = Layout(stream, vocabulary)
+        self.lengths = [phase.sequence_length for phase in phases]
+        shares = np.cumsum([phase.fraction for phase in phases])
+        self.phase_ends = np.rint(shares * num_steps).astype(int).tolist()
+        self.num_batches: dict[tuple[int, int], int] = {}
+        self.drawing: Callable[[int, int], Drawing] = lru_cache(CACHED_DRAWINGS)(self._draw)
+        self.epoch = lru_cache(CACHED_DRAWINGS)(self._order)
+
+    def batch(self, step: int) -> Batch:
+        """The batch of update `step`, counted from 0."""
+        phase, step_of_phase = self._phase(step)
+        epoch, index = self._epoch(phase, step_of_phase)
+        order, starts = self.epoch(phase, epoch)
+        tokens = self._tokens_per_batch(phase)
+        first, last = np.searchsorted(starts, (index * tokens, (index + 1) * tokens))
+        chosen = order[first:last]
+        sequences = self.drawing(phase, self._duplicate(epoch)).sequences.take(chosen)
+        rows = self.layout.rows(sequences)
+        component = self.components[self.component(step)]
+        labels = None if self.objective.pair == "none" else sequences.label
+        read = add_mode(rows, component.mode_token, self.vocabulary)
+        noise = self._corrupted(
+            read, component.objective, chosen, (phase, self._duplicate(epoch)), step
+        )
+        return assemble(
+            rows if component.objective.output.kind in TEXT else read,
+            noise,
+            component.objective,
+            labels,
+            self.vocabulary,
+            self.decoder_start,
+        )
+
+    def component(self, step: int) -> int:
+        """Which part of a mixture update `step` is of."""
+        if len(self.components) == 1:
+            return 0
+        weights = np.array([component.weight for component in self.components])
+        draw = self._rng(COMPONENT, step).random()
+        return int(np.searchsorted(np.cumsum(weights) / weights.sum(), draw, side="right"))
+
+    def _corrupted(
+        self,
+        rows: Rows,
+        objective: Objective,
+        chosen: np.ndarray,
+        drawing: tuple[int, int],
+        step: int,
+    ) -> Corrupted:
+        if objective.masking == "dynamic":
+            rng = self._rng(DYNAMIC_NOISE, step)
+            return corrupt(objective.transform, rows, rng, self.vocabulary)
+        # Each sequence by itself, so that its noise does not depend on the batch it is in.
+        alone = [
+            corrupt(
+                objective.transform,
+                rows.alone(row),
+                self._rng(STATIC_NOISE, *drawing, int(sequence)),
+                self.vocabulary,
+            )
+            for row, sequence in enumerate(chosen)
+        ]
+        return stack(alone, rows.tokens.shape[1], self.vocabulary.pad)
+
+    def _phase(self, step: int) -> tuple[int, int]:
+        """Phase of a step, and the step's number in it."""
+        begin = 0
+        for phase, end in enumerate(self.phase_ends):
+            if step < end:
+                return phase, step - begin
+            begin = end
+        raise ValueError(f"step must be less than {self.phase_ends[-1]}, but is {step}")
+
+    def _epoch(self, phase: int, step: int) -> tuple[int, int]:
+        """Epoch of a phase's step, and the batch's number in it."""
+        epoch = 0
+        while step >= (size := self._batches(phase, self._duplicate(epoch))):
+            step -= size
+            epoch += 1
+        return epoch, step
+
+    def _batches(self, phase: int, duplicate: int) -> int:
+        """Batches in an epoch of this drawing; kept, as drawings themselves are not."""
+        key = (phase, duplicate)
+        if key not in self.num_batches:
+            drawing = self.drawing(*key)
+            tokens = self._tokens_per_batch(phase)
+            self.num_batches[key] = drawing.num_batches(tokens)
+            if not self.num_batches[key]:
+                raise ValueError(
+                    f"a batch takes {tokens} tokens (batch_size {self.batch_size} x "
+                    f"{self.lengths[phase]}), but the text gives only {drawing.lengths.sum()}; "
+                    "use a smaller batch_size or more text"
+                )
+        return self.num_batches[key]
+
+    def _duplicate(self, epoch: int) -> int:
+        random = self.objective.masking == "static" or self.packing.format in PAIR_FORMATS
+        return epoch % self.objective.duplicates if random else 0
+
+    def _draw(self, phase: int, duplicate: int) -> Drawing:
+        sequences = pack(
+            self.stream,
+            self.packing,
+            self.lengths[phase] - any(part.mode_token for part in self.components),
+            self.objective.pair,
+            self._rng(PACKING, phase, duplicate),
+            separators_between=self.vocabulary.separators_between,
+        )
+        return Drawing(sequences, self.layout.lengths(sequences))
+
+    def _order(self, phase: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """Order of the sequences in an epoch, and how many tokens come before each."""
+        lengths = self.drawing(phase, self._duplicate(epoch)).lengths
+        order = self._rng(ORDER, phase, epoch).permutation(len(lengths))
+        return order, np.cumsum(lengths[order]) - lengths[order]
+
+    def _tokens_per_batch(self, phase: int) -> int:
+        return self.batch_size * self.lengths[phase]
+
+    def _rng(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng((self.seed, *key))
+
+
+def parts_of(objective: AnyObjective) -> tuple[Component, ...]:
+    """The components of a mixture; of a single objective, itself."""
+    if isinstance(objective, Mixture):
+        return objective.mixture
+    return (Component.model_construct(weight=1.0, mode_token=None, objective=objective),)
+
+
+def add_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Rows:
+    """Rows with the mode token of a mixture's component after their first token."""
+    if mode_token is None:
+        return rows
+    mode = vocabulary.extra[mode_token]
+    return Rows(
+        np.insert(rows.tokens, 1, mode, axis=1),
+        np.insert(rows.types, 1, 0, axis=1),
+        np.insert(rows.maskable, 1, False, axis=1),
+        rows.lengths + 1,
+        np.insert(rows.sentence_starts, 1, False, axis=1),
+    )

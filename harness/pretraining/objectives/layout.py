@@ -1,0 +1,112 @@
+"""From sequences of the token stream to padded rows with special tokens.
+
+Shapes: B sequences, T positions. A pair of segments [5, 6] and [7] for BERT, and one segment [5, 6]
+that goes on in the next document with [7]:
+
+    [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 1 1
+    [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 0 0
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.data.corpora.packing import Sequences
+from harness.pretraining.objectives.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from harness.data.corpora.token_stream import TokenStream
+
+PAD_MULTIPLE = 8
+"""Rows are padded to a multiple of this many tokens, which matrix units like."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Input sequences as the model reads them, before any of them is hidden."""
+
+    tokens: np.ndarray
+    """[B, T] int64."""
+    types: np.ndarray
+    """[B, T] int64 segment numbers."""
+    maskable: np.ndarray
+    """[B, T] bool: tokens of the text."""
+    lengths: np.ndarray
+    """[B] tokens without padding."""
+    sentence_starts: np.ndarray
+    """[B, T] bool: first token of each sentence of the text."""
+
+    def alone(self, row: int) -> "Rows":
+        """One of the rows, without its padding."""
+        one, real = slice(row, row + 1), slice(0, int(self.lengths[row]))
+        return Rows(
+            self.tokens[one, real],
+            self.types[one, real],
+            self.maskable[one, real],
+            self.lengths[one],
+            self.sentence_starts[one, real],
+        )
+
+
+class Layout:
+    """Lays out sequences of one stream with one tokenizer's special tokens."""
+
+    def __init__(self, stream: "TokenStream", vocabulary: Vocabulary) -> None:
+        self.stream = stream
+        self.vocabulary = vocabulary
+        self.document_starts = np.asarray(stream.sentences)[np.asarray(stream.documents)]
+
+    def lengths(self, sequences: Sequences) -> np.ndarray:
+        """[B] tokens of each sequence, special tokens included."""
+        crossed = self._documents_before(sequences.a_end - 1)
+        crossed -= self._documents_before(sequences.a_start)
+        second = sequences.b_end - sequences.b_start
+        specials = 2 + crossed + self.vocabulary.separators_between * (second > 0)
+        return sequences.a_end - sequences.a_start + second + specials
+
+    def rows(self, sequences: Sequences) -> Rows:
+        """The sequences, padded to the longest."""
+        lengths = self.lengths(sequences)
+        width = -(-int(lengths.max()) // PAD_MULTIPLE) * PAD_MULTIPLE
+        column = np.arange(width)
+        real = column < lengths[:, None]
+        # Whatever text does not cover is a separator, but for the first place.
+        tokens = np.where(real, self.vocabulary.sep, self.vocabulary.pad)
+        tokens[:, 0] = self.vocabulary.cls
+        maskable, sentence_starts = np.zeros_like(real), np.zeros_like(real)
+        second = sequences.b_end - sequences.b_start
+        b_column = lengths - 1 - second
+        a_column = np.ones_like(lengths)
+        for start, end, where in (
+            (sequences.a_start, sequences.a_end, a_column),
+            (sequences.b_start, sequences.b_end, b_column),
+        ):
+            row, target, source = self._places(start, end, where)
+            tokens[row, target] = self.stream.tokens[source]
+            maskable[row, target] = True
+            sentence_starts[row, target] = self._starts_sentence(source)
+        in_second = real & (column >= b_column[:, None]) & (second > 0)[:, None]
+        types = in_second * self.vocabulary.second_type
+        return Rows(tokens, types, maskable, lengths, sentence_starts)
+
+    def _places(
+        self, start: np.ndarray, end: np.ndarray, column: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and offset in the stream of each token of start:end [B], which stand from
+        `column` [B] on, with a gap between documents."""
+        sizes = end - start
+        row = np.repeat(np.arange(len(start)), sizes)
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        source = start[row] + within
+        crossed = self._documents_before(source) - self._documents_before(start)[row]
+        return row, column[row] + within + crossed, source
+
+    def _starts_sentence(self, offsets: np.ndarray) -> np.ndarray:
+        sentences = np.asarray(self.stream.sentences)
+        found: np.ndarray = sentences[np.searchsorted(sentences, offsets)] == offsets
+        return found
+
+    def _documents_before(self, offsets: np.ndarray) -> np.ndarray:
+        """Documents that start at or before each offset."""
+        return np.searchsorted(self.document_starts, offsets, side="right")

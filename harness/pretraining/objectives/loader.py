@@ -1,0 +1,66 @@
+"""Batches on their way to the model: as tensors, in parts, made ahead while the model computes."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.data import IterableDataset
+
+from harness.pretraining.objectives.targets import Batch, count_targets, split
+
+PREPARED_BATCHES = 4
+"""Batches that are made ahead of the model."""
+
+TensorBatch = dict[str, Tensor]
+
+
+class Step(NamedTuple):
+    """The batch of one update, in the parts that go through the model one after the other."""
+
+    parts: list[TensorBatch]
+    num_tokens: int
+    """Of the text before it was corrupted."""
+    counts: dict[str, int]
+    """Predictions in the whole batch, by loss: what each loss is a mean over."""
+    component: int
+    """Part of a mixture that the batch is of."""
+
+
+class Feed(IterableDataset[Step]):
+    """The steps still to do, made ahead in a thread."""
+
+    def __init__(self, make: Callable[[int], Step], num_steps: int) -> None:
+        self.make, self.num_steps = make, num_steps
+        self.first: Callable[[], int] = lambda: 0
+        """The first step to do; asked when the reading starts."""
+
+    def __iter__(self) -> Iterator[Step]:
+        ahead: deque[Future[Step]] = deque()
+        with ThreadPoolExecutor(1) as pool:
+            for step in range(self.first(), self.num_steps):
+                ahead.append(pool.submit(self.make, step))
+                if len(ahead) > PREPARED_BATCHES:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+
+def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0) -> Step:
+    """A batch as tensors, in parts of at most `micro_batch_tokens` positions, or one sequence."""
+    return Step(
+        [to_tensors(part) for part in split(batch, micro_batch_tokens)],
+        int(batch["num_tokens"].sum()),
+        count_targets(batch),
+        component,
+    )
+
+
+def to_tensors(batch: Batch) -> TensorBatch:
+    """The tensors of a batch, in page-locked memory where there is a GPU to copy to."""
+    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
+    if torch.cuda.is_available():
+        return {name: tensor.pin_memory() for name, tensor in tensors.items()}
+    return tensors

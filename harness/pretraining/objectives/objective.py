@@ -1,0 +1,193 @@
+"""Objective = transform x representation x output: the value, and what goes with what."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from harness.core.config import Value
+from harness.pretraining.objectives.outputs import MaskedToken, Output
+from harness.pretraining.objectives.transforms import MASKING, TokenMasking, Transform
+
+Representation = Literal[
+    "bidirectional", "causal", "prefix", "two_way", "permuted", "encoder_decoder", "window"
+]
+
+TO_TEXT = ("encoder_decoder", "prefix", "causal")
+POSSIBLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("masked_token", ("bidirectional", "causal"), MASKING),
+    ("masked_token", ("window",), ("none",)),
+    ("replaced_token", ("bidirectional",), MASKING),
+    ("next_token", ("causal",), ("none", *MASKING)),
+    ("next_token", ("two_way",), ("none",)),
+    ("next_token", ("permuted",), ("permutation_order",)),
+    ("dropped_spans", TO_TEXT, ("span_corruption", "prefix")),
+    (
+        "whole_text",
+        TO_TEXT,
+        ("none", *MASKING, "span_corruption", "deshuffling", "denoising"),
+    ),
+)
+"""(output, representations, transforms) that make an objective together."""
+
+
+class Distillation(Value):
+    """What a student learns from `pretrain.teacher` beside its own objective."""
+
+    soft_target_weight: float = Field(default=5.0, ge=0)
+    """Cross-entropy to the teacher's distribution at the predicted positions, both softened
+    (Hinton et al. 2015); times temperature^2 (huggingface/transformers distillation: 5)."""
+    temperature: float = Field(default=2.0, gt=0)
+    token_weight: float = Field(default=2.0, ge=0)
+    """The objective's own loss (huggingface/transformers distillation: 2)."""
+    cosine_weight: float = Field(default=1.0, ge=0)
+    """1 - cosine between the last hidden states, which must be equally wide (Sanh et al. 2019)."""
+    hidden_weight: float = Field(default=0.0, ge=0)
+    """Squared error of embeddings and hidden states after a learned projection, layer by mapped
+    layer (Jiao et al. 2020)."""
+    attention_weight: float = Field(default=0.0, ge=0)
+    """Squared error of the attention scores, layer by mapped layer (Jiao et al. 2020)."""
+    start_from_teacher: bool = False
+    """Initial weights are the teacher's embeddings and every other layer (Sanh et al. 2019)."""
+
+
+class Objective(Value):
+    """What is hidden, how the text is read, and what is to be told; by default BERT's masked LM."""
+
+    kind: Literal["single"] = "single"
+    transform: Transform = TokenMasking()
+    representation: Representation = "bidirectional"
+    """Who sees whom. `prefix`: the source both ways, the target left to right; `two_way`: one
+    reader for each direction (ELMo); `permuted`: a random order (XLNet); `window`: the mean of the
+    neighbours (CBOW)."""
+    output: Output = MaskedToken()
+    masking: Literal["static", "dynamic"] = "dynamic"
+    """`static`: noise drawn once per duplicate of the data (BERT); `dynamic`: anew at each step."""
+    duplicates: int = Field(default=10, ge=1)
+    """Different drawings of the data: of noise where masking is static, and of random pairs."""
+    pair: Literal["nsp", "sop", "none"] = "none"
+    """Sentence-pair loss beside the output: next sentence (BERT), order (ALBERT), none."""
+    span_boundary: bool = False
+    """Predict each hidden token from the two tokens around its span, too (Joshi et al. 2020)."""
+    distillation: Distillation | None = None
+    """Learn from `pretrain.teacher`, too."""
+
+    @property
+    def components(self) -> tuple[tuple[float, "Objective"], ...]:
+        """(weight, objective) of what is mixed: this one alone."""
+        return ((1.0, self),)
+
+    @property
+    def formula(self) -> str:
+        """`token_masking x bidirectional x masked_token, nsp`."""
+        terms = f"{self.transform.kind} x {self.representation} x {self.output.kind}"
+        extras = {
+            self.pair: self.pair != "none",
+            "span boundary": self.span_boundary,
+            "distillation": self.distillation,
+        }
+        return ", ".join((terms, *(name for name, given in extras.items() if given)))
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Objective":
+        _check_combination(self)
+        if self.pair != "none" and self.representation != "bidirectional":
+            raise ValueError(
+                f"pair = {self.pair} needs representation bidirectional, but it is "
+                f"{self.representation}"
+            )
+        if self.span_boundary and self.transform.kind != "span_masking":
+            raise ValueError(
+                f"span_boundary needs the transform span_masking, but it is {self.transform.kind}"
+            )
+        if self.distillation and (self.output.kind, self.representation) != (
+            "masked_token",
+            "bidirectional",
+        ):
+            raise ValueError("distillation needs output masked_token, read bidirectional")
+        return self
+
+
+def _check_combination(objective: Objective) -> None:
+    output, representation = objective.output.kind, objective.representation
+    transform = objective.transform.kind
+    readings = [r for kind, reads, _ in POSSIBLE if kind == output for r in reads]
+    if representation not in readings:
+        raise ValueError(
+            f"the output {output} can be learned under representation "
+            f"{', '.join(dict.fromkeys(readings))}, but it is {representation}"
+        )
+    allowed = [
+        name
+        for kind, reads, names in POSSIBLE
+        if kind == output and representation in reads
+        for name in names
+    ]
+    if transform not in allowed:
+        raise ValueError(
+            f"the output {output} read {representation} can follow the transform "
+            f"{', '.join(allowed)}, but it is {transform}"
+        )
+
+
+class Component(Value):
+    """One part of a mixture."""
+
+    weight: float = Field(default=1.0, gt=0)
+    """Share of the updates, relative to the other components."""
+    mode_token: str | None = None
+    """Token of `tokenizer.extra_tokens` put before the text (Tay et al. 2023, section 3.3)."""
+    objective: Objective
+
+
+class Mixture(Value):
+    """Several objectives for one network: each update is of one, drawn by weight from the seed."""
+
+    kind: Literal["mixture"] = "mixture"
+    mixture: tuple[Component, ...] = Field(min_length=2)
+
+    pair: Literal["none"] = "none"
+    masking: Literal["dynamic"] = "dynamic"
+    duplicates: Literal[1] = 1
+
+    @property
+    def components(self) -> tuple[tuple[float, Objective], ...]:
+        """(share of the updates, objective)."""
+        total = sum(part.weight for part in self.mixture)
+        return tuple((part.weight / total, part.objective) for part in self.mixture)
+
+    @property
+    def formula(self) -> str:
+        """Those of the components, each once."""
+        return "; ".join(dict.fromkeys(objective.formula for _, objective in self.components))
+
+    @model_validator(mode="after")
+    def _plain(self) -> "Mixture":
+        for part in self.mixture:
+            one = part.objective
+            if one.pair != "none" or one.distillation or one.masking == "static":
+                raise ValueError(
+                    "a component of a mixture has neither pair, distillation nor static masking"
+                )
+            if one.output.kind == "replaced_token" or one.representation in (
+                "two_way",
+                "permuted",
+                "window",
+            ):
+                raise ValueError(
+                    "a mixture is of objectives for one network: outputs masked_token, next_token, "
+                    "dropped_spans or whole_text, read bidirectional, causal, prefix or "
+                    "encoder_decoder"
+                )
+        return self
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "mixture" if value.get("kind", "") == "mixture" or "mixture" in value else "single"
+    return str(getattr(value, "kind", "single"))
+
+
+AnyObjective = Annotated[
+    Annotated[Objective, Tag("single")] | Annotated[Mixture, Tag("mixture")], Discriminator(_kind)
+]

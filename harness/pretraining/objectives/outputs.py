@@ -1,0 +1,57 @@
+"""Outputs: what the model is asked to tell. Values only; `targets` makes the batches."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from harness.core.config import Value, of_kind
+
+
+class MaskedToken(Value):
+    """The hidden tokens, each at its place (Devlin et al. 2019)."""
+
+    kind: Literal["masked_token"] = "masked_token"
+
+
+class NextToken(Value):
+    """Every token from those before it (in text order, both orders, or a random one)."""
+
+    kind: Literal["next_token"] = "next_token"
+
+
+class DroppedSpans(Value):
+    """Only what was taken out, span after span (Raffel et al. 2020, section 3.1.4)."""
+
+    kind: Literal["dropped_spans"] = "dropped_spans"
+
+
+class WholeText(Value):
+    """The original text from its beginning to its end (Lewis et al. 2020, section 2)."""
+
+    kind: Literal["whole_text"] = "whole_text"
+
+
+class ReplacedToken(Value):
+    """A small generator fills the hidden places; the model tells at every token whether it is the
+    original one (Clark et al. 2020, section 2)."""
+
+    kind: Literal["replaced_token"] = "replaced_token"
+    generator_width: float = Field(default=1 / 3, gt=0, le=1)
+    """Hidden size, heads and feed-forward of the generator as a share of the discriminator's."""
+    generator_depth: float = Field(default=1.0, gt=0, le=1)
+    """Layers of the generator as a share of the discriminator's (DeBERTaV3: 0.5)."""
+    discriminator_weight: float = Field(default=50.0, ge=0)
+    """Weight of the discriminator's loss beside the generator's (Clark et al. 2020, appendix A)."""
+    embedding_sharing: Literal["shared", "gradient_disentangled", "none"] = "shared"
+    """`shared`: one table for both (ELECTRA); `gradient_disentangled`: the discriminator adds a
+    table of its own to the generator's, through which it sends no gradient (He et al. 2023)."""
+
+
+Output = Annotated[
+    Annotated[
+        MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(of_kind),
+]
+"""An output by its fields, or by its kind alone."""

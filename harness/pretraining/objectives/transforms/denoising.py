@@ -1,0 +1,218 @@
+"""BART's noises, in fairseq's order: permute sentences, mask and infill, delete, rotate.
+
+Shapes: B rows, N tokens of the longest text, M of the longest noisy text. The text of a row is what
+is maskable in it: separators inside are left out of the source. What stands before the text
+([CLS], a mode token) stays first, and the end token last.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.pretraining.objectives.layout import Rows
+from harness.pretraining.objectives.transforms import Denoising
+from harness.pretraining.objectives.transforms.array_ops import (
+    choose_tokens,
+    covered,
+    filled,
+    packed,
+    shuffled,
+    word_starts,
+)
+from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+@dataclass
+class Text:
+    """The texts of a batch on their way to the source."""
+
+    column: np.ndarray
+    """[B, N] where each token stands in its row."""
+    tokens: np.ndarray
+    """[B, N] tokens, or masks."""
+    real: np.ndarray
+    """[B, N] bool: tokens and not padding."""
+    hidden: np.ndarray
+    """[B, N] bool: masked, infilled or deleted."""
+    gone: np.ndarray
+    """[B, N] bool: hidden without a mask of its own."""
+
+
+def denoising(
+    settings: Denoising, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
+) -> Corrupted:
+    """Any mixture of BART's five noises (Lewis et al. 2020, section 2.2).
+
+    Counts are rounded up, as in fairseq (fairseq/data/denoising_dataset.py). `chosen` is what is
+    hidden, and what stands elsewhere among the other tokens because sentences were permuted or the
+    text rotated.
+    """
+    column, count = packed(
+        np.broadcast_to(np.arange(rows.tokens.shape[1]), rows.tokens.shape), rows.maskable, 0
+    )
+    real = filled(count, column.shape[1])
+    if settings.permute_sentences:
+        starts = np.take_along_axis(rows.sentence_starts, column, axis=1)
+        column = permuted_sentences(column, starts, real, settings.permute_sentences, rng)
+    tokens = np.take_along_axis(rows.tokens, column, axis=1)
+    text = Text(column, tokens, real, *np.zeros((2, *real.shape), dtype=bool))
+    moved = real & _moved(column, real)
+    _mask(text, settings.mask_rate, rng, vocabulary)
+    inserted = _infill(text, settings, rng, vocabulary)
+    _delete(text, settings.delete_rate, rng)
+    noisy, lengths = packed(text.tokens, real & ~text.gone, vocabulary.pad)
+    noisy, lengths = with_insertions(noisy, lengths, inserted, rng, vocabulary)
+    turned = rng.random(len(count)) < settings.rotate_rate
+    noisy, offset = rotated(noisy, lengths, turned, rng)
+    moved |= real & (offset > 0)[:, None]
+    chosen = np.zeros_like(rows.maskable)
+    changed = real & (text.hidden | moved)
+    chosen[np.nonzero(changed)[0], column[changed]] = True
+    source, total = _framed(rows, noisy, lengths, vocabulary)
+    return Corrupted(source, total, chosen, aligned=False)
+
+
+def permuted_sentences(
+    column: np.ndarray,
+    starts: np.ndarray,
+    real: np.ndarray,
+    share: float,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """[B, N] `column` with ceil(share x S) of each text's S sentences in one another's places.
+
+    What stands before the first start is a sentence, too.
+    """
+    starts = starts & real
+    starts[:, :1] = real[:, :1]
+    sentence = np.cumsum(starts, axis=1) - 1
+    count = starts.sum(1)
+    valid = filled(count, int(count.max(initial=0)))
+    num_moved = np.ceil(count * share - 1e-9).astype(np.int64)
+    chosen = choose_tokens(valid, rng.random(valid.shape), num_moved)
+    slot = shuffled(np.tile(np.arange(valid.shape[1]), (len(valid), 1)), chosen, rng)
+    key = np.where(real, np.take_along_axis(slot, np.maximum(sentence, 0), axis=1), real.shape[1])
+    order = np.argsort(key, axis=1, kind="stable")
+    return np.take_along_axis(column, order, axis=1)
+
+
+def _moved(column: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """[B, N] bool: tokens that do not stand at their place in the text."""
+    in_order = np.sort(np.where(real, column, np.iinfo(column.dtype).max), axis=1)
+    different: np.ndarray = in_order != column
+    return different
+
+
+def _mask(text: Text, rate: float, rng: np.random.Generator, vocabulary: Vocabulary) -> None:
+    """Token masking: ceil(rate x n) single tokens become a mask each."""
+    if rate:
+        chosen = _choose(text.real, text.real, rate, rng)
+        text.tokens[chosen] = vocabulary.mask
+        text.hidden |= chosen
+
+
+def _delete(text: Text, rate: float, rng: np.random.Generator) -> None:
+    """Token deletion: ceil(rate x n) of the tokens that are not yet hidden vanish."""
+    if rate:
+        chosen = _choose(text.real & ~text.hidden, text.real, rate, rng)
+        text.gone |= chosen
+        text.hidden |= chosen
+
+
+def _choose(
+    free: np.ndarray, counted: np.ndarray, rate: float, rng: np.random.Generator
+) -> np.ndarray:
+    """[B, N] bool: ceil(rate x those counted) of the free ones, or all of these."""
+    budget = np.ceil(rate * counted.sum(1) - 1e-9).astype(np.int64)
+    return choose_tokens(free, rng.random(free.shape), budget)
+
+
+def _infill(
+    text: Text, settings: Denoising, rng: np.random.Generator, vocabulary: Vocabulary
+) -> np.ndarray:
+    """Text infilling: spans of words become one mask each; returns the [B] masks to insert.
+
+    As fairseq's `add_whole_word_mask`: lengths are drawn until they sum to ceil(rate x words), the
+    last one cut; each span starts at a word of its own, but may run into the next or the end, so
+    that less is hidden (26.7 % of 512 tokens at a rate of 0.3). A span inside another has no mask.
+    """
+    if not settings.infill_rate:
+        return np.zeros(len(text.real), dtype=np.int64)
+    starts = word_starts(text.tokens, text.real, vocabulary.word_start)
+    num_words = starts.sum(1)
+    budget = np.ceil(settings.infill_rate * num_words - 1e-9).astype(np.int64)
+    lengths, inserted = poisson_lengths(budget, settings.poisson_lambda, rng)
+    width = text.real.shape[1]
+    # [B, W + 2] where each word begins; the text's end for what lies beyond the last.
+    begin = np.repeat(text.real.sum(1)[:, None], int(num_words.max(initial=0)) + 2, axis=1)
+    begin[filled(num_words, begin.shape[1])] = np.nonzero(starts)[1]
+    words = filled(num_words, begin.shape[1])
+    first = np.argsort(np.where(words, rng.random(words.shape), np.inf), axis=1)
+    first = first[:, : lengths.shape[1]]
+    after = np.minimum(first + lengths, num_words[:, None])
+    left = np.where(lengths > 0, np.take_along_axis(begin, first, axis=1), width)
+    right = np.where(lengths > 0, np.take_along_axis(begin, after, axis=1), width)
+    rest = covered(left + 1, right, width)
+    at_start = covered(left, left + 1, width)
+    text.tokens[at_start] = vocabulary.mask
+    text.gone |= rest
+    text.hidden |= rest | at_start
+    return inserted
+
+
+def poisson_lengths(
+    budget: np.ndarray, mean: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of spans that sum to `budget` [B]: [B, K] positive ones, padded with 0; and [B] how
+    many of length 0 were drawn on the way."""
+    size = len(budget), max(1, int(budget.max(initial=0)))
+    drawn = rng.poisson(mean, size)
+    while (drawn.sum(1) < budget).any():
+        drawn = np.concatenate((drawn, rng.poisson(mean, size)), axis=1)
+    total = np.cumsum(drawn, axis=1)
+    before = total - drawn
+    used = before < budget[:, None]
+    cut = np.minimum(drawn, budget[:, None] - before)
+    return packed(cut, used & (drawn > 0), 0)[0], (used & (drawn == 0)).sum(1)
+
+
+def with_insertions(
+    tokens: np.ndarray,
+    lengths: np.ndarray,
+    inserted: np.ndarray,
+    rng: np.random.Generator,
+    vocabulary: Vocabulary,
+) -> tuple[np.ndarray, np.ndarray]:
+    """[B, M] tokens with `inserted` [B] masks more at uniform places, and lengths [B]."""
+    if not inserted.any():
+        return tokens, lengths
+    total = lengths + inserted
+    real = filled(total, int(total.max()))
+    new = choose_tokens(real, rng.random(real.shape), inserted)
+    result = np.where(new, vocabulary.mask, vocabulary.pad)
+    result[real & ~new] = tokens[filled(lengths, tokens.shape[1])]
+    return result, total
+
+
+def rotated(
+    tokens: np.ndarray, lengths: np.ndarray, turned: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """[B, M] tokens, those of the rows `turned` [B] from a uniformly random token on and then
+    round; and [B] the place of that token, 0 in the other rows."""
+    size = np.maximum(lengths, 1)
+    offset = np.where(turned, rng.integers(0, size), 0)
+    place = np.arange(tokens.shape[1])
+    source = np.where(place < lengths[:, None], (place + offset[:, None]) % size[:, None], place)
+    return np.take_along_axis(tokens, source, axis=1), offset
+
+
+def _framed(
+    rows: Rows, noisy: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary
+) -> tuple[np.ndarray, np.ndarray]:
+    """[B, S] what stands before the text, the noisy text, and the end token; and lengths [B]."""
+    before = (rows.maskable.cumsum(1) == 0) & filled(rows.lengths - 1, rows.tokens.shape[1])
+    end = np.ones((len(noisy), 1), dtype=bool)
+    values = np.concatenate((rows.tokens, noisy, end * vocabulary.sep), axis=1)
+    keep = np.concatenate((before, filled(lengths, noisy.shape[1]), end), axis=1)
+    return packed(values, keep, vocabulary.pad)

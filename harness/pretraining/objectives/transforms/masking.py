@@ -1,0 +1,121 @@
+"""Masking: tokens of the text are hidden in place, to be predicted.
+
+Shapes: B rows, T positions. A batch of one row, with one of its 3 tokens chosen:
+
+    tokens    [[2, 7, 8, 9, 3, 0]]           [CLS] 7 8 9 [SEP] [PAD]
+    maskable  [[F, T, T, T, F, F]]
+    inputs    [[2, 7, 4, 9, 3, 0]]           [CLS] 7 [MASK] 9 [SEP] [PAD]
+    chosen    [[F, F, T, F, F, F]]           the targets are tokens[chosen]
+"""
+
+import numpy as np
+
+from harness.pretraining.objectives.layout import Rows
+from harness.pretraining.objectives.transforms import (
+    Masking,
+    NgramMasking,
+    SpanMasking,
+    TokenMasking,
+)
+from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs, word_starts
+from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.span_selection import (
+    choose_ngrams,
+    choose_spans,
+    choose_words,
+    draw_tokens,
+)
+from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+def token_masking(
+    settings: TokenMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
+) -> Corrupted:
+    """Single tokens, or whole words (Devlin et al. 2019, section 3.1 and appendix A.1).
+
+    With replacement (google-research/electra, pretrain_helpers.py `mask`), a position that is drawn
+    twice is hidden once: of 19 draws from 125 tokens 17.7 are distinct.
+    """
+    budget = token_budget(settings, rows)
+    if settings.with_replacement:
+        return hide(settings, rows, draw_tokens(rows.maskable, budget, rng), rng, vocabulary)
+    key = rng.random(rows.tokens.shape)
+    if settings.whole_word:
+        starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
+        chosen = choose_words(rows.maskable, starts, key, budget)
+    else:
+        chosen = choose_tokens(rows.maskable, key, budget)
+    return hide(settings, rows, chosen, rng, vocabulary)
+
+
+def ngram_masking(
+    settings: NgramMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
+) -> Corrupted:
+    """N-grams of words, p(n) ~ 1/n (Lan et al. 2020, section 3.1): 0.545, 0.273, 0.182 for 1 to 3.
+
+    What is hidden may be shorter, as n-grams are cut to the budget and never overlap. Each token
+    has its own fate, as in google-research/albert. Hidden n-grams that touch are one span.
+    """
+    starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
+    shares = 1 / np.arange(1, settings.max_ngram + 1)
+    shape = len(starts), int(starts.sum(1).max(initial=0))
+    lengths = 1 + rng.choice(settings.max_ngram, size=shape, p=shares / shares.sum())
+    key = rng.random(rows.tokens.shape)
+    chosen = choose_ngrams(rows.maskable, starts, key, lengths, token_budget(settings, rows))
+    return hide(settings, rows, chosen, rng, vocabulary, spans=runs(chosen)[1])
+
+
+def span_masking(
+    settings: SpanMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
+) -> Corrupted:
+    """Spans of words, of which all tokens share their fate (Joshi et al. 2020, section 3.1).
+
+    Exactly ceil(mask_rate x n) of the n tokens of a text are chosen, so that the last span may be
+    cut inside a word. Lengths in words follow a geometric distribution over 1 to max_span_length.
+    Spans that touch are one (facebookresearch/SpanBERT, masking.py), hence longer than those drawn.
+    Random tokens are uniform over the vocabulary; that code draws them from the corpus.
+    """
+    num_tokens = rows.maskable.sum(1)
+    # Without the small number, 0.15 x 20 would be more than 3.
+    budget = np.ceil(settings.mask_rate * num_tokens - 1e-9).astype(np.int64)
+    shares = (1 - settings.geometric_p) ** np.arange(settings.max_span_length)
+    starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
+    chosen = choose_spans(rows.maskable, starts, shares / shares.sum(), budget, rng)
+    spans = runs(chosen)[1]
+    fate = np.take_along_axis(rng.random(spans.shape), np.maximum(spans, 0), axis=1)
+    return hide(settings, rows, chosen, rng, vocabulary, fate, spans)
+
+
+def token_budget(settings: Masking, rows: Rows) -> np.ndarray:
+    """[B] tokens to choose: max(1, round(mask_rate x n)) of a row of n, special tokens counted, as
+    in google-research/bert `create_masked_lm_predictions`.
+
+    Its bound of max_predictions is left out, as BERT sets it above that count.
+    """
+    return np.maximum(1, np.rint(settings.mask_rate * rows.lengths)).astype(np.int64)
+
+
+def hide(
+    settings: Masking,
+    rows: Rows,
+    chosen: np.ndarray,
+    rng: np.random.Generator,
+    vocabulary: Vocabulary,
+    fate: np.ndarray | None = None,
+    spans: np.ndarray | None = None,
+) -> Corrupted:
+    """What the model sees in the place of the chosen tokens (Devlin et al. 2019, section 3.1).
+
+    Random tokens are uniform over the vocabulary without its special tokens, as in fairseq; BERT
+    draws from all of it.
+
+    Args:
+        fate: [B, T] in [0, 1), which decides between the mask, a random token and the token itself;
+            drawn for each token if not given.
+    """
+    fate = rng.random(chosen.shape) if fate is None else fate
+    to_mask = chosen & (fate < settings.mask_token_rate)
+    to_random = chosen & ~to_mask & (fate < settings.mask_token_rate + settings.random_token_rate)
+    inputs = np.where(to_mask, vocabulary.mask, rows.tokens)
+    inputs[to_random] = rng.choice(vocabulary.ordinary, size=int(to_random.sum()))
+    return Corrupted(inputs, rows.lengths, chosen, aligned=True, spans=spans)

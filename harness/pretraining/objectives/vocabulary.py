@@ -1,0 +1,101 @@
+"""What a transform and a layout need to know of a tokenizer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Numbers of the special tokens, the form of an input, and where words start."""
+
+    size: int
+    pad: int
+    cls: int
+    sep: int
+    mask: int
+    special: np.ndarray
+    """[size] bool: special tokens, which are never masked and never stand in for another."""
+    word_start: np.ndarray
+    """[size] bool: tokens that start a word."""
+    template: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """Special tokens before and after a single text; none: `cls` and `sep`."""
+    separators_between: int = 1
+    """Separators between the two texts of a pair: 1 for BERT, 2 for RoBERTa."""
+    second_type: int = 1
+    """Segment number of the second text."""
+    sentinels: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Numbers of the sentinel tokens in the order of their use."""
+    extra: Mapping[str, int] = field(default_factory=dict)
+    """Further special tokens of no such role, by their text."""
+    words: tuple[str, ...] = ()
+    """[size] the word that a token is, without its word-start mark; "" for special tokens and for
+    those that go on with a word."""
+
+    def framed(self, tokens: Sequence[int]) -> list[int]:
+        """A single text in its template."""
+        before, after = self.template or ((self.cls,), (self.sep,))
+        return [*before, *tokens, *after]
+
+    @cached_property
+    def ordinary(self) -> np.ndarray:
+        """Numbers of the tokens that are not special."""
+        return np.flatnonzero(~self.special)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Vocabulary":
+        """Reads the tokenizer in `folder`; pairs take the form that its own template gives them."""
+        from transformers import PreTrainedTokenizerFast
+
+        from harness.data.tokenizers.template import around
+        from harness.data.tokenizers.training import is_sentinel, word_starts
+
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        special = np.zeros(len(tokenizer), dtype=bool)
+        special[tokenizer.all_special_ids] = True
+        further = {
+            token: tokenizer.convert_tokens_to_ids(token)
+            for token in tokenizer.extra_special_tokens
+        }
+        # T5 numbers count down, but the order of use is that of the names.
+        names = sorted(filter(is_sentinel, further), key=lambda token: int(token[10:-1]))
+        starts = word_starts(tokenizer)
+        before, after = around(tokenizer)
+        pair = tokenizer("a", "a", return_token_type_ids=True)
+        return cls(
+            size=len(tokenizer),
+            pad=tokenizer.pad_token_id,
+            cls=tokenizer.cls_token_id,
+            sep=tokenizer.sep_token_id,
+            mask=tokenizer.mask_token_id,
+            special=special,
+            word_start=starts,
+            template=(tuple(before), tuple(after)),
+            separators_between=tokenizer.num_special_tokens_to_add(pair=True) - 2,
+            second_type=pair["token_type_ids"][-1],
+            sentinels=np.array([further[name] for name in names], dtype=np.int64),
+            extra={token: i for token, i in further.items() if not is_sentinel(token)},
+            words=_words(tokenizer, starts & ~special),
+        )
+
+
+def _words(tokenizer: "PreTrainedTokenizerFast", starts: np.ndarray) -> tuple[str, ...]:
+    """Byte-level BPE and Unigram have punctuation marks that follow a word without a space."""
+    decode = tokenizer.backend_tokenizer.decoder.decode
+    special = set(tokenizer.all_special_ids)
+    texts = [decode([token]) for token in tokenizer.convert_ids_to_tokens(list(range(len(starts))))]
+    return tuple(
+        text.strip() if starts[i] or (i not in special and not _has_letters(text)) else ""
+        for i, text in enumerate(texts)
+    )
+
+
+def _has_letters(text: str) -> bool:
+    return any(char.isalnum() for char in text)

@@ -1,0 +1,57 @@
+"""AXIS: published bundles. A recipe is a value; a variant is the base with the changed lines."""
+
+from harness.pretraining.recipes.albert import albert
+from harness.pretraining.recipes.bag_of_words import bag_of_words
+from harness.pretraining.recipes.bart import bart
+from harness.pretraining.recipes.bert import bert
+from harness.pretraining.recipes.cbow import cbow
+from harness.pretraining.recipes.checkpoint import checkpoint
+from harness.pretraining.recipes.copy_source import copy_source
+from harness.pretraining.recipes.deberta import deberta
+from harness.pretraining.recipes.deberta_v3 import deberta_v3
+from harness.pretraining.recipes.distilbert import distilbert
+from harness.pretraining.recipes.electra import electra, electra_mlm
+from harness.pretraining.recipes.elmo import elmo
+from harness.pretraining.recipes.gpt import gpt
+from harness.pretraining.recipes.gpt2 import gpt2
+from harness.pretraining.recipes.lead import lead
+from harness.pretraining.recipes.llama import llama
+from harness.pretraining.recipes.majority import majority
+from harness.pretraining.recipes.modernbert import modernbert
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.roberta import roberta
+from harness.pretraining.recipes.spanbert import spanbert
+from harness.pretraining.recipes.t5 import t5
+from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
+from harness.pretraining.recipes.tinybert import tinybert
+from harness.pretraining.recipes.ul2 import ul2
+from harness.pretraining.recipes.xlnet import xlnet
+
+RECIPES: dict[str, Pretrain] = {
+    "bert": bert,
+    "roberta": roberta,
+    "albert": albert,
+    "spanbert": spanbert,
+    "electra": electra,
+    "electra_mlm": electra_mlm,
+    "deberta": deberta,
+    "deberta_v3": deberta_v3,
+    "distilbert": distilbert,
+    "tinybert": tinybert,
+    "modernbert": modernbert,
+    "xlnet": xlnet,
+    "gpt": gpt,
+    "gpt2": gpt2,
+    "llama": llama,
+    "t5": t5,
+    "t5_v1_1": t5_v1_1,
+    "bart": bart,
+    "ul2": ul2,
+    "elmo": elmo,
+    "cbow": cbow,
+    "bag_of_words": bag_of_words,
+    "majority": majority,
+    "lead": lead,
+    "copy_source": copy_source,
+    "checkpoint": checkpoint,
+}

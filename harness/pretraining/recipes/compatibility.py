@@ -1,0 +1,195 @@
+"""What keeps the parts of a pretraining run from going together: one sentence for each."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from harness.data.corpora.packing import PAIR_FORMATS
+from harness.pretraining.budget import planned_steps
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.transforms import SpanCorruption
+from harness.pretraining.objectives.transforms.spans import spans_needed
+
+if TYPE_CHECKING:
+    from harness.pretraining.recipes.pretrain import Pretrain
+
+UNBOUNDED = ("t5",)
+"""Families without a table of positions."""
+OWN_HEAD_SIZE = ("t5", "llama")
+"""Families whose heads may be of any width."""
+
+
+def misfits(run: "Pretrain") -> Iterator[str]:
+    """Sentences on what does not fit, the plainest first; later ones may follow from earlier."""
+    if run.model.facts.kind == "checkpoint":
+        yield from _checkpoint(run)
+        return
+    total = sum(phase.fraction for phase in run.phases)
+    if abs(total - 1) > 1e-6:
+        yield f"the fractions of phases must sum to 1, but they sum to {total:g}"
+    longest = max(phase.sequence_length for phase in run.phases)
+    if longest > run.model.max_position:
+        yield (
+            f"sequence_length must be at most model.max_position = {run.model.max_position}, "
+            f"but is {longest}"
+        )
+    if run.objective.pair != "none" and run.packing.format not in PAIR_FORMATS:
+        yield (
+            f"objective.pair = {run.objective.pair} needs packing.format segment_pair or "
+            f"sentence_pair, but it is {run.packing.format}"
+        )
+    yield from _network(run)
+    for objective in run.objectives:
+        yield from _reading(run, objective)
+        yield from _room(run, objective, longest)
+    yield from _modes(run)
+    yield from _teacher(run, longest)
+    yield from _start(run)
+    yield from _budget(run)
+
+
+def _checkpoint(run: "Pretrain") -> Iterator[str]:
+    """Of a run's fields only the model holds for a checkpoint, which is what it is."""
+    if run.start_from or run.teacher:
+        yield "what is imported is not trained: leave start_from and teacher out"
+
+
+def _network(run: "Pretrain") -> Iterator[str]:
+    family = run.model.family
+    if run.size.head_size and family not in OWN_HEAD_SIZE:
+        yield (
+            f"size.head_size belongs to {', '.join(OWN_HEAD_SIZE)}, but family is {family}; "
+            "leave it out"
+        )
+    two_stacks = run.representation == "encoder_decoder"
+    if not two_stacks and (run.model.share_decoder or run.model.num_decoder_layers):
+        yield (
+            "share_decoder and num_decoder_layers are for a network with a decoder, but "
+            f"objective.representation is {run.representation}"
+        )
+    told = [objective.representation for objective in run.objectives]
+    if "encoder_decoder" in told and not two_stacks:
+        yield (
+            "a mixture with a component read encoder_decoder must have such a one last, for the "
+            f"last decides which network is built, but it is {told[-1]}"
+        )
+
+
+def _reading(run: "Pretrain", objective: Objective) -> Iterator[str]:
+    facts = run.model.facts
+    if objective.representation not in facts.representations:
+        yield (
+            f"a {run.model.family} can be read {', '.join(facts.representations)}, but "
+            f"objective.representation is {objective.representation}"
+        )
+    if facts.kind == "baseline" and not run.budget.nothing:
+        yield f"a {run.model.family} learns nothing before its task: set budget.tokens to 0"
+    if objective.output.kind == "replaced_token" and facts.kind != "encoder":
+        yield f"replaced_token needs an encoder, but family is {run.model.family}"
+    if objective.output.kind == "replaced_token" and objective.span_boundary:
+        yield "span_boundary needs the output masked_token, but it is replaced_token"
+
+
+def _room(run: "Pretrain", objective: Objective, longest: int) -> Iterator[str]:
+    """Positions for source and target in one row; sentinels for all spans and the end."""
+    transform = objective.transform
+    bounded = run.model.family not in UNBOUNDED
+    one_row = objective.representation in ("causal", "prefix")
+    to_text = objective.output.kind in ("dropped_spans", "whole_text")
+    if bounded and one_row and to_text and 2 * longest > run.model.max_position:
+        yield (
+            f"source and target stand in one row: model.max_position must be at least "
+            f"{2 * longest}, twice the sequence_length, but is {run.model.max_position}"
+        )
+    if isinstance(transform, SpanCorruption) and transform.replacement == "sentinel":
+        needed = spans_needed(transform, longest) + 1
+        if run.tokenizer.sentinels < needed:
+            yield (
+                f"span_corruption of {longest} tokens needs tokenizer.sentinels of at least "
+                f"{needed}, but it is {run.tokenizer.sentinels}"
+            )
+
+
+def _modes(run: "Pretrain") -> Iterator[str]:
+    for part in getattr(run.objective, "mixture", ()):
+        if part.mode_token not in (None, *run.tokenizer.extra_tokens):
+            yield (
+                f"mode_token must be one of tokenizer.extra_tokens, "
+                f"{list(run.tokenizer.extra_tokens)}, but is {part.mode_token!r}"
+            )
+
+
+def _teacher(run: "Pretrain", longest: int) -> Iterator[str]:
+    distillation, teacher = run.objectives[-1].distillation, run.teacher
+    if (distillation is None) != (teacher is None):
+        yield "objective.distillation and teacher need each other: give both"
+    if distillation is None or teacher is None:
+        return
+    yield from _same_text(run, "teacher", teacher)
+    if teacher.model.facts.kind != "encoder" or teacher.representation != "bidirectional":
+        yield (
+            "a teacher must be an encoder read bidirectional, but its family is "
+            f"{teacher.model.family}, read {teacher.representation}"
+        )
+    if longest > teacher.model.max_position:
+        yield (
+            f"sequence_length must be at most teacher.model.max_position = "
+            f"{teacher.model.max_position}, but is {longest}"
+        )
+    if run.packing.format in PAIR_FORMATS and teacher.packing.format not in PAIR_FORMATS:
+        yield (
+            "a teacher of pairs must have read pairs: teacher.packing.format must be "
+            f"{' or '.join(PAIR_FORMATS)}, but is {teacher.packing.format}"
+        )
+    told = [objective.output.kind for objective in teacher.objectives]
+    if distillation.soft_target_weight and "masked_token" not in told:
+        yield (
+            "distillation.soft_target_weight needs a teacher with output masked_token, but it is "
+            f"{told[-1]}"
+        )
+    ours, theirs = run.size, teacher.size
+    if distillation.cosine_weight and ours.hidden_size != theirs.hidden_size:
+        yield (
+            "distillation.cosine_weight needs a student as wide as its teacher, but hidden_size is "
+            f"{ours.hidden_size}, and the teacher's {theirs.hidden_size}"
+        )
+    if distillation.attention_weight and ours.num_heads != theirs.num_heads:
+        yield (
+            "distillation.attention_weight needs as many heads as the teacher has, "
+            f"{theirs.num_heads}, but num_heads is {ours.num_heads}"
+        )
+    mapped = distillation.hidden_weight or distillation.attention_weight
+    if mapped and theirs.num_layers % ours.num_layers:
+        yield (
+            "distillation.hidden_weight and attention_weight need a teacher with a multiple of the "
+            f"student's layers, but it has {theirs.num_layers}, and num_layers is {ours.num_layers}"
+        )
+
+
+def _start(run: "Pretrain") -> Iterator[str]:
+    start = run.start_from
+    if start is None:
+        return
+    yield from _same_text(run, "start_from", start)
+    if (start.model, start.size) != (run.model, run.size):
+        yield "start_from must have the model and the size of the run itself"
+    pairs = [one.packing.format in PAIR_FORMATS for one in (start, run)]
+    if run.model.facts.segments and pairs[0] != pairs[1]:
+        yield "start_from and the run itself must both read pairs, or neither: see packing.format"
+    stacks = [one.representation == "encoder_decoder" for one in (start, run)]
+    if stacks[0] != stacks[1]:
+        yield (
+            "start_from and the run itself must be one network, with a decoder or without, but "
+            f"they are read {start.representation} and {run.representation}"
+        )
+
+
+def _same_text(run: "Pretrain", role: str, other: "Pretrain") -> Iterator[str]:
+    if (other.tokenizer, other.corpus) != (run.tokenizer, run.corpus):
+        yield f"{role} must have the corpus and the tokenizer of the run itself"
+
+
+def _budget(run: "Pretrain") -> Iterator[str]:
+    if len(set(run.checkpoints)) < len(run.checkpoints):
+        yield f"the shares of checkpoints must differ, but are {list(run.checkpoints)}"
+    if run.budget.flops and not planned_steps(run):
+        yield f"budget.flops = {run.budget.flops:g} does not pay for one update; give more"

@@ -1,0 +1,174 @@
+"""Predictions of two arms on the same examples, and whether they are right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.frames.stage_files import predictions_reader
+from harness.analysis.statistics.paired_tests import mcnemar
+from harness.core.config import unknown
+from harness.report.disagreements.judgements import VALUES, disagreement, judged, right
+from harness.tasks.examples import Examples
+from harness.tasks.load_examples import load_examples
+from harness.tasks.scores import predictions_frame
+from harness.tasks.task import Split, Task
+
+if TYPE_CHECKING:
+    from harness.study import Study
+
+TIE = "tie"
+"""What stands for an answer where no one has the majority."""
+CAVEAT = (
+    "An exact McNemar test on the majority answers of the seeds; where no answer has more seeds "
+    "than any other there is none (tie), which counts as wrong. It speaks of these models on "
+    "examples like these, not of the ways they were pretrained: for that, see the intervals of the "
+    "report."
+)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The examples on which two arms disagree, the clearest first."""
+
+    experiment: str
+    task: str
+    kind: str
+    arms: tuple[str, str]
+    frame: pd.DataFrame
+    """Columns split, index, text (and second_text, choices), label; of each arm its majority
+    answer (`tie` where there is none), `<arm>: right`, whether that is, and `<arm>: share right`
+    over seeds (of values: the mean, and the mean absolute error), and its answers by seed;
+    disagreement."""
+    examples: int
+    """How many there are, agreed on or not."""
+    tests: tuple[str, ...]
+    """A line on each split's test; none for values."""
+
+
+def contrast(study: "Study", task: str, arms: Sequence[str]) -> Contrast:
+    """Compares the finished runs of two arms on a task.
+
+    Raises:
+        ValueError: not two arms of the experiment, no such task, nothing finished, or examples that
+            are not those that were predicted.
+    """
+    first, second = _checked(study, task, arms)
+    value = study.plan.experiment.evaluate.chosen[task]
+    sides = [_predictions(study, task, arm) for arm in (first, second)]
+    splits = [split for split in value.evaluation if split.name in set(sides[0]["split"])]
+    parts = [_of_split(value, split, (first, second), sides) for split in splits]
+    whole = pd.concat(parts, ignore_index=True)
+    differing = whole[whole["disagreement"] > 0]
+    return Contrast(
+        experiment=study.name,
+        task=task,
+        kind=value.kind,
+        arms=(first, second),
+        frame=differing.sort_values("disagreement", ascending=False, kind="stable"),
+        examples=len(whole),
+        tests=() if value.kind in VALUES else tuple(_test(part, (first, second)) for part in parts),
+    )
+
+
+def _checked(study: "Study", task: str, arms: Sequence[str]) -> tuple[str, str]:
+    known = [arm.name for arm in study.plan.arms]
+    for arm in arms:
+        if arm not in known:
+            raise ValueError(unknown("the arm", arm, known))
+    if len(set(arms)) != 2:
+        raise ValueError(f"two different arms must be named, but given are {', '.join(arms)}")
+    chosen = study.plan.experiment.evaluate.chosen
+    if task not in chosen:
+        raise ValueError(unknown("the task", task, chosen))
+    return arms[0], arms[1]
+
+
+def _predictions(study: "Study", task: str, arm: str) -> pd.DataFrame:
+    """Columns split, index, label, prediction, and run: `pretrain.finetune` seeds."""
+    records = study.records
+    read = predictions_reader(records, study.store)
+    frames = [
+        read(cell.key).assign(run=f"{cell.pretrain_seed}.{cell.finetune_seed}")
+        for cell in study.plan.cells
+        if (cell.arm, cell.task, cell.checkpoint) == (arm, task, 1) and cell.key in records
+    ]
+    if not frames:
+        raise ValueError(f"no run of {arm} on {task} is finished: run the experiment first")
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of_split(
+    task: Task, split: Split, arms: Sequence[str], sides: Sequence[pd.DataFrame]
+) -> pd.DataFrame:
+    """One row per example of a split."""
+    examples = load_examples(task, split)
+    frame = _texts(examples, split.name)
+    labels = [_plain(label) for label in predictions_frame("", examples, examples.labels)["label"]]
+    frame["label"] = [_shown(task, label) for label in labels]
+    shares, answers = [], []
+    for arm, side in zip(arms, sides, strict=True):
+        here = side[side["split"] == split.name]
+        table = here.pivot(index="index", columns="run", values="prediction")
+        scored = here[here["run"] == table.columns[0]].sort_values("index")["label"]
+        if [_plain(label) for label in scored] != labels:
+            raise ValueError(
+                f"the examples of {task.name} are not those that {arm} was scored on: its data "
+                "have changed; run the experiment again"
+            )
+        given = [[_plain(value) for value in row] for row in table.to_numpy()]
+        share, answer = judged(task, labels, given)
+        frame[f"{arm}: answer"] = [_shown(task, one) for one in answer]
+        if task.kind not in VALUES:
+            pairs = zip(labels, answer, strict=True)
+            frame[f"{arm}: right"] = [right(task, label, one) for label, one in pairs]
+        frame[f"{arm}: {'error' if task.kind in VALUES else 'share right'}"] = share
+        frame[f"{arm}: by seed"] = [
+            "; ".join(f"{run} {_shown(task, one)}" for run, one in zip(table, row, strict=True))
+            for row in given
+        ]
+        shares.append(share)
+        answers.append(answer)
+    return frame.assign(disagreement=disagreement(task, shares, answers))
+
+
+def _texts(examples: Examples, split: str) -> pd.DataFrame:
+    columns: dict[str, Any] = {"split": split, "index": np.arange(len(examples))}
+    joined = [tuple(str(part) for part in parts) for parts in examples.texts]
+    if all(len(parts) == 2 for parts in joined):
+        columns |= {"text": [a for a, _ in joined], "second_text": [b for _, b in joined]}
+    else:
+        columns["text"] = [" ".join(parts) for parts in joined]
+    if examples.choices:
+        columns["choices"] = [" | ".join(choices) for choices in examples.choices]
+    return pd.DataFrame(columns)
+
+
+def _test(part: pd.DataFrame, arms: Sequence[str]) -> str:
+    first, second = (part[f"{arm}: right"].to_numpy(dtype=bool) for arm in arms)
+    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
+    test = mcnemar(first, second)
+    return (
+        f"{part['split'].iloc[0]}: only {arms[0]} right on {only_first}, only {arms[1]} on "
+        f"{only_second} of {len(part)}; p {test.p_value:.3g} (the least possible is "
+        f"{test.floor:.2g})."
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _shown(task: Task, answer: Any) -> str:
+    """An answer as a person reads it: names of classes and tags."""
+    if answer is None:
+        return TIE
+    if isinstance(answer, list):
+        joiner = " " if task.kind == "tagging" else " / "
+        return joiner.join(_shown(task, one) for one in answer)
+    if isinstance(answer, float) and task.kind not in VALUES:
+        number = int(answer)
+        return task.labels[number] if 0 <= number < len(task.labels) else str(number)
+    return f"{answer:.2f}" if isinstance(answer, float) else str(answer)

@@ -1,0 +1,91 @@
+"""The figure of score against cost, as SVG: equal data gives equal bytes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from harness.report.figures.style import (
+    COLOURS,
+    GREY,
+    MARKERS,
+    STYLE,
+    WIDTH,
+    LogTicks,
+    as_svg,
+    explain,
+    legend_above,
+    legend_height,
+    log_scale,
+    shortened,
+)
+from harness.report.sections.cost import COSTS
+from harness.report.verdict import MANY_ARMS
+
+PANEL = 2.6
+"""Inches of height of a panel."""
+OTHERS = "not on a front"
+
+
+def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
+    """A panel for each cost of `on_front`; of many arms, those on no front are grey.
+
+    Args:
+        points: as `harness.report.sections.cost.cost_points` gives.
+        on_front: cost to whether each point is on its front.
+    """
+    shown = points.dropna(subset="average")
+    arms = list(shown["arm"])
+    grey = {
+        arm
+        for place, arm in enumerate(points["arm"])
+        if len(arms) > MANY_ARMS and not any(found[place] for found in on_front.values())
+    }
+    named = [arm for arm in arms if arm not in grey]
+    short = shortened(named)
+    drawn: dict[str, Any] = {}
+    with matplotlib.rc_context(STYLE):
+        names = [*short.values(), *([OTHERS] if grey else [])]
+        size = (WIDTH, PANEL * len(on_front) + legend_height(names))
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(len(on_front), squeeze=False)[:, 0]
+        for axes, (cost, found) in zip(panels, on_front.items(), strict=True):
+            _scale(axes, shown[cost].dropna())
+            if grey:
+                drawn[OTHERS] = _dots(axes, shown[shown["arm"].isin(grey)], cost, GREY, ".")
+            for i, arm in enumerate(named):
+                colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+                drawn[short[arm]] = _dots(axes, shown[shown["arm"] == arm], cost, colour, marker)
+            line = points[list(found)].sort_values(cost)
+            axes.plot(line[cost], line["average"], color=GREY, linewidth=0.8, zorder=0)
+            axes.set_xlabel(COSTS[cost])
+            axes.set_ylabel("average x 100")
+            axes.grid(axis="y")
+        legend_above(figure, drawn)
+        return as_svg(figure, "costs")
+
+
+def _scale(axes: Axes, costs: "pd.Series[float]") -> None:
+    """Logarithmic; with room for arms that cost nothing."""
+    if (costs > 0).all():
+        log_scale(axes, EngFormatter(sep=""))
+    else:
+        least = float(costs[costs > 0].min())
+        axes.set_xscale("symlog", linthresh=least / 2, linscale=0.5)
+        axes.xaxis.set_major_formatter(LogTicks(EngFormatter(sep="")))
+
+
+def _dots(
+    axes: Axes, points: pd.DataFrame, cost: str, colour: str, marker: str
+) -> ErrorbarContainer:
+    spread = points["deviation"].fillna(0)
+    style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
+    dots = axes.errorbar(points[cost], points["average"], yerr=spread, fmt=marker, **style)
+    texts = [f"{point.arm}: {point.average:.1f}" for point in points.itertuples()]
+    explain(dots.lines[0], ", ".join(texts))
+    return dots

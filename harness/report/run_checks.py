@@ -1,0 +1,128 @@
+"""Runs that went wrong: none better than a guess, truncated, diverged, or left out."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from harness.leaderboard.table import Table
+from harness.report.data import ReportData, Scores
+
+FEW_TRUNCATED = 0.01
+"""Share of train examples up to which truncation is not worth a word."""
+
+
+def no_better_than_a_guess(data: ReportData, table: Table, scores: Scores) -> Iterator[str]:
+    """Runs at or below chance, and arms that have no others."""
+    levels = chance(table)
+    counts = {arm: _failed(scores, levels, arm) for arm in data.arms if not guesses(data, arm)}
+    failed = {arm: found for arm, found in counts.items() if found[0]}
+    if failed:
+        named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
+        yield (
+            "Scores no better than the best guess that does not read the input (failed runs, in "
+            f"the words of Mosbach et al. 2021, section 3): {named}."
+        )
+    if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
+        yield f"Collapsed, no run being better than a guess: {', '.join(collapsed)}."
+
+
+def chance(table: Table) -> dict[str, float]:
+    """Column to the score x 100 of the best guess that does not read the input, where known."""
+    levels = [row for row in table.references if row.name == "chance"]
+    if not levels:
+        return {}
+    scores = zip(table.columns, levels[0].scores, strict=True)
+    return {column.name: score.mean for column, score in scores if score}
+
+
+def _failed(scores: Scores, chance: dict[str, float], arm: str) -> tuple[int, int]:
+    """Scores of an arm at or below chance, and all; an undefined one is of equal predictions."""
+    runs = [(run, chance[name]) for name in chance if name in scores for run in scores[name][arm]]
+    return sum(not run > level for run, level in runs), len(runs)
+
+
+def guesses(data: ReportData, arm: str) -> bool:
+    """Whether it is the baseline that does not read its input."""
+    return family(data, arm) == "majority"
+
+
+def family(data: ReportData, arm: str) -> str | None:
+    """Null where all arms have the same."""
+    return data.differences.get("pretrain.model.family", {}).get(arm)
+
+
+def planned(data: ReportData, arm: str, task: str) -> int:
+    """Runs that an arm is to have on a task: none where it cannot do it. Without a plan all
+    combinations of seeds that any arm has."""
+    if data.runs.empty:
+        return len(data.results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
+    return int(((data.runs["arm"] == arm) & (data.runs["task"] == task)).sum())
+
+
+def truncated(data: ReportData) -> Iterator[str]:
+    """Tasks whose train examples are longer than the protocol lets a model read, by arm."""
+    known = data.runs.dropna(subset="truncated")
+    shares = known.groupby(["task", "arm"], sort=False)["truncated"].mean()
+    parts = [_spread(str(task), share) for task, share in shares.groupby(level=0, sort=False)]
+    if named := [part for part in parts if part]:
+        yield (
+            "Train examples as long as the protocol lets a model read, so truncated but for those "
+            f"that just fit: {', '.join(named)}. What stood behind is not seen."
+        )
+
+
+def _spread(task: str, shares: "pd.Series[float]") -> str:
+    """`rte 3 %`, or `rte 3 to 5 %` where arms differ in it; empty below FEW_TRUNCATED."""
+    read = shares[shares > 0]  # baselines take words as they are
+    if read.empty or read.max() <= FEW_TRUNCATED:
+        return ""
+    low, high = (f"{100 * share:.0f}" for share in (read.min(), read.max()))
+    return f"{task} {high} %" if low == high else f"{task} {low} to {high} %"
+
+
+def diverged(data: ReportData) -> Iterator[str]:
+    """Runs and trials whose loss was no number."""
+    runs = data.runs[data.runs["diverged"]]
+    if len(runs):
+        yield f"Diverged, and scored as they stand: {_counted(runs)}."
+    if len(data.trials):
+        trials = data.trials[data.trials["state"] == "diverged"]
+        if len(trials):
+            yield f"Trials that diverged, and count as the worst: {_counted(trials)}."
+
+
+def _counted(rows: pd.DataFrame) -> str:
+    """`bert on rte (2), gpt2 on cola (1)`"""
+    found = Counter(zip(rows["arm"], rows["task"], strict=True))
+    return ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
+
+
+def excluded_seeds(data: ReportData) -> Iterator[str]:
+    """Pretraining seeds that some tasks of an arm have and others lack."""
+    scored = data.results.dropna(subset="value")
+    for arm in data.arms:
+        by_task = scored[scored["arm"] == arm].groupby("task")["pretrain_seed"].agg(set)
+        everywhere = set.intersection(*by_task) if len(by_task) else set()
+        somewhere: set[int] = set().union(*by_task)
+        for seed in sorted(somewhere - everywhere):
+            tasks = [str(task) for task, seeds in by_task.items() if seed not in seeds]
+            yield (
+                f"Pretraining seed {seed} of {arm} is left out of the differences of averages, for "
+                f"it has no score on {_listed(tasks)}."
+            )
+    yield from _unequal_seeds(data, scored)
+
+
+def _unequal_seeds(data: ReportData, scored: pd.DataFrame) -> Iterator[str]:
+    counts = scored.groupby("arm")["pretrain_seed"].nunique()
+    able = data.arms if data.runs.empty else [a for a in data.arms if a in set(data.runs["arm"])]
+    seeds = {arm: int(counts.get(arm, 0)) for arm in able}
+    if len(set(seeds.values())) > 1:
+        most = max(seeds.values())
+        named = ", ".join(f"{arm} {count}" for arm, count in seeds.items() if count < most)
+        yield f"Fewer pretraining seeds than the {most} of other arms: {named}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,1 @@
+"""A static site of all leaderboards and reports of a store, and of the published tables."""

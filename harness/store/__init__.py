@@ -1,0 +1,1 @@
+"""The one store, MLflow: a stage is a run tagged with its key; FINISHED means done."""

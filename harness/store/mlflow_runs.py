@@ -1,0 +1,123 @@
+"""Runs as MLflow keeps them. The only file that imports mlflow, which takes three seconds: `Store`
+imports it when it must."""
+
+import logging
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+logging.getLogger("alembic").setLevel(logging.WARNING)  # or a new database greets in 80 lines
+
+from mlflow import artifacts  # noqa: E402
+from mlflow.entities import Metric, Param, Run, ViewType  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.tracking import MlflowClient  # noqa: E402
+
+from harness.store.snapshot import Entry  # noqa: E402
+
+logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
+
+PAGE = 1000
+
+
+class Server:
+    """The runs of one experiment of MLflow."""
+
+    def __init__(self, uri: str, experiment: str, artifacts: Path | None) -> None:
+        """`artifacts` is where a new experiment keeps its files; null leaves it to MLflow."""
+        self.client = MlflowClient(uri)
+        self.experiment, self.artifacts = experiment, artifacts
+
+    @cached_property
+    def experiment_id(self) -> str:
+        """Made at first use; two processes may ask for it at once."""
+        if found := self.client.get_experiment_by_name(self.experiment):
+            return str(found.experiment_id)
+        location = self.artifacts.as_uri() if self.artifacts else None
+        try:
+            return str(self.client.create_experiment(self.experiment, artifact_location=location))
+        except MlflowException:  # another process was faster
+            if found := self.client.get_experiment_by_name(self.experiment):
+                return str(found.experiment_id)
+            raise
+
+    def search(self, condition: str) -> list[Entry]:
+        """Finished runs, by start time."""
+        runs: list[Run] = []
+        token = None
+        while True:
+            page = self.client.search_runs(
+                [self.experiment_id],
+                f"attributes.status = 'FINISHED' AND {condition}",
+                run_view_type=ViewType.ACTIVE_ONLY,
+                max_results=PAGE,
+                page_token=token,
+            )
+            runs.extend(page)
+            token = page.token
+            if not token:
+                return sorted(map(_entry, runs), key=lambda entry: entry.start_time)
+
+    def add(
+        self,
+        name: str,
+        tags: Mapping[str, str],
+        params: Mapping[str, Any],
+        metrics: Mapping[str, float | None],
+        folder: Path,
+    ) -> Entry:
+        """A new run with the files of `folder`, and with metrics that are not null. FINISHED comes
+        last: a run that is cut short never counts."""
+        run = self.client.create_run(self.experiment_id, run_name=name, tags=dict(tags))
+        run_id = run.info.run_id
+        stamp = run.info.start_time
+        self.client.log_batch(
+            run_id,
+            metrics=[Metric(k, float(v), stamp, 0) for k, v in metrics.items() if v is not None],
+            params=[Param(k, str(v)) for k, v in params.items()],
+        )
+        self.client.log_artifacts(run_id, str(folder))
+        self.client.set_terminated(run_id)
+        return _entry(self.client.get_run(run_id))
+
+    def params(self, run_id: str) -> dict[str, str]:
+        return dict(self.client.get_run(run_id).data.params)
+
+    def fail(self, run_id: str) -> None:
+        """Takes a run out of the finished ones."""
+        self.client.set_terminated(run_id, status="FAILED")
+
+
+def make_tables(path: Path) -> None:
+    """MLflow's tables in a new SQLite file."""
+    MlflowClient(sqlite_uri(path)).search_experiments(max_results=1)
+
+
+def sqlite_uri(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+def download(uri: str) -> Path:
+    """The files of a run on another machine, in a folder here.
+
+    Raises:
+        OSError: they are not to be had.
+    """
+    try:
+        return Path(artifacts.download_artifacts(artifact_uri=uri))
+    except MlflowException as error:
+        raise OSError(str(error)) from None
+
+
+def _entry(run: Run) -> Entry:
+    return Entry(
+        run_id=run.info.run_id,
+        start_time=run.info.start_time,
+        end_time=run.info.end_time,
+        artifact_uri=run.info.artifact_uri,
+        tags=run.data.tags,
+        metrics=run.data.metrics,
+    )

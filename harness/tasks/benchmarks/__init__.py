@@ -1,0 +1,67 @@
+"""Suites over tasks of several families, and every task and suite of real data in one place.
+
+Not here, of what the literature trains on: semantic role labelling and coreference (OntoNotes,
+which only the Linguistic Data Consortium gives out), dialogue (no metric that people agree with),
+and retrieval of documents (no task of a pair or of one text).
+"""
+
+from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1
+from harness.tasks.benchmarks.food_to_film import FOOD_TO_FILM_TASK, FOOD_TO_FILM_V1
+from harness.tasks.benchmarks.glue import GLUE_TASKS, GLUE_V1
+from harness.tasks.benchmarks.inference import INFERENCE_TASKS, NLI_V1, OVERLAP_V1
+from harness.tasks.benchmarks.question_answering import QUESTION_ANSWERING_TASKS, UNIFIEDQA_V1
+from harness.tasks.benchmarks.squad import SQUAD_TASKS, SQUAD_V1
+from harness.tasks.benchmarks.sts import STS_MEAN_V1, STS_TASKS, STS_V1
+from harness.tasks.benchmarks.summarisation import SUMMARISATION_TASKS, SUMMARISATION_V1
+from harness.tasks.benchmarks.superglue import SUPERGLUE_TASKS, SUPERGLUE_V1
+from harness.tasks.benchmarks.swag import SWAG_TASKS, SWAG_V1
+from harness.tasks.benchmarks.tagging import TAGGING_TASKS, TAGGING_V1
+from harness.tasks.benchmarks.translation import TRANSLATION_TASKS, TRANSLATION_V1
+from harness.tasks.task import Column, Suite, Task
+
+# The six tasks of ELMo less the two on OntoNotes; SQuAD and SNLI on their public splits.
+ELMO_V1 = Suite(
+    name="elmo-v1",
+    tasks=("squad1", "snli", "conll2003_ner", "sst5"),
+    columns=(
+        Column(name="squad", task="squad1", metrics=("token_f1",)),
+        Column(name="snli", task="snli", split="test", metrics=("accuracy",)),
+        Column(name="ner", task="conll2003_ner", split="test", metrics=("entity_f1",)),
+        Column(name="sst5", task="sst5", split="test", metrics=("accuracy",)),
+    ),
+    average="mean_of_columns",
+    citation="Peters et al. 2018, ELMo, NAACL, table 1",
+)
+
+REAL_TASKS: tuple[Task, ...] = (
+    *GLUE_TASKS,
+    *SUPERGLUE_TASKS,
+    *SWAG_TASKS,
+    *SQUAD_TASKS,
+    *INFERENCE_TASKS,
+    *TAGGING_TASKS,
+    *QUESTION_ANSWERING_TASKS,
+    FOOD_TO_FILM_TASK,
+    *DAPT_TASKS,
+    *SUMMARISATION_TASKS,
+    *TRANSLATION_TASKS,
+    *STS_TASKS,
+)
+
+REAL_SUITES: tuple[Suite, ...] = (
+    GLUE_V1,
+    SUPERGLUE_V1,
+    SWAG_V1,
+    SQUAD_V1,
+    NLI_V1,
+    OVERLAP_V1,
+    TAGGING_V1,
+    UNIFIEDQA_V1,
+    ELMO_V1,
+    FOOD_TO_FILM_V1,
+    DAPT_V1,
+    SUMMARISATION_V1,
+    TRANSLATION_V1,
+    STS_V1,
+    STS_MEAN_V1,
+)

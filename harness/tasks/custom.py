@@ -1,0 +1,246 @@
+"""Tasks and suites that an experiment declares itself: files or Hub sets of the user's own.
+
+Everything that goes by the name of a task or a suite finds it here, shipped or not.
+"""
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator
+
+from harness.core.config import Value, unknown
+from harness.tasks import SUITES, TASKS
+from harness.tasks.preprocessing import PREPARATIONS
+from harness.tasks.task import Column, FileData, Kind, Split, Suite, Task
+
+METRICS_OF_KIND: Mapping[Kind, tuple[str, ...]] = {
+    "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
+    "regression": ("pearson", "spearman"),
+    "multiple_choice": ("accuracy",),
+    "extraction": ("exact_match", "token_f1"),
+    "tagging": ("entity_f1", "entity_f1_strict", "accuracy_tags"),
+    "similarity": ("pearson", "spearman"),
+    "generation": (
+        *("exact_match", "token_f1", "rouge1", "rouge2", "rougeL", "rougeLsum"),
+        *("bleu", "bleu_intl"),
+    ),
+}
+"""Names in METRICS, which cannot be asked here: it imports what planning must not."""
+GROUPED: Mapping[Kind, tuple[str, ...]] = {
+    "classification": ("f1_answers", "exact_match_groups"),
+    "similarity": ("spearman_mean_of_groups", "ndcg_at_10", "mrr", "recall_at_5"),
+}
+"""Those that fit only where the task has a `group_field`."""
+TEXTS: Mapping[Kind, tuple[int, ...]] = {"extraction": (2,), "tagging": (1,), "similarity": (2,)}
+"""Numbers of text fields; one or two where nothing else is said."""
+LISTS: Mapping[Kind, str] = {
+    "multiple_choice": "choices",
+    "extraction": "answers",
+    "tagging": "words and tags",
+}
+"""What these kinds have lists of, in each example."""
+
+
+def fitting_metrics(task: Task) -> tuple[str, ...]:
+    """The metrics that can score a task of this kind."""
+    return METRICS_OF_KIND[task.kind] + (GROUPED.get(task.kind, ()) if task.group_field else ())
+
+
+def _checked(task: Task) -> Task:
+    """What must hold of a task beyond the types of its fields."""
+    if task.name in TASKS:
+        raise ValueError(
+            f"{task.name!r} is a shipped task's name; give it another, or write the name alone"
+        )
+    for metric in task.metrics:
+        if metric not in fitting_metrics(task):
+            what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
+            raise ValueError(unknown(what, metric, fitting_metrics(task)))
+    if task.kind in ("classification", "tagging") and len(task.labels) < 2:
+        raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more labels by name")
+    if task.kind == "multiple_choice" and not task.choices_field:
+        raise ValueError(f"{task.name!r} is multiple_choice, so it needs a choices_field")
+    texts = TEXTS.get(task.kind, (1, 2))
+    if len(task.text_fields) not in texts:
+        must = f"text_fields must be {' or '.join(map(str, texts))} of {task.kind}"
+        raise ValueError(f"{must}, but are {len(task.text_fields)}")
+    if task.symmetric and len(task.text_fields) != 2:
+        raise ValueError(
+            f"symmetric: true needs two text_fields that could change places, but "
+            f"{task.name!r} has {len(task.text_fields)}"
+        )
+    if task.kind == "similarity" and task.train:
+        raise ValueError("nothing is trained for similarity; set train to null")
+    if task.prepare and task.prepare not in PREPARATIONS:
+        raise ValueError(unknown("the preparation", task.prepare, PREPARATIONS))
+    if isinstance(task.data, FileData):
+        _check_form(task, task.data)
+        _check_splits(task, task.data)
+    return task
+
+
+def _all_splits(task: Task) -> tuple[Split, ...]:
+    train = (Split(name=task.train),) if task.train else ()
+    return (*train, *task.evaluation, *task.test)
+
+
+def _check_form(task: Task, data: FileData) -> None:
+    if data.source == "csv" and task.kind in LISTS:
+        raise ValueError(
+            f"{task.name!r} is {task.kind}, and csv cannot hold its lists of {LISTS[task.kind]}: "
+            f"use jsonl"
+        )
+
+
+def _check_splits(task: Task, data: FileData) -> None:
+    for split in _all_splits(task):
+        name = split.of or split.name
+        if name not in data.files:
+            raise ValueError(
+                f"files must have a path for the split {name} of {task.name!r}, but has "
+                f"{', '.join(data.files) or 'none'}"
+            )
+
+
+def _is_name(value: Any) -> str:
+    return "shipped" if isinstance(value, str) else "own"
+
+
+SuiteTask = Annotated[
+    Annotated[str, Tag("shipped")] | Annotated[Task, AfterValidator(_checked), Tag("own")],
+    Discriminator(_is_name),
+]
+"""A name in `harness list tasks`, or a task by its fields."""
+
+
+class OwnSuite(Value):
+    """A suite of an experiment's own: a column for each split of each task, in its first metric,
+    and the mean of the columns.
+
+    Paths of files are relative to the working folder, as those of corpora are.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)
+    """With its version: `reviews-v1`. Raise it with every change of the tasks."""
+    tasks: tuple[SuiteTask, ...]
+    """Shipped ones by name, others by their fields."""
+
+    def __hash__(self) -> int:  # a task may hold mappings
+        return hash(self.model_dump_json())
+
+    @field_validator("name")
+    @classmethod
+    def _new(cls, name: str) -> str:
+        if name in SUITES:
+            raise ValueError(f"must not be that of a shipped suite, but is {name!r}")
+        return name
+
+    @field_validator("tasks")
+    @classmethod
+    def _known(cls, tasks: tuple[SuiteTask, ...]) -> tuple[SuiteTask, ...]:
+        if not tasks:  # not by min_length, which would count sound tasks only
+            raise ValueError("must have at least one task, but has none")
+        names = [task if isinstance(task, str) else task.name for task in tasks]
+        for number, (name, task) in enumerate(zip(names, tasks, strict=True)):
+            if isinstance(task, str) and task not in TASKS:
+                raise ValueError(unknown("the task", task, TASKS))
+            if name in names[:number]:
+                raise ValueError(f"the task {name!r} is given twice")
+        return tasks
+
+
+AnySuite = Annotated[
+    Annotated[str, Tag("shipped")] | Annotated[OwnSuite, Tag("own")], Discriminator(_is_name)
+]
+
+
+class DeclaredSuite(Suite):
+    """An own suite as every other stands, with those of its tasks that are not shipped."""
+
+    own: tuple[Task, ...] = ()
+
+
+def suite_named(name: str) -> Suite:
+    """The shipped suite of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in SUITES:
+        raise ValueError(unknown("the suite", name, SUITES))
+    return SUITES[name]
+
+
+def as_suite(suite: str | OwnSuite) -> Suite:
+    """A suite by its name, or an experiment's own.
+
+    Raises:
+        ValueError: there is no suite of this name.
+    """
+    if isinstance(suite, str):
+        return suite_named(suite)
+    tasks = [TASKS[task] if isinstance(task, str) else task for task in suite.tasks]
+    return DeclaredSuite(
+        name=suite.name,
+        tasks=tuple(task.name for task in tasks),
+        columns=tuple(column for task in tasks for column in _columns(task)),
+        average="mean_of_columns",
+        citation="declared by the experiment",
+        own=tuple(task for task in suite.tasks if isinstance(task, Task)),
+    )
+
+
+def _columns(task: Task) -> list[Column]:
+    """One a split; the task's name alone, where it has one only."""
+    splits = [split.name for split in task.evaluation if not split.optional]
+    return [
+        Column(
+            name=task.name if len(splits) == 1 else f"{task.name} {split}",
+            task=task.name,
+            split=split,
+            metrics=task.metrics[:1],
+        )
+        for split in splits
+    ]
+
+
+def tasks_of(suite: Suite) -> dict[str, Task]:
+    """Name to task, for every task of a suite."""
+    own = {task.name: task for task in suite.own} if isinstance(suite, DeclaredSuite) else {}
+    return {name: own[name] if name in own else TASKS[name] for name in suite.tasks}
+
+
+def check_header(task: Task) -> None:
+    """Looks for the task's columns in the first line of each of its files; reads no more.
+
+    Raises:
+        ValueError: one is missing, or a file does not begin as its form asks.
+    """
+    from harness.tasks.load_examples import wanted_fields
+
+    if not isinstance(task.data, FileData) or task.prepare:
+        return
+    for split in _all_splits(task):
+        file = Path(task.data.files[split.of or split.name]).expanduser()
+        found = _header(file, task.data.source)
+        for field in wanted_fields(task, split):
+            if field not in found:
+                raise ValueError(
+                    f"{task.name} needs the column {field!r}, but {file} has {', '.join(found)}"
+                )
+
+
+def _header(file: Path, form: str) -> list[str]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            if form == "csv":
+                return next(csv.reader(stream), [])
+            first = json.loads(stream.readline())
+    except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
+        raise ValueError(f"{file} must be {form} in UTF-8, but: {error}") from error
+    if not isinstance(first, dict):
+        raise ValueError(f"{file} must have a JSON object a line, but begins with {first!r:.40}")
+    return list(first)

@@ -1,0 +1,93 @@
+"""Downloads of data sets, each with the checksums of its files beside."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from harness.data import hub
+from harness.tasks.datasets.catalog import DataSet
+
+SUMS = "SHA256SUMS.txt"
+"""At the root of the mirrors, as `sha256sum` writes it; its comments give the commits."""
+DEFAULT_FOLDER = Path("data")
+
+
+def fetch(sets: Sequence[DataSet], to: Path) -> Iterator[tuple[str, str]]:
+    """Downloads pinned commits below `to`, set by set: (name, what went wrong or nothing)."""
+    ordered = sorted(sets, key=lambda one: (one.path, str(one.revision)))
+    for (path, revision), group in groupby(ordered, key=lambda one: (one.path, one.revision)):
+        configs = [config for one in group for config in one.configs]
+        try:
+            _fetch(path, revision, configs, to)
+            yield path, ""
+        except (OSError, ValueError) as error:
+            yield path, _explained(error)
+
+
+def _explained(error: Exception) -> str:
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    if isinstance(error, ConnectionError | TimeoutError | LocalEntryNotFoundError):
+        reason = hub.one_line(error).partition(". ")[0]
+        return (
+            f"the Hub cannot be reached ({reason}): connect, or copy the repository from a machine "
+            f"that can, to a folder that {hub.MIRROR} names"
+        )
+    return hub.one_line(error)
+
+
+def _fetch(path: str, revision: str | None, configs: Sequence[str | None], to: Path) -> None:
+    """The card first: it says which files a config has."""
+    from huggingface_hub import snapshot_download
+
+    folder, sums = to / path, read_sums(to)
+    for file, digest in sums.items():  # or a damaged file would count as there already
+        if file.startswith(f"{path}/") and (to / file).is_file() and sha256(to / file) != digest:
+            (to / file).unlink()
+
+    def download(patterns: list[str] | None) -> None:
+        snapshot_download(
+            path,
+            repo_type="dataset",
+            revision=revision,
+            local_dir=folder,
+            allow_patterns=patterns,
+        )
+
+    download(["README.md"])
+    patterns = hub.patterns_of(folder, configs)
+    download(["README.md", *patterns] if patterns else None)
+    for config in configs:
+        hub.config_files(folder, config)
+    _write_sums(to, path, revision or _latest(folder))
+
+
+def _latest(folder: Path) -> str:
+    """The commit that was downloaded, as the download notes it."""
+    note = folder / ".cache/huggingface/download/README.md.metadata"
+    return note.read_text().split()[0] if note.is_file() else "unknown"
+
+
+def read_sums(root: Path) -> dict[str, str]:
+    """File below `root` to its declared SHA-256; empty where nothing is declared."""
+    path = root / SUMS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    pairs = (line.split(maxsplit=1) for line in lines if line.strip() and line[0] != "#")
+    return {file.lstrip("*"): digest for digest, file in pairs}
+
+
+def _write_sums(root: Path, path: str, commit: str) -> None:
+    """Adds or renews what is declared of one repository."""
+    old = root / SUMS
+    before = old.read_text(encoding="utf-8").splitlines() if old.is_file() else []
+    kept = [n for n in before if f"  {path}/" not in n and not n.startswith(f"# {path} ")]
+    files = sorted(hub.visible(root / path, "**/*"))
+    new = [f"{sha256(file)}  {file.relative_to(root).as_posix()}" for file in files]
+    old.write_text("\n".join([*kept, f"# {path} commit {commit}", *new, ""]), encoding="utf-8")
+
+
+def sha256(file: Path) -> str:
+    """In hexadecimal digits."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,112 @@
+"""Whether data sets are what was downloaded, and what their readers take them for."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from harness.data import hub
+from harness.data.corpora.sources import HubCorpus
+from harness.tasks.datasets.catalog import DataSet, User, users
+from harness.tasks.datasets.fetch import SUMS, read_sums, sha256
+from harness.tasks.examples import Examples
+from harness.tasks.load_examples import available_splits, load_examples, place_of
+from harness.tasks.probes.probe import Probe
+from harness.tasks.task import HubData, Split, Task
+
+
+def verify(sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str]]:
+    """(name, rows, what is wrong) of each check; the others are made where one fails."""
+    for one in sets:
+        where, folder = one.folder()
+        if folder is None:
+            yield one.name, "", f"it is {where}: harness data fetch {one.name}"
+            continue
+        problems = list(_damaged(one, folder)) if where == "mirror" else []
+        yield from ((one.name, "", problem) for problem in problems)
+        for name in one.users if not problems else ():
+            try:
+                yield from (
+                    (one.name, f"{name}: {line}", "") for line in _found(users()[name], one)
+                )
+            except (ValueError, OSError) as error:
+                yield one.name, "", hub.one_line(error)
+
+
+def _damaged(one: DataSet, folder: Path) -> Iterator[str]:
+    """Files that are not what was declared, or cannot be read at all."""
+    root = folder.parents[len(Path(one.path).parts) - 1]
+    sums = read_sums(root)
+    try:
+        files = one.files(folder)
+    except ValueError as error:
+        yield hub.one_line(error)
+        return
+    for file in files:
+        declared = sums.get(file.relative_to(root).as_posix())
+        if declared and sha256(file) != declared:
+            problem = f"its SHA-256 is not that of {SUMS}"
+        else:
+            problem = _unreadable(file)
+        if problem:
+            yield f"{file} is damaged: {problem}; fetch it again: harness data fetch {one.name}"
+
+
+def _unreadable(file: Path) -> str:
+    """Why a parquet file cannot be opened; empty if it can, or is none."""
+    import pyarrow.parquet
+
+    try:
+        if file.suffix == ".parquet":
+            pyarrow.parquet.ParquetFile(file).close()
+    except (ValueError, OSError) as error:
+        return hub.one_line(error)
+    return ""
+
+
+def _found(user: User, one: DataSet) -> list[str]:
+    """Numbers of rows, read as a stage reads them: with columns, classes and labels checked; and a
+    warning for each split that can tell nothing."""
+    if isinstance(user, HubCorpus):
+        return [_counted(user, one)]
+    if isinstance(user, Probe):
+        from harness.tasks.probes.items import load_items
+
+        return [f"{len(load_items(user)):,} items"]
+    counts, warnings = [], []
+    for split in _splits(user, one):
+        examples = load_examples(user, split)
+        counts.append(f"{split.name} {len(examples):,}")
+        if found := _only_class(user, split, examples):
+            warnings.append(
+                f"warning: {split.name} has only the class {found}: nothing can be told from it"
+            )
+    return [", ".join(counts), *warnings]
+
+
+def _counted(corpus: HubCorpus, one: DataSet) -> str:
+    dataset = hub.load(corpus.path, corpus.config, corpus.split, corpus.revision)
+    if corpus.text_field not in dataset.column_names:
+        raise ValueError(
+            f"{one.name} has no column {corpus.text_field!r}, which its corpus reads; it has "
+            f"{', '.join(dataset.column_names)}"
+        )
+    return f"{corpus.split} {len(dataset):,}"
+
+
+def _only_class(task: Task, split: Split, examples: Examples) -> str:
+    """The class of all examples; empty if there are several, or a split is of one by design."""
+    designed = task.label_field in split.where or examples.hidden
+    if task.kind != "classification" or len(task.labels) < 2 or designed:
+        return ""
+    found = np.unique(examples.labels)
+    return task.labels[found[0]] if len(found) == 1 else ""
+
+
+def _splits(task: Task, one: DataSet) -> list[Split]:
+    """The task's splits, train among them, that are in this data set."""
+    assert isinstance(task.data, HubData)
+    train = [Split(name=task.train)] if task.train else []
+    splits = (*train, *available_splits(task, submission=True))
+    own = [(one.path, config, one.revision) for config in one.configs]
+    return [split for split in splits if place_of(task.data, split) in own]

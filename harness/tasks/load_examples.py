@@ -1,0 +1,194 @@
+"""Examples of a task: loading them, and what identifies them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Formatter
+from typing import Any, Literal
+
+import numpy as np
+
+from harness.data import hub
+from harness.data.microworld import examples
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
+from harness.tasks.preprocessing import NOWHERE, PREPARATIONS
+from harness.tasks.task import FileData, HubData, MicroworldData, Split, Task
+
+Columns = Mapping[str, Sequence[Any]]
+"""Columns of a data set, of equal length."""
+
+
+def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
+    """The examples of `task` in a reported split or in train.
+
+    Raises:
+        ValueError: the data are missing, or not what the task declares.
+    """
+    if split != "train":
+        return _loaded(task, split)
+    assert task.train, f"{task.name} has nothing to train on"
+    examples = _loaded(task, Split(name=task.train))
+    if examples.hidden:
+        raise ValueError(
+            f"{task.name} needs labels to train on, but its split {task.train} has hidden ones "
+            f"(-1, null or no answer) in {task.label_field!r}"
+        )
+    return _with_places(examples)
+
+
+def _loaded(task: Task, split: Split) -> Examples:
+    examples = _examples(task, split, _prepared(task, _columns(task, split)))
+    if not len(examples):
+        such = " and ".join(f"{field} {value}" for field, value in split.where.items())
+        raise ValueError(
+            f"{task.name} needs examples, but its split {split.name} has none"
+            f"{f' with {such}' if such else ''}"
+        )
+    if task.kind == "multiple_choice":
+        check_choices(task, split, examples)
+    if task.kind == "tagging":
+        check_tags(task, split, examples)
+    return examples
+
+
+def _with_places(examples: Examples) -> Examples:
+    """Without the questions whose answers the context lacks: no span can be learnt from them."""
+    lost = [
+        isinstance(label, Answers) and set(label.starts) == {NOWHERE} for label in examples.labels
+    ]
+    return examples.take(np.flatnonzero(~np.array(lost))) if any(lost) else examples
+
+
+def available_splits(task: Task, submission: bool = False) -> tuple[Split, ...]:
+    """The reported splits of `task` (with those for a submission, if asked for), less the optional
+    ones that the mirror in use lacks."""
+    splits = (*task.evaluation, *(task.test if submission else ()))
+    return tuple(split for split in splits if not split.optional or _is_there(task, split))
+
+
+def wanted_fields(task: Task, split: Split) -> list[str]:
+    """Columns that the examples of a split are made of, after the task's preparation."""
+    texts = [name for text in task.text_fields for name in _names(text)]
+    optional = [field for field in (task.choices_field, task.group_field) if field]
+    return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
+
+
+def fingerprint(task: Task) -> str:
+    """Identifies the examples without loading them; torch-free and quick.
+
+    Raises:
+        ValueError: `HARNESS_DATA` is set, but has no mirror of the data, or a file is missing.
+    """
+    data = task.data
+    if isinstance(data, MicroworldData):
+        from harness.data import microworld
+
+        return f"microworld:{microworld.version(data.generator)}/{data.generator}"
+    if isinstance(data, FileData):
+        return hub.digest([_file(task, name) for name in sorted(data.files)])
+    places = {(data.path, data.config, data.revision)} | {
+        place_of(data, split) for split in available_splits(task)
+    }
+    ordered = sorted(places, key=str)
+    return "+".join(hub.fingerprint(*place) for place in ordered)
+
+
+def _is_there(task: Task, split: Split) -> bool:
+    if not isinstance(task.data, HubData):
+        return True
+    path, config, _ = place_of(task.data, split)
+    return hub.has_config(path, config, split.of or split.name)
+
+
+def place_of(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
+    """Repository, config and commit that a split is read from."""
+    if split.path:
+        return split.path, split.config, split.revision
+    return data.path, split.config or data.config, data.revision
+
+
+def _columns(task: Task, split: Split) -> Columns:
+    data, name = task.data, split.of or split.name
+    if isinstance(data, HubData):
+        path, config, revision = place_of(data, split)
+        dataset = hub.load(path, config, name, revision)
+        check_class_names(task, dataset)
+        return dataset[:]
+    if isinstance(data, FileData):
+        return hub.load_file(data.source, _file(task, name))[:]
+
+    return examples.examples(data.generator, name)
+
+
+def _file(task: Task, split: str) -> Path:
+    assert isinstance(task.data, FileData)
+    if split not in task.data.files:
+        raise ValueError(
+            f"{task.name} needs a file for its split {split}, but data.files has "
+            f"{', '.join(task.data.files)}"
+        )
+    path = Path(task.data.files[split]).expanduser()
+    if not path.is_file():
+        raise ValueError(
+            f"{task.name} needs the file {path} for its split {split}; it is not there"
+        )
+    return path
+
+
+def _prepared(task: Task, columns: Columns) -> Columns:
+    return PREPARATIONS[task.prepare](columns) if task.prepare else columns
+
+
+def _examples(task: Task, split: Split, columns: Columns) -> Examples:
+    wanted = wanted_fields(task, split)
+    if missing := [field for field in wanted if field not in columns]:
+        raise ValueError(
+            f"{task.name} needs the columns {', '.join(wanted)}, but its split "
+            f"{split.name} has no {', '.join(missing)}; it has {', '.join(columns)}"
+        )
+    num_examples = len(columns[task.label_field])
+    rows = np.array([_fits(columns, row, split.where) for row in range(num_examples)], dtype=bool)
+    groups, choices = None, None
+    if task.group_field:
+        groups = np.array([str(group) for group in columns[task.group_field]], dtype=object)
+    if task.choices_field:
+        choices = [tuple(options) for options in columns[task.choices_field]]
+    labels = read_labels(task, split, columns[task.label_field])
+    _check_texts(task, split, columns)
+    return Examples(_texts(task, columns), labels, choices, groups).take(np.flatnonzero(rows))
+
+
+def _names(text: str) -> list[str]:
+    """Fields of a pattern such as `{word}: {sentence}`; a text without braces is a field."""
+    if "{" not in text:
+        return [text]
+    return [name for _, name, _, _ in Formatter().parse(text) if name]
+
+
+def _fits(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
+    return all(str(columns[field][row]) == value for field, value in where.items())
+
+
+def _check_texts(task: Task, split: Split, columns: Columns) -> None:
+    """A file's empty cell is null, and a column of digits is numbers: neither can be read."""
+    for field in task.text_fields if task.kind != "tagging" else ():
+        for row, text in enumerate(columns[field] if "{" not in field else (), start=1):
+            if not isinstance(text, str):
+                raise ValueError(
+                    f"{task.name} needs text in {field!r}, but row {row} of its split "
+                    f"{split.name} has {text!r}"
+                )
+
+
+def _texts(task: Task, columns: Columns) -> list[tuple[str, ...]]:
+    if task.kind == "tagging":
+        return [tuple(words) for words in columns[task.text_fields[0]]]
+    return list(zip(*(_text_column(text, columns) for text in task.text_fields), strict=True))
+
+
+def _text_column(text: str, columns: Columns) -> list[str]:
+    if "{" not in text:
+        return list(columns[text])
+    names = _names(text)
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return [text.format_map(dict(zip(names, row, strict=True))) for row in rows]

@@ -1,0 +1,123 @@
+"""Metrics of values: correlations, over all examples or as a mean over groups."""
+
+import numpy as np
+
+from harness.tasks.metrics.classification import constant
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide
+
+MOMENTS = 6
+"""Columns of `moments`."""
+ROUNDING = 1e-12
+"""Share of a mean square below which a variance is rounding noise of a constant."""
+
+
+def pearson(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """Linear correlation; NaN where a side is constant."""
+    from scipy.stats import pearsonr
+
+    x, y = _real(predictions), _real(labels)
+    return float("nan") if constant(x) or constant(y) else float(pearsonr(x, y).statistic)
+
+
+def spearman(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
+    """Rank correlation, ties at their mean rank; NaN where a side is constant."""
+    from scipy.stats import spearmanr
+
+    x, y = _real(predictions), _real(labels)
+    return float("nan") if constant(x) or constant(y) else float(spearmanr(x, y).statistic)
+
+
+def spearman_mean_of_groups(
+    labels: Array, predictions: Array, groups: Groups, names: Names
+) -> float:
+    """Mean over the subsets of each one's Spearman: NaN as soon as one of them is."""
+    parts = [spearman(labels[rows], predictions[rows], None, names) for rows in _members(groups)]
+    return float(np.mean(parts))
+
+
+def pearson_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, MOMENTS]."""
+    return moments(_real(predictions), _real(labels))
+
+
+def spearman_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, MOMENTS] of the ranks in the full sample.
+
+    Exact on the sample itself. On a resample it is an approximation, since the ranks are not taken
+    anew; both estimate the same rank correlation, and ranking each of the replicates would cost a
+    sort of every run's predictions.
+    """
+    from scipy.stats import rankdata
+
+    return moments(rankdata(_real(predictions)), rankdata(_real(labels)))
+
+
+def spearman_mean_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples, num_groups x MOMENTS]: `spearman_counts` in the columns of its group."""
+    members = _members(groups)
+    counts = np.zeros((len(labels), len(members), MOMENTS))
+    for place, rows in enumerate(members):
+        counts[rows, place] = spearman_counts(labels[rows], predictions[rows], None, names)
+    return counts.reshape(len(labels), -1)
+
+
+def spearman_mean_from_counts(sums: Array) -> Array:
+    """Mean over the groups of `correlation`."""
+    parts = correlation(sums.reshape(*sums.shape[:-1], -1, MOMENTS))
+    return np.asarray(parts.mean(axis=-1))
+
+
+def moments(x: Array, y: Array) -> Array:
+    """[num_examples, MOMENTS]: 1, x, y, their squares and product, of x and y in standard units:
+    a correlation stays the same, while moments of large offsets would cancel badly."""
+    x, y = _standard(x), _standard(y)
+    return np.stack([np.ones(len(x)), x, y, x**2, y**2, x * y], axis=1)
+
+
+def correlation(sums: Array) -> Array:
+    """Linear correlation from sums of `moments`; 0 where a side is constant."""
+    total = sums[..., 0]
+    mean_x, mean_y, square_x, square_y, product = (
+        divide(sums[..., place], total) for place in range(1, MOMENTS)
+    )
+    variance = _variance(square_x, mean_x**2) * _variance(square_y, mean_y**2)
+    return divide(product - mean_x * mean_y, np.sqrt(variance))
+
+
+def _variance(total: Array, square: Array) -> Array:
+    """total - square; what is left of a constant is rounding noise and becomes 0."""
+    variance = total - square
+    return np.where(variance > ROUNDING * total, variance, 0.0)
+
+
+def _real(values: Array) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _standard(values: Array) -> Array:
+    """Mean 0 and variance 1; zeros for a constant, whose deviations are but rounding noise."""
+    if constant(values):
+        return np.zeros(len(values))
+    return np.asarray((values - values.mean()) / values.std())
+
+
+def _members(groups: Groups) -> list[Array]:
+    """Rows of each group."""
+    assert groups is not None
+    return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+
+
+VALUE_METRICS: tuple[Metric, ...] = (
+    Metric("pearson", pearson, pearson_counts, correlation),
+    Metric(
+        "spearman", spearman, spearman_counts, correlation, note="one correlation over all examples"
+    ),
+    Metric(
+        "spearman_mean_of_groups",
+        spearman_mean_of_groups,
+        spearman_mean_counts,
+        spearman_mean_from_counts,
+        note="unweighted mean of the Spearman correlation in each subset",
+        grouped=True,
+    ),
+)

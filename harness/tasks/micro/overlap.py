@@ -1,0 +1,49 @@
+"""micro-overlap-v1: are models over-sensitive to the words that two texts share?
+
+The train set rewards it; the four cells of the evaluation set, by the right answer, show it.
+"""
+
+from harness.tasks.task import Column, MicroworldData, Split, Suite, Task
+
+LICENCE = "MIT"
+CITATION = "Made by harness.data.microworld; in the shape of {}."
+CELLS = tuple(
+    f"{overlap}_overlap_{answer}"
+    for overlap in ("high", "low")
+    for answer in ("entailed", "not_entailed")
+)
+
+MICRO_OVERLAP_TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            name="micro-overlap",
+            kind="classification",
+            data=MicroworldData(generator="overlap"),
+            text_fields=("sentence1", "sentence2"),
+            label_field="label",
+            metrics=("accuracy",),
+            labels=("entailment", "not_entailment"),
+            evaluation=(
+                Split(name="validation"),
+                *(Split(name=cell, of="validation", where={"cell": cell}) for cell in CELLS),
+            ),
+            chance=0.5,
+            ceiling=0.954,
+            train_size=1000,
+            licence=LICENCE,
+            citation=CITATION.format("HANS: McCoy et al. 2019, ACL"),
+        ),
+    )
+}
+
+MICRO_OVERLAP_V1 = Suite(
+    name="micro-overlap-v1",
+    tasks=tuple(MICRO_OVERLAP_TASKS),
+    columns=tuple(
+        Column(name=split, task="micro-overlap", split=split, metrics=("accuracy",))
+        for split in ("validation", *CELLS)
+    ),
+    average="mean_of_columns",
+    citation="Made by harness.data.microworld, in the shape of HANS: McCoy et al. 2019, ACL.",
+)

@@ -1,0 +1,52 @@
+"""micro-ner-v1: a tag a word, of named entities and of parts of speech."""
+
+from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
+from harness.tasks.task import Column, MicroworldData, Suite, Task
+
+LICENCE = "MIT"
+CITATION = "Made by harness.data.microworld; in the shape of {}."
+
+MICRO_NER_TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            name="micro-ner",
+            kind="tagging",
+            data=MicroworldData(generator="entities"),
+            text_fields=("tokens",),
+            label_field="tags",
+            metrics=("entity_f1", "entity_f1_strict", "accuracy_tags"),
+            labels=ENTITY_TAGS,
+            chance=0.0,
+            ceiling=1.0,
+            train_size=1000,
+            licence=LICENCE,
+            citation=CITATION.format("CoNLL-2003: Tjong Kim Sang and De Meulder 2003"),
+        ),
+        Task(
+            name="micro-pos",
+            kind="tagging",
+            data=MicroworldData(generator="parts_of_speech"),
+            text_fields=("tokens",),
+            label_field="tags",
+            metrics=("accuracy_tags",),
+            labels=POS_TAGS,
+            chance=0.153,
+            ceiling=1.0,
+            train_size=1000,
+            licence=LICENCE,
+            citation=CITATION.format("the Penn Treebank: Marcus et al. 1993"),
+        ),
+    )
+}
+
+MICRO_NER_V1 = Suite(
+    name="micro-ner-v1",
+    tasks=tuple(MICRO_NER_TASKS),
+    columns=(
+        Column(name="NER", task="micro-ner", metrics=("entity_f1",)),
+        Column(name="POS", task="micro-pos", metrics=("accuracy_tags",)),
+    ),
+    average="mean_of_columns",
+    citation="Made by harness.data.microworld, in the shape of CoNLL-2003 and the Penn Treebank.",
+)

@@ -1,0 +1,121 @@
+"""Items of a probe: loading or making them, and what identifies them."""
+
+from dataclasses import dataclass
+
+from harness.data import hub, microworld
+from harness.data.microworld.random_draws import Draw
+from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.world import build
+from harness.tasks.probes.contrasts import GAP, Contrast, Maker
+from harness.tasks.probes.micro_blimp import MINIMAL_PAIRS
+from harness.tasks.probes.micro_cloze import CLOZE
+from harness.tasks.probes.probe import Probe
+from harness.tasks.task import HubData
+
+VERSION = "1"
+"""Changes whenever a probe of the micro-world has other items."""
+WORLD = 0
+"""Seed of the world that the micro-world's probes ask about, as its tasks do."""
+ITEMS_PER_CATEGORY = 200
+"""Of a probe of the micro-world."""
+
+
+@dataclass(frozen=True)
+class MinimalPair:
+    """An acceptable sentence and a minimally different unacceptable one."""
+
+    good: str
+    bad: str
+    category: str
+
+
+@dataclass(frozen=True)
+class ClozeItem:
+    """A sentence with a gap: `before + candidate + after`, spaces included."""
+
+    before: str
+    candidates: tuple[str, ...]
+    after: str
+    answer: int
+    """Place of the right candidate."""
+    category: str
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentence with each of the candidates."""
+        return tuple(self.before + candidate + self.after for candidate in self.candidates)
+
+
+Item = MinimalPair | ClozeItem
+
+
+def load_items(probe: Probe) -> list[Item]:
+    """The items of `probe`, category by category; always the same ones.
+
+    Raises:
+        ValueError: the data are missing, or not what the probe declares.
+    """
+    load = _read if isinstance(probe.data, HubData) else _make
+    return [item for category in probe.categories for item in load(probe, category)]
+
+
+def fingerprint(probe: Probe) -> str:
+    """Identifies the items without loading them; torch-free and quick.
+
+    Raises:
+        ValueError: `HARNESS_DATA` is set, but has no mirror of the data.
+    """
+    data = probe.data
+    if isinstance(data, HubData):
+        configs = sorted(probe.categories)
+        first = f"[:{probe.max_items}]" if probe.max_items else ""
+        prints = (hub.fingerprint(data.path, config, data.revision) for config in configs)
+        return "+".join(prints) + first
+    return f"microworld:{microworld.VERSION}/{data.generator}:{VERSION}"
+
+
+def _read(probe: Probe, category: str) -> list[MinimalPair]:
+    """Minimal pairs of a config of a Hub data set."""
+    assert isinstance(probe.data, HubData) and probe.fields and probe.split
+    dataset = hub.load(probe.data.path, category, probe.split, probe.data.revision)
+    if missing := set(probe.fields).difference(dataset.column_names):
+        raise ValueError(
+            f"{probe.name} needs the columns {' and '.join(probe.fields)}, but its config "
+            f"{category} has no {', '.join(sorted(missing))}; it has "
+            f"{', '.join(dataset.column_names)}"
+        )
+    good, bad = (dataset[field][: probe.max_items] for field in probe.fields)
+    return [MinimalPair(*pair, category) for pair in zip(good, bad, strict=True)]
+
+
+def _make(probe: Probe, category: str) -> list[Item]:
+    """Different items from as many contrasts as they need, in random order."""
+    makers: dict[str, Maker] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else CLOZE
+    draw, world = Draw(f"{probe.name} {category} {WORLD}"), build(WORLD)
+    examiner = Examiner(draw, world, world.words)
+    made: dict[tuple[str, ...], Item] = {}
+    while len(made) < ITEMS_PER_CATEGORY:
+        contrast = makers[category](examiner)
+        asked = [(frame, *sorted(contrast.fillings)) for frame in contrast.frames]
+        if made.keys().isdisjoint(asked):
+            items = (_pairs if probe.kind == "minimal_pairs" else _gaps)(contrast, category, draw)
+            made.update(zip(asked, items, strict=True))
+    return draw.order(list(made.values()))
+
+
+def _pairs(contrast: Contrast, category: str, _: Draw) -> list[Item]:
+    one, other = contrast.fillings
+    orders = ((one, other), (other, one))
+    return [
+        MinimalPair(frame.replace(GAP, right), frame.replace(GAP, wrong), category)
+        for frame, (right, wrong) in zip(contrast.frames, orders, strict=False)
+    ]
+
+
+def _gaps(contrast: Contrast, category: str, draw: Draw) -> list[Item]:
+    items: list[Item] = []
+    for frame, right in zip(contrast.frames, contrast.fillings, strict=True):
+        candidates = tuple(draw.order(contrast.fillings))
+        before, after = frame.split(GAP)
+        items.append(ClozeItem(before, candidates, after, candidates.index(right), category))
+    return items

@@ -1,0 +1,119 @@
+"""micro-blimp: acceptable against minimally different unacceptable sentences of the embedded world.
+
+All its words are open to it, those of the train and of the dev sets of the tasks: nothing is tuned.
+"""
+
+from harness.data.microworld import lexicon
+from harness.data.microworld.sentence_tasks import Examiner
+from harness.tasks.probes.contrasts import (
+    GAP,
+    LICENCE,
+    Contrast,
+    Maker,
+    deed,
+    distractor_agreement,
+    member,
+    subject_selection,
+)
+from harness.tasks.probes.probe import Probe
+from harness.tasks.task import MicroworldData
+
+
+def subject_verb_agreement(examiner: Examiner) -> Contrast:
+    """A verb in the number of its subject, beside it."""
+    concept, name = examiner.concept(), examiner.draw.pick((0, 1))
+    verb = examiner.draw.pick(concept.kind.subject_verbs)
+    adjective = examiner.draw.pick(concept.kind.adjectives)
+    nouns = (concept.names[name], concept.plurals[name])
+    frames = tuple(f"the {adjective} {noun} {GAP}." for noun in nouns)
+    return Contrast(frames, (verb.third, verb.base))
+
+
+def determiner_noun_agreement(examiner: Examiner) -> Contrast:
+    """A determiner in the number of its noun."""
+    concept, name = examiner.concept(), examiner.draw.pick((0, 1))
+    start = f"{examiner.draw.pick(examiner.words.people)} {deed(examiner)} {GAP}"
+    frames = (f"{start} {concept.names[name]}.", f"{start} {concept.plurals[name]}.")
+    return Contrast(frames, examiner.draw.pick((("this", "these"), ("every", "many"))))
+
+
+def pronoun_gender_agreement(examiner: Examiner) -> Contrast:
+    """A pronoun in the gender of the person."""
+    draw, words = examiner.draw, examiner.words
+    noun, verb = draw.pick(examiner.concept().names), deed(examiner)
+    rest, fillings = draw.pick(
+        (
+            (f"{verb} {GAP} {noun}.", ("her", "his")),
+            (f"said that {GAP} {verb} the {noun}.", ("she", "he")),
+        )
+    )
+    people = (draw.pick(words.women), draw.pick(words.men))
+    return Contrast(tuple(f"{person} {rest}" for person in people), fillings)
+
+
+def irregular_forms(examiner: Examiner) -> Contrast:
+    """The past or the participle of a verb that tells them apart."""
+    draw, concept = examiner.draw, examiner.concept()
+    verbs = examiner.world.verbs + concept.kind.object_verbs
+    verb = draw.pick([verb for verb in verbs if verb.past != verb.participle])
+    person, noun = draw.pick(examiner.words.people), draw.pick(concept.names)
+    frames = (f"{person} {GAP} the {noun}.", f"the {noun} was {GAP} by {person}.")
+    return Contrast(frames, (verb.past, verb.participle))
+
+
+def object_selection(examiner: Examiner) -> Contrast:
+    """To which things one can do that."""
+    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:2]
+    person = draw.pick(examiner.words.people)
+    verbs = (draw.pick(kind.object_verbs).past for kind in kinds)
+    fillings = tuple(draw.pick(member(examiner, kind).names) for kind in kinds)
+    return Contrast(tuple(f"{person} {verb} the {GAP}." for verb in verbs), fillings)
+
+
+def adjective_selection(examiner: Examiner) -> Contrast:
+    """Which things can be like that."""
+    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:2]
+    start = f"{draw.pick(examiner.words.people)} {deed(examiner)} the"
+    adjectives = (draw.pick(kind.adjectives) for kind in kinds)
+    fillings = tuple(draw.pick(member(examiner, kind).names) for kind in kinds)
+    return Contrast(tuple(f"{start} {adjective} {GAP}." for adjective in adjectives), fillings)
+
+
+def word_order(examiner: Examiner) -> Contrast:
+    """Adjective before noun, verb before object, preposition before its noun: the same words."""
+    draw, concept = examiner.draw, examiner.concept()
+    noun, other = draw.pick(concept.names), draw.pick(examiner.stranger(concept).names)
+    did = draw.pick(concept.kind.subject_verbs).past
+    person, near = draw.pick(examiner.words.people), draw.pick(lexicon.NEIGHBOURHOOD)
+    frame, one, two = draw.pick(
+        (
+            (f"the {GAP} {did}.", draw.pick(concept.kind.adjectives), noun),
+            (f"{person} {GAP} {noun}.", deed(examiner), "the"),
+            (f"the {noun} {GAP} {other} {did}.", near, "the"),
+        )
+    )
+    return Contrast((frame,), (f"{one} {two}", f"{two} {one}"))
+
+
+MINIMAL_PAIRS: dict[str, Maker] = {
+    "subject_verb_agreement": subject_verb_agreement,
+    "distractor_agreement": distractor_agreement,
+    "determiner_noun_agreement": determiner_noun_agreement,
+    "pronoun_gender_agreement": pronoun_gender_agreement,
+    "irregular_forms": irregular_forms,
+    "subject_selection": subject_selection,
+    "object_selection": object_selection,
+    "adjective_selection": adjective_selection,
+    "word_order": word_order,
+}
+"""Category -> its maker, of two fillings."""
+
+MICRO_BLIMP = Probe(
+    name="micro-blimp",
+    kind="minimal_pairs",
+    data=MicroworldData(generator="micro-blimp"),
+    categories=tuple(MINIMAL_PAIRS),
+    chance=0.5,
+    licence=LICENCE,
+    citation="Made by harness.tasks.probes; in the shape of BLiMP (Warstadt et al. 2020, TACL).",
+)

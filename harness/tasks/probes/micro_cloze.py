@@ -1,0 +1,144 @@
+"""micro-cloze: sentences of the embedded world with a gap that only one candidate fills rightly.
+
+Of the usual categories, time, number and substance are missing: the corpus tells nothing of them.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from harness.data.microworld import lexicon
+from harness.data.microworld.grammar import with_article
+from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.world import Concept
+from harness.tasks.probes.contrasts import (
+    GAP,
+    LICENCE,
+    Contrast,
+    Maker,
+    distractor_agreement,
+    member,
+    stated,
+    subject_selection,
+)
+from harness.tasks.probes.probe import Probe
+from harness.tasks.task import MicroworldData
+
+
+def verb(examiner: Examiner) -> Contrast:
+    """What one does to such a thing, in either voice."""
+    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:4]
+    person, verbs = draw.pick(examiner.words.people), [draw.pick(k.object_verbs) for k in kinds]
+    nouns = [draw.pick(member(examiner, kind).names) for kind in kinds]
+    if draw.chance(0.5):
+        frames = tuple(f"{person} {GAP} the {noun}." for noun in nouns)
+        return Contrast(frames, tuple(verb.past for verb in verbs))
+    frames = tuple(f"the {noun} was {GAP} by {person}." for noun in nouns)
+    return Contrast(frames, tuple(verb.participle for verb in verbs))
+
+
+def preposition(examiner: Examiner) -> Contrast:
+    """By whom, in which city, of which kind, as for what."""
+    draw, (doing, located, general, asked) = examiner.draw, [examiner.concept() for _ in range(4)]
+    done = draw.pick(examiner.world.verbs + doing.kind.object_verbs).participle
+    frames = (
+        f"the {draw.pick(doing.names)} was {done} {GAP} {draw.pick(examiner.words.people)}.",
+        f"the {draw.pick(located.names)} is {GAP} {located.city}.",
+        f"{with_article(draw.pick(general.names))} is a kind {GAP} {general.kind.name}.",
+        f"as {GAP} the {draw.pick(asked.names)}, {draw.pick((asked.colour, asked.city))}.",
+    )
+    return Contrast(frames, ("by", "in", "of", "for"))
+
+
+PLACES = (
+    "the {one} is in {{}}.",
+    "the {one}, {a_kind}, is in {{}}.",
+    "many {many} are found in {{}}.",
+)
+COLOURS = ("the {one} is {{}}.", "most {many} are {{}}.")
+
+
+def fact(
+    examiner: Examiner, patterns: tuple[str, ...], value: Callable[[Concept], str]
+) -> Contrast:
+    """A value that the corpus tells of a concept, among those of concepts that differ in it."""
+    draw = examiner.draw
+    different = {value(concept): concept for concept in draw.order(examiner.words.concepts)}
+    fillings = tuple(draw.order(list(different))[:4])
+    frames = (stated(examiner, draw.pick(patterns), different[filling]) for filling in fillings)
+    return Contrast(tuple(frames), fillings)
+
+
+def hypernym(examiner: Examiner) -> Contrast:
+    """What kind of thing it is."""
+    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:4]
+    many = draw.chance(0.5)
+    pattern = "all {many} are {{}}." if many else "{a_one} is a kind of {{}}."
+    frames = (stated(examiner, pattern, member(examiner, kind)) for kind in kinds)
+    return Contrast(tuple(frames), tuple(kind.plural if many else kind.name for kind in kinds))
+
+
+def synonym(examiner: Examiner) -> Contrast:
+    """Another name of the same, among names of things of its kind."""
+    draw, kind = examiner.draw, examiner.draw.pick(examiner.world.kinds)
+    concepts = draw.order(examiner.words.members(kind))[:4]
+    if draw.chance(0.5):
+        names, rest = [draw.two(c.names) for c in concepts], draw.pick(kind.subject_verbs).third
+        frames = tuple(f"the {one}, or {GAP}, {rest}." for one, _ in names)
+    else:
+        names = [draw.two(concept.plurals) for concept in concepts]
+        rest = f"are {draw.pick(kind.adjectives)} {kind.plural}"
+        frames = tuple(f"{one}, or {GAP}, {rest}." for one, _ in names)
+    return Contrast(frames, tuple(other for _, other in names))
+
+
+SENTIMENTS = (
+    "the {aspect} was {good}, {one} and {{}}.",
+    "i {loved} the {{}} {aspect}.",
+    "the {aspect} was {adverb} {{}}.",
+    "the {aspect} was not {opposite}, it was {neutral} {{}}.",
+)
+
+
+def sentiment(examiner: Examiner) -> Contrast:
+    """An adjective of the polarity of the rest of its sentence."""
+    draw, pattern = examiner.draw, examiner.draw.pick(SENTIMENTS)
+    aspect = draw.pick(lexicon.FILM_ASPECTS + lexicon.FOOD_ASPECTS)
+    neutral = draw.pick(lexicon.NEUTRAL_ADVERBS)
+    drawn = {positive: draw.order(examiner.words.polar(positive)) for positive in (True, False)}
+    frames = (
+        pattern.format(
+            aspect=aspect,
+            neutral=neutral,
+            good=lexicon.OPINIONS[positive],
+            one=drawn[positive][1],
+            opposite=drawn[not positive][1],
+            loved=draw.pick(lexicon.VERDICTS[positive]),
+            adverb=draw.pick(lexicon.ADVERBS[positive]),
+        )
+        for positive in (True, False)
+    )
+    return Contrast(tuple(frames), (drawn[True][0], drawn[False][0]))
+
+
+CLOZE: dict[str, Maker] = {
+    "verb": verb,
+    "preposition": preposition,
+    "commonsense": partial(subject_selection, num_fillings=4),
+    "place": partial(fact, patterns=PLACES, value=lambda concept: concept.city),
+    "colour": partial(fact, patterns=COLOURS, value=lambda concept: concept.colour),
+    "hypernym": hypernym,
+    "synonym": synonym,
+    "agreement": distractor_agreement,
+    "sentiment": sentiment,
+}
+"""Category -> its maker, of four fillings; agreement and sentiment have two."""
+
+MICRO_CLOZE = Probe(
+    name="micro-cloze",
+    kind="cloze",
+    data=MicroworldData(generator="micro-cloze"),
+    categories=tuple(CLOZE),
+    chance=(7 / 4 + 2 / 2) / 9,  # seven categories of four candidates, two of two
+    licence=LICENCE,
+    citation="Made by harness.tasks.probes; in the shape of LAMA (Petroni et al. 2019, EMNLP).",
+)

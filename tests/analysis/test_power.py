@@ -1,0 +1,153 @@
+"""What a plan says of its seeds, against statsmodels and hand computation."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.power import TTestPower
+from typer.testing import CliRunner
+
+from harness.analysis.power import PRIORS, power_lines
+from harness.analysis.statistics.variance import (
+    Components,
+    minimum_detectable_difference,
+    seeds_needed,
+)
+from harness.cli.app import app
+from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.experiment import Experiment
+from harness.plan.factory import make_plan
+from harness.plan.plan import Plan
+from harness.tasks import SUITES
+from tests.paths import ROOT
+
+SUITE = "micro-glue-v1"
+
+
+def planned(**fields: Any) -> Plan:
+    base = {
+        "name": "x",
+        "question": "which?",
+        "pretrain": {"size": "nano", "corpus": "microworld", "budget": {"tokens": 100_000}},
+        "evaluate": {"suite": SUITE},
+        "grid": {"pretrain.objective.pair": ["nsp", "none"]},
+        "seeds": {"pretrain": 3},
+    }
+    experiment = Experiment.model_validate(base | fields)
+    arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
+    return make_plan(experiment, arms)
+
+
+def results(averages: dict[str, list[list[float]]], suite: str = SUITE) -> pd.DataFrame:
+    """Of arms with averages [pretraining seeds][fine-tuning seeds] in points, the same in every
+    column."""
+    return pd.DataFrame(
+        {
+            "arm": arm,
+            "suite": suite,
+            "task": column.task,
+            "split": column.split,
+            "metric": metric,
+            "pretrain_seed": pretrain,
+            "finetune_seed": finetune,
+            "value": average / 100,
+        }
+        for arm, seeds in averages.items()
+        for pretrain, runs in enumerate(seeds)
+        for finetune, average in enumerate(runs)
+        for column in SUITES[suite].columns
+        for metric in column.metrics
+    )
+
+
+def detectable(line: str) -> float:
+    found = re.search(r"less than about ([\d.]+) points", line)
+    assert found
+    return float(found[1])
+
+
+def test_without_results_the_prior_speaks() -> None:
+    (line,) = power_lines(planned())
+    components = Components(PRIORS["micro-glue"] ** 2, 0.0, 0.0)
+    effect = minimum_detectable_difference(components, 3, 1)
+    assert detectable(line) == pytest.approx(effect, abs=0.05)
+    assert f"one point takes {seeds_needed(components, 1.0, 1)}" in line
+    assert "committed reports on micro-glue" in line
+
+
+def test_arms_of_the_same_checkpoints_are_paired_as_in_reports() -> None:
+    """Nothing but the fine-tuning differs: statsmodels' paired test, at 2 variances an arm."""
+    (line,) = power_lines(planned(grid={"evaluate.finetune.epochs": [1, 2]}))
+    effect = TTestPower().solve_power(nobs=3, alpha=0.05, power=0.8)
+    assert detectable(line) == pytest.approx(effect * np.sqrt(2) * PRIORS["micro-glue"], abs=0.05)
+    assert "less where a checkpoint moves all arms alike" in line
+
+
+def test_some_tasks_of_a_suite_have_a_spread_of_their_own() -> None:
+    """Averages of the part: 60, 64; the other tasks, which a run lacks, are not asked for."""
+    frame = results({"a": [[60.0], [64.0]]}).query("task in ['micro-sst2', 'micro-rte']")
+    part = planned(evaluate={"suite": SUITE, "tasks": ["micro-sst2", "micro-rte"]})
+    assert "spread by 2.8 points in 1 arm of the store" in power_lines(part, [frame])[0]
+    assert "in committed reports on all of micro-glue" in power_lines(part)[0]
+
+
+def test_earlier_results_are_believed_rather() -> None:
+    """Variances of 1 and 3, and an arm that does not move; another suite does not count."""
+    here = results(
+        {"a": [[50.0], [51.0], [52.0]], "b": [[50.0], [53.0], [53.0]], "c": [[50.0]] * 3}
+    )
+    other = results({"a": [[1.0], [90.0]]}, suite="micro-glue-v2")
+    (line,) = power_lines(planned(), [other, here])
+    assert "spread by 1.4 points in 2 arms of the store on micro-glue-v1" in line
+    effect = minimum_detectable_difference(Components(2.0, 0.0, 0.0), 3, 1)
+    assert detectable(line) == pytest.approx(effect, abs=0.05)
+
+
+def test_fine_tuning_runs_are_told_from_pretraining_runs() -> None:
+    """Means 52 and 54, each of runs 2 apart: more fine-tuning runs a seed tell more apart."""
+    earlier = [results({"a": [[51.0, 53.0], [53.0, 55.0]]})]
+    few, many = (
+        detectable(power_lines(planned(seeds={"pretrain": 3, "finetune": n}), earlier)[0])
+        for n in (1, 4)
+    )
+    # Within 2, between (4 - 2) / 2 = 1: variances 1 + 2 / 1 and 1 + 2 / 4.
+    assert few / many == pytest.approx(np.sqrt(3 / 1.5), rel=0.02)
+
+
+def test_one_seed_tells_nothing_apart() -> None:
+    (line,) = power_lines(planned(seeds={"pretrain": 1}))
+    assert line.startswith("one pretraining seed cannot tell arms apart; 5 could")
+
+
+def test_seeds_that_are_there_are_not_proposed() -> None:
+    (line,) = power_lines(planned(seeds={"pretrain": 5}))
+    assert "5 could" not in line
+    assert "10 could" in line
+
+
+def test_nothing_is_said_of_one_arm_or_of_an_unknown_spread() -> None:
+    assert power_lines(planned(grid={})) == []
+    unknown = planned(evaluate={"suite": "micro-overlap-v1"})
+    assert power_lines(unknown) == []
+    incomplete = results({"a": [[50.0], [51.0]]}).query("task == 'micro-sst2'")
+    assert "committed reports" in power_lines(planned(), [incomplete])[0]
+
+
+def test_every_prior_is_of_a_suite() -> None:
+    assert set(PRIORS) <= {name.rpartition("-v")[0] for name in SUITES}
+
+
+def test_the_command_reads_the_store_that_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
+    (tmp_path / "experiment.yaml").write_text("{}")
+    store = SimpleNamespace(experiments=lambda: {"earlier": tmp_path})
+    monkeypatch.setattr("harness.store.store.Store", lambda folder: store)
+    path = ROOT / "experiments" / "quickstart.yaml"
+    output = CliRunner().invoke(app, ["plan", str(path), "--store", str(tmp_path)]).output
+    assert "spread by 1.0 points in 1 arm of the store on micro-glue-v1" in output

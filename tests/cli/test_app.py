@@ -1,0 +1,89 @@
+"""The commands that only look: they answer, name what is near, and end with the right code."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.cli.families import FAMILIES
+from tests.paths import ROOT
+
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
+OFFLINE = [path for path in EXPERIMENTS if path.stem != "real_glue_small"]
+
+
+def call(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_member_is_listed_and_shown(family: str) -> None:
+    code, listed = call("list", family)
+    assert code == 0
+    for name in FAMILIES[family]:
+        assert name in listed
+        code, shown = call("show", family, name)
+        assert code == 0
+        assert shown.startswith(f"{name}:")
+
+
+def test_unknown_names_are_answered_with_what_is_near() -> None:
+    assert call("list", "recipe")[0] == 2
+    code, output = call("show", "recipes", "robert")
+    assert code == 2
+    assert "did you mean roberta" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("harness list adap", ["adaptations"]),
+        ("harness show adaptations l", ["layer_norms", "lora"]),
+        ("harness show records w", ["weight_change"]),
+        ("harness show nothing w", []),
+    ],
+)
+def test_the_shell_completes_families_and_members(words: str, offered: list[str]) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = CliRunner().invoke(
+        app, prog_name="harness", env={"_HARNESS_COMPLETE": "complete_bash", **asked}
+    )
+    assert result.output.split() == offered
+
+
+@pytest.mark.parametrize("path", OFFLINE, ids=lambda path: path.stem)
+def test_every_shipped_experiment_can_be_planned(path: Path) -> None:
+    code, output = call("plan", str(path))
+    assert code == 0, output
+    assert "what differs between arms" in output
+    assert "stages:" in output
+
+
+def test_overrides_reach_the_plan() -> None:
+    path = str(OFFLINE[0])
+    assert call("plan", path, "--set", "seeds.pretrain=7")[1] != call("plan", path)[1]
+    code, output = call("plan", path, "--set", "seeds.pretrian=2")
+    assert code == 2
+    assert "pretrain" in output
+
+
+def test_an_unknown_board_is_refused(tmp_path: Path) -> None:
+    code, output = call("leaderboard", "glu", "--store", str(tmp_path))
+    assert code == 2
+    assert "glue" in output
+
+
+def test_a_board_without_results_shows_the_published_rows(tmp_path: Path) -> None:
+    code, output = call("leaderboard", "glue", "--store", str(tmp_path))
+    assert code == 0
+    assert "BERT_LARGE" in output
+    assert "82.1" in output
+
+
+def test_the_schema_is_printed() -> None:
+    code, output = call("schema")
+    assert code == 0
+    assert "pretrain" in json.loads(output)["properties"]

@@ -1,0 +1,78 @@
+"""Files are there whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.core.files import DRAFT, drafted, output_folder, whole, write_atomically
+
+
+def copy(to: Path, source: Path) -> None:
+    to.write_text("ne")
+    to.write_text(source.read_text())
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    write_atomically(path, "old")
+    with pytest.raises(OSError, match="No such file"), whole(path) as draft:
+        copy(draft, tmp_path / "none")
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+    assert path.read_text() == "old"
+
+
+def test_what_ends_well_stands_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    with whole(path) as draft:
+        draft.write_text("new")
+        assert not path.exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
+    assert path.read_text() == "new"
+
+
+def test_a_folder_is_filled_at_the_end_and_keeps_what_else_it_holds(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "out"
+    with drafted(folder) as draft:
+        (draft / "a").mkdir()
+        (draft / "a" / "b.txt").write_text("new")
+        assert [path.name for path in folder.iterdir()] == [DRAFT]
+    (folder / "mine.txt").write_text("mine")
+    (folder / DRAFT).mkdir()  # one that was killed
+    (folder / DRAFT / "half.txt").write_text("half")
+    with drafted(folder) as draft:
+        assert not any(draft.iterdir())
+        (draft / "c.txt").write_text("new")
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*")}
+    assert found == {"a", "a/b.txt", "c.txt", "mine.txt"}
+
+
+def test_a_folder_that_could_not_be_filled_is_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    for name in ("old", "new"):
+        with pytest.raises(OSError, match="No such file"), drafted(tmp_path / name) as draft:
+            copy(draft / "x.txt", tmp_path / "none")
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+
+
+def test_an_output_folder_is_new_or_a_folder(tmp_path: Path) -> None:
+    assert output_folder(tmp_path) == tmp_path
+    assert output_folder(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    must = "must be a new or an existing folder that can be written, but"
+    with pytest.raises(ValueError, match=f"file {must} is a file"):
+        output_folder(tmp_path / "file")
+    with pytest.raises(ValueError, match=f"out {must} .*file is a file"):
+        output_folder(tmp_path / "file" / "out")
+    with pytest.raises(ValueError, match=f"nowhere {must} is a file"):
+        output_folder(tmp_path / "nowhere")
+
+
+def test_an_output_folder_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # root may write to all
+    with pytest.raises(ValueError, match="written, but cannot be written"):
+        output_folder(tmp_path)
+    with pytest.raises(ValueError, match=f"but {tmp_path} cannot be written"):
+        output_folder(tmp_path / "a" / "b")

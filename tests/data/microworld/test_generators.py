@@ -1,0 +1,240 @@
+"""The tasks in other shapes: right by construction, and not to be had by counting words."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from harness.data.corpora.load_corpus import fingerprint, read_documents
+from harness.data.corpora.sources import MicroworldCorpus
+from harness.data.microworld.documents import documents
+from harness.data.microworld.domain_words import DOMAINS
+from harness.data.microworld.domains import domain_documents
+from harness.data.microworld.generators import DOMAIN_TASKS, MAKERS
+from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
+from harness.data.microworld.translation import LANGUAGES, Clause, Phrase, stems
+from harness.data.microworld.world import build
+from harness.tasks.load_examples import load_examples
+from harness.tasks.metrics import METRICS
+from harness.tasks.micro.dapt import MICRO_DAPT_TASKS, MICRO_DAPT_V1
+from harness.tasks.micro.food_to_film import MICRO_FOOD_TO_FILM_TASKS, MICRO_FOOD_TO_FILM_V1
+from harness.tasks.micro.generation import (
+    MICRO_MT_TASKS,
+    MICRO_MT_V1,
+    MICRO_SUM_TASKS,
+    MICRO_SUM_V1,
+)
+from harness.tasks.micro.overlap import MICRO_OVERLAP_TASKS, MICRO_OVERLAP_V1
+from harness.tasks.micro.retrieval import MICRO_RETRIEVAL_TASKS, MICRO_RETRIEVAL_V1
+from harness.tasks.micro.squad import MICRO_SQUAD_TASKS, MICRO_SQUAD_V1
+from harness.tasks.micro.sts import MICRO_STS_TASKS, MICRO_STS_V1
+from harness.tasks.micro.swag import MICRO_SWAG_TASKS, MICRO_SWAG_V1
+from harness.tasks.micro.tagging import MICRO_NER_TASKS, MICRO_NER_V1
+from harness.tasks.task import MicroworldData, Suite, Task
+
+TASKS: dict[str, Task] = {
+    **MICRO_SQUAD_TASKS,
+    **MICRO_SWAG_TASKS,
+    **MICRO_NER_TASKS,
+    **MICRO_STS_TASKS,
+    **MICRO_SUM_TASKS,
+    **MICRO_MT_TASKS,
+    **MICRO_DAPT_TASKS,
+    **MICRO_OVERLAP_TASKS,
+    **MICRO_FOOD_TO_FILM_TASKS,
+    **MICRO_RETRIEVAL_TASKS,
+}
+SUITES = (
+    *(MICRO_SQUAD_V1, MICRO_SWAG_V1, MICRO_NER_V1, MICRO_STS_V1, MICRO_SUM_V1, MICRO_MT_V1),
+    *(MICRO_DAPT_V1, MICRO_OVERLAP_V1, MICRO_FOOD_TO_FILM_V1, MICRO_RETRIEVAL_V1),
+)
+CLASSES = [name for name, task in TASKS.items() if task.kind == "classification"]
+ALL = pytest.mark.parametrize("name", TASKS)
+
+
+def maker(name: str) -> Any:
+    data = TASKS[name].data
+    assert isinstance(data, MicroworldData)
+    return MAKERS[data.generator]
+
+
+def texts(rows: Mapping[str, list[Any]], task: Task) -> list[str]:
+    columns = (rows[field] for field in task.text_fields)
+    return [" | ".join(row) for row in zip(*columns, strict=True)]
+
+
+def test_a_meaning_in_three_languages() -> None:
+    verb = build(0).verbs[0]
+    many = Phrase("the", "wild", "dog", "dogs", "animal")
+    clause = Clause(
+        Phrase(noun="anna"), verb, many, "near", Phrase("this", "", "cat", "", "animal")
+    )
+    words = {w: w for w in ("anna", verb.base, "the", "wild", "dog", "near", "this", "cat")}
+    assert clause.english == "anna saw the wild dogs near this cat."
+    assert LANGUAGES["a"].say(clause, words) == "anna see the dogn wild near this cat."
+    assert LANGUAGES["b"].say(clause, words) == "this cat near anna the dogrm wild see."
+    assert LANGUAGES["c"].say(clause, words) == "see this cat near doganizur wildkiz anna."
+
+
+@ALL
+def test_the_same_again(name: str) -> None:
+    split = TASKS[name].train or "test"
+    assert maker(name)(split, 0) == maker(name)(split, 0)
+    assert maker(name)(split, 0) != maker(name)(split, 1)
+
+
+@ALL
+def test_the_harness_reads_every_split(name: str) -> None:
+    task = TASKS[name]
+    for split in task.evaluation:
+        assert len(load_examples(task, split)) >= 250
+    if task.train:
+        assert len(load_examples(task, "train")) == task.train_size
+
+
+@pytest.mark.parametrize("name", [*CLASSES, "micro-swag", "micro-sts", "micro-sickr"])
+def test_the_ceiling_is_the_score_of_the_oracle(name: str) -> None:
+    task, split = TASKS[name], TASKS[name].evaluation[0]
+    rows, answers = (f(split.of or split.name, 0) for f in (maker(name), maker(name).answers))
+    fits = [
+        all(str(rows[field][row]) == value for field, value in split.where.items())
+        for row in range(len(answers))
+    ]
+    labels = np.array(rows["label"])[fits]
+    score = METRICS[task.metrics[0]](labels, np.array(answers)[fits])
+    assert score == pytest.approx(task.ceiling, abs=0.0015)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_counting_words_stays_near_chance(name: str) -> None:
+    task, (train, validation) = TASKS[name], (maker(name)(s, 0) for s in ("train", "validation"))
+    model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(max_iter=1000))
+    model.fit(texts(train, task), train["label"])
+    right = model.predict(texts(validation, task)) == np.array(validation["label"])
+    assert right.mean() < 1 / len(task.labels) + 0.06
+
+
+@ALL
+def test_the_dev_set_has_no_open_word_of_the_train_set(name: str) -> None:
+    if TASKS[name].train is None or name in (*MICRO_MT_TASKS, *MICRO_SQUAD_TASKS):
+        return
+    train, validation = (str(maker(name)(split, 0)) for split in ("train", "validation"))
+    words = build(0).train
+    concepts = {form for concept in words.concepts for form in concept.names + concept.plurals}
+    foreign = {*concepts, *words.people, *words.cities, *words.positive, *words.negative}
+    assert foreign & set(re.findall(r"\w+", train))
+    assert not foreign & set(re.findall(r"\w+", validation))
+
+
+@pytest.mark.parametrize("name", MICRO_SQUAD_TASKS)
+def test_passages_of_the_same_words_are_other_ones(name: str) -> None:
+    train, validation = (set(maker(name)(split, 0)["context"]) for split in ("train", "validation"))
+    assert len(train & validation) < 0.01 * len(validation)
+    rows = [maker(name)(split, 0) for split in ("train", "validation")]
+    asked, asked_later = (set(zip(r["question"], r["context"], strict=True)) for r in rows)
+    assert not asked & asked_later
+
+
+@pytest.mark.parametrize("name", MICRO_SQUAD_TASKS)
+def test_answers_are_where_they_say(name: str) -> None:
+    rows = maker(name)("train", 0)
+    empty = 0
+    for context, answers in zip(rows["context"], rows["answers"], strict=True):
+        empty += not answers["text"]
+        for text, start in zip(answers["text"], answers["answer_start"], strict=True):
+            assert context[start : start + len(text)] == text
+            assert 3 <= context.count(".") <= 5
+    assert empty == (1_000 if name == "micro-squad2" else 0)
+
+
+def test_tags_are_valid() -> None:
+    rows = maker("micro-ner")("train", 0)
+    for tokens, numbers in zip(rows["tokens"], rows["tags"], strict=True):
+        tags = [ENTITY_TAGS[number] for number in numbers]
+        assert len(tokens) == len(tags)
+        for before, tag in zip(["O", *tags], tags, strict=False):
+            assert not tag.startswith("I-") or before[1:] == tag[1:]
+    used = {tag for tags in maker("micro-pos")("train", 0)["tags"] for tag in tags}
+    assert used == set(range(len(POS_TAGS)))
+
+
+def test_right_choices_stand_everywhere() -> None:
+    counts = np.bincount(maker("micro-swag")("validation", 0)["label"])
+    assert len(counts) == 4 and counts.max() < 290
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_translation_is_a_function_of_the_sentence(language: str) -> None:
+    words = stems(language, 0)
+    assert len(set(words.values())) == len(words)
+    train, validation = (maker(f"micro-mt-{language}")(s, 0) for s in ("train", "validation"))
+    assert not set(train["source"]) & set(validation["source"])
+    assert len({*train["target"]}) == len(train["target"])
+    known, asked = (set(" ".join(rows["source"]).split()) for rows in (train, validation))
+    assert asked <= known
+    assert all(re.fullmatch(r"[a-z ]+\.", target) for target in train["target"])
+
+
+@pytest.mark.parametrize("name", MICRO_SUM_TASKS)
+def test_the_first_three_sentences_are_a_fair_summary(name: str) -> None:
+    examples = load_examples(TASKS[name], TASKS[name].evaluation[0])
+    lead = np.array(["\n".join(t[0].split("\n")[:3]) for t in examples.texts], dtype=object)
+    score = METRICS["rouge1"](examples.labels, lead)
+    assert (0.2 if name == "micro-sum" else 0.1) < score < 0.8
+
+
+def test_overlap_misleads() -> None:
+    train = maker("micro-overlap")("train", 0)
+    high = np.array(["high" in cell for cell in train["cell"]])
+    assert 0.83 < np.mean(high == (np.array(train["label"]) == 0)) < 0.92
+    cells = maker("micro-overlap")("validation", 0)["cell"]
+    assert {cell: cells.count(cell) for cell in cells} == dict.fromkeys(set(cells), 250)
+
+
+def test_a_domain_has_a_corpus_of_its_own() -> None:
+    corpus = MicroworldCorpus(num_tokens=2_000, domain="cs")
+    assert list(read_documents(corpus)) == list(domain_documents("cs", 0, 0, 2_000))
+    assert fingerprint(corpus).endswith("/domain=cs")
+    general = MicroworldCorpus(num_tokens=2_000)
+    assert "domain" not in fingerprint(general)
+    assert list(read_documents(general)) == list(documents(0, 0, 2_000))
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_word_of_a_domain_has_one_class(domain: str) -> None:
+    words = [w for topic in DOMAINS[domain] for c in topic.classes.values() for w in c.split()]
+    assert len(set(words)) == len(words)
+    told = " ".join(" ".join(d) for d in domain_documents(domain, 0, 0, 50_000))
+    assert set(words) <= set(re.findall(r"\w+", told))
+    assert not set(words) & set(re.findall(r"\w+", str(list(documents(0, 0, 100_000)))))
+
+
+@pytest.mark.parametrize("name", DOMAIN_TASKS)
+def test_jargon_of_train_and_dev_differs(name: str) -> None:
+    train, validation = (
+        set(re.findall(r"\w+", " ".join(MAKERS[name](split, 0)["sentence1"])))
+        for split in ("train", "validation")
+    )
+    topics = DOMAINS[DOMAIN_TASKS[name].domain]
+    words = {w for topic in topics for c in topic.classes.values() for w in c.split()}
+    assert not train & validation & words
+
+
+def test_unknown_splits_are_refused() -> None:
+    for name in ("micro-squad", "micro-mt-a"):
+        with pytest.raises(ValueError, match="split must be one of train, validation"):
+            maker(name)("test", 0)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_columns_are_of_the_tasks(suite: Suite) -> None:
+    for column in suite.columns:
+        task = TASKS[column.task]
+        assert column.task in suite.tasks
+        assert column.split in {split.name for split in task.evaluation}
+        assert set(column.metrics) <= set(task.metrics)

@@ -1,0 +1,156 @@
+"""What is exported is what transformers' own classes load: the same states, the same tokens."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import (
+    AutoModel,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.exchange.checkpoints.network import write_network
+from harness.models import FAMILIES, MODELS, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+
+TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
+NO_CLASS = ("elmo", "static", "bag_of_words", "majority", "lead", "copy")
+OWN = [name for name in MODELS if name not in (*NO_CLASS, "checkpoint")]
+OTHER_READINGS = [
+    (family, reading)
+    for family, facts in FAMILIES.items()
+    if facts.kind in ("encoder", "decoder", "encoder_decoder") and family != "xlnet"
+    for reading in facts.representations[1:]
+]
+
+
+USUAL = {
+    "byte_bpe": ("roberta", "gpt2", "bart", "llama", "modernbert"),
+    "unigram": ("t5", "albert", "xlnet", "deberta_v3"),
+}
+"""Tokenizers that AutoTokenizer may take for those published with a family."""
+TOKENIZED = [
+    *((name, "wordpiece") for name in OWN),
+    *((name, algorithm) for algorithm, names in USUAL.items() for name in names),
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Algorithm to the folder of a tokenizer."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("wordpiece", *USUAL)}
+    for name, folder in folders.items():
+        settings = Tokenizer.model_validate({"algorithm": name, "vocab_size": 300})
+        train(settings, iter(TEXTS), folder)
+    return folders
+
+
+@pytest.fixture
+def wordpiece(tokenizers: dict[str, Path]) -> Path:
+    return tokenizers["wordpiece"]
+
+
+def small(name: str, tokenizer: Path, representation: str = "") -> Backbone:
+    known = PreTrainedTokenizerFast.from_pretrained(tokenizer)
+    start, end = known("a")["input_ids"][0], known("a")["input_ids"][-1]
+    tokens = Tokens(len(known), known.pad_token_id, start, end)
+    architecture = MODELS[name].model_copy(update={"max_position": 64, "initializer_range": 0.1})
+    reading = representation or FAMILIES[architecture.family].representations[0]
+    return build(architecture, TINY, tokens, reading, 0).eval()
+
+
+def exported(backbone: Backbone, tokenizer: Path, folder: Path) -> list[str]:
+    backbone.save(folder / "model")
+    return write_network(folder / "model", tokenizer, folder / "out")
+
+
+@torch.inference_mode()
+def compared(backbone: Backbone, auto: PreTrainedModel | Backbone) -> tuple[Tensor, Tensor]:
+    """States of a padded batch, ours and theirs, at real positions."""
+    ids = torch.randint(5, 20, (3, 10), generator=torch.Generator().manual_seed(1))
+    mask = (torch.arange(10) < 10 - torch.arange(3)[:, None]).long()
+    inputs = {"input_ids": ids, "attention_mask": mask}
+    if backbone.representation == "encoder_decoder":
+        inputs |= {"decoder_input_ids": ids, "decoder_attention_mask": mask}
+    segments = torch.zeros_like(ids)
+    ours = backbone(**inputs, token_type_ids=segments).last_hidden_state
+    theirs = auto(**inputs).last_hidden_state
+    return ours[mask.bool()], theirs[mask.bool()]
+
+
+@pytest.mark.parametrize(("name", "algorithm"), TOKENIZED)
+def test_automodel_gives_our_states_and_autotokenizer_our_tokens(
+    name: str, algorithm: str, tokenizers: dict[str, Path], tmp_path: Path
+) -> None:
+    backbone = small(name, tokenizers[algorithm])
+    exported(backbone, tokenizers[algorithm], tmp_path)
+    auto, info = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert all("pooler" in missing for missing in info["missing_keys"])
+    ours, theirs = compared(backbone, auto.eval())
+    torch.testing.assert_close(theirs, ours, atol=1e-5, rtol=1e-4)
+    auto_tokens = AutoTokenizer.from_pretrained(tmp_path / "out")
+    own_tokens = PreTrainedTokenizerFast.from_pretrained(tokenizers[algorithm])
+    for pair in (("the cat sat",), ("a dog saw", "the red cat")):
+        assert auto_tokens(*pair)["input_ids"] == own_tokens(*pair)["input_ids"]
+    segments = FAMILIES[MODELS[name].family].segments
+    assert ("token_type_ids" in auto_tokens("the cat")) == segments
+    assert auto_tokens.mask_token == own_tokens.mask_token
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt", "t5_shared", "t5_v1_1"])
+@torch.inference_mode()
+def test_what_is_exported_is_read_here_too(name: str, wordpiece: Path, tmp_path: Path) -> None:
+    backbone = small(name, wordpiece)
+    exported(backbone, wordpiece, tmp_path)
+    again = load(tmp_path / "out").eval()
+    ours, theirs = compared(backbone, again)
+    torch.testing.assert_close(theirs, ours, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(again.token_logits(ours), backbone.token_logits(ours))
+
+
+def test_the_token_head_comes_along(wordpiece: Path, tmp_path: Path) -> None:
+    backbone = small("bert", wordpiece)
+    exported(backbone, wordpiece, tmp_path)
+    masked = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
+    ids = torch.arange(5, 15).view(2, 5)
+    with torch.inference_mode():
+        ours = backbone.token_logits(backbone(ids, token_type_ids=ids * 0).last_hidden_state)
+        torch.testing.assert_close(masked(ids).logits, ours)
+
+
+def test_a_class_of_transformers_is_named(wordpiece: Path, tmp_path: Path) -> None:
+    exported(small("gpt", wordpiece), wordpiece, tmp_path)
+    auto = AutoModel.from_pretrained(tmp_path / "out")
+    assert auto.config.architectures == ["OpenAIGPTLMHeadModel"]
+
+
+def test_what_the_files_do_not_say_is_noted(wordpiece: Path, tmp_path: Path) -> None:
+    backbone = small("electra", wordpiece)
+    backbone.objective = {"output": {"kind": "replaced_token"}}
+    assert "has learned nothing" in exported(backbone, wordpiece, tmp_path / "a")[0]
+    assert "random weights" in exported(small("bert", wordpiece), wordpiece, tmp_path / "b")[0]
+    assert "only AutoModel" in exported(small("t5_v1_1", wordpiece), wordpiece, tmp_path / "c")[0]
+    assert exported(small("gpt2", wordpiece), wordpiece, tmp_path / "d") == []
+
+
+@pytest.mark.parametrize("name", NO_CLASS)
+def test_a_family_without_a_class_is_refused(name: str, wordpiece: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"AutoModel has a class for, but {name}"):
+        exported(small(name, wordpiece), wordpiece, tmp_path)
+
+
+@pytest.mark.parametrize(("family", "reading"), OTHER_READINGS)
+def test_a_reading_of_ours_is_refused(
+    family: str, reading: str, wordpiece: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=f"was trained {reading}"):
+        exported(small(family, wordpiece, reading), wordpiece, tmp_path)

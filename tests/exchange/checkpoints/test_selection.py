@@ -1,0 +1,142 @@
+"""Which network leaves the store: the one that the tasks of an arm start from, whole or not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.core.files import DRAFT
+from harness.exchange.checkpoints import network, selection
+from harness.models.checkpoints.weights import num_weights
+from harness.plan.plan import Stage
+from harness.study import Study
+from tests.plan.test_continued_stages import Runner
+
+EXPERIMENT = """
+name: gone_on
+question: Does it help?
+pretrain:
+  recipe: roberta
+  size: {num_layers: 1, hidden_size: 32, num_heads: 2, intermediate_size: 64}
+  corpus: {source: microworld, num_tokens: 6_000}
+  tokenizer: {algorithm: wordpiece, vocab_size: 3_000}
+  phases: [{fraction: 1, sequence_length: 64}]
+  batch_size: 4
+  schedule: {warmup_steps: null, warmup_fraction: 0.1}
+  budget: {tokens: 1_000}
+grid:
+  text:
+    none: {evaluate.continued: []}
+    dapt:
+      evaluate.continued:
+        - corpus: {source: microworld, domain: biomed, num_tokens: 6_000}
+          budget: {tokens: 1_000}
+    tapt: {evaluate.continued: [{corpus: task, budget: {tokens: 1_000}}]}
+seeds: {pretrain: 1}
+evaluate: {suite: micro-dapt-v1, tasks: [micro-chemprot, micro-rct]}
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Every network is made, and every cell has a score; nothing is fine-tuned."""
+    root = tmp_path_factory.mktemp("gone_on")
+    (root / "x.yaml").write_text(EXPERIMENT)
+    study = Study.load(root / "x.yaml", (), root / "runs")
+    runner = Runner(root)
+    for stage in wanted(study):
+        runner.make(study.plan, stage.key)
+    for key, metrics in runner.metrics.items():
+        stage = study.plan.stages[key]
+        spec = {**stage.spec, "parents": stage.parents}
+        study.store.record(key, stage.kind, stage.label, spec, metrics, runner.out(key))
+    return study
+
+
+def wanted(study: Study) -> Iterator[Stage]:
+    for stage in study.plan.stages.values():
+        if stage.kind in ("pretrain", "continued"):
+            yield stage
+
+
+def network_of(study: Study, arm: str, task: str) -> str:
+    cell = next(one for one in study.plan.cells if (one.arm, one.task) == (arm, task))
+    return study.plan.stages[cell.key].parents["pretrain"]
+
+
+def run(study: Study, *arguments: object) -> tuple[int, str]:
+    said = ["export", *map(str, arguments), "--store", str(study.folder)]
+    result = CliRunner().invoke(app, said)
+    return result.exit_code, " ".join(result.output.split())
+
+
+def same_weights(study: Study, key: str, out: Path) -> bool:
+    record = study.store.find(key)
+    folder = record and study.store.fetch(record)
+    assert folder
+    ours, theirs = (load_file(p / "model.safetensors") for p in (folder / "model", out))
+    return set(ours) == set(theirs) and all(torch.equal(ours[n], theirs[n]) for n in ours)
+
+
+def test_the_network_is_the_one_that_the_tasks_start_from(study: Study, tmp_path: Path) -> None:
+    for arm in ("none", "dapt"):
+        code, said = run(study, study.declaration.path, tmp_path / arm, "--arm", arm)
+        assert code == 0, said
+        assert same_weights(study, network_of(study, arm, "micro-rct"), tmp_path / arm)
+    assert not same_weights(study, study.plan.pretrains["dapt", 0], tmp_path / "dapt")
+    card = (tmp_path / "dapt" / "README.md").read_text()
+    assert network_of(study, "dapt", "micro-rct") in card
+    assert "6,000 words, domain biomed; " in card and "then trained on other text 1 x" in card
+    assert "then, run" not in (tmp_path / "none" / "README.md").read_text()
+
+
+def test_networks_that_differ_by_task_are_named_by_their_keys(study: Study, tmp_path: Path) -> None:
+    code, said = run(study, study.declaration.path, tmp_path / "out", "--arm", "tapt")
+    keys = [network_of(study, "tapt", task) for task in ("micro-chemprot", "micro-rct")]
+    assert code == 2
+    assert "name the key of one" in said
+    assert f"{keys[0]} of micro-chemprot; {keys[1]} of micro-rct" in said
+    assert not (tmp_path / "out").exists()
+    code, said = run(study, keys[1], tmp_path / "out")
+    assert code == 0, said
+    assert same_weights(study, keys[1], tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "texts of a task's train set (micro-rct)" in card
+    assert "language:" not in card and 'license: "other"' in card
+
+
+def test_the_card_counts_the_weights_that_are_there(study: Study, tmp_path: Path) -> None:
+    run(study, study.declaration.path, tmp_path / "out", "--arm", "none")
+    count = num_weights(tmp_path / "out")
+    assert count < (study.plan.costs["none"].parameters or 0)  # the text has fewer than 3,000 words
+    assert f"| parameters | {count:,} |" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_an_export_that_breaks_leaves_nothing_that_is_refused(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with monkeypatch.context() as broken:
+        broken.setattr(selection, "write_card", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            selection.export(selection.of_experiment(study, "none", 0), study.store, out)
+    assert not out.exists()
+    (out / DRAFT).mkdir(parents=True)  # as one that was killed
+    (out / DRAFT / "model.safetensors").write_text("half")
+    assert run(study, study.declaration.path, out, "--arm", "none")[0] == 0
+    assert not (out / DRAFT).exists() and num_weights(out)
+    code, said = run(study, study.declaration.path, out, "--arm", "none")
+    assert (code, "must be a new or an empty folder" in said) == (2, True)
+
+
+def test_a_file_is_no_folder_to_export_to(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "write_network", lambda *_: 1 / 0)
+    (tmp_path / "file").write_text("mine")
+    code, said = run(study, study.declaration.path, tmp_path / "file", "--arm", "none")
+    assert (code, said.endswith("can be written, but is a file")) == (2, True)

@@ -1,0 +1,321 @@
+"""Results as files: what leaves comes back as it was, and what is wrong is one line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from harness.cli.app import app
+from harness.exchange.results import export_results, import_results
+from harness.exchange.results.export_results import scores_frame, write
+from harness.exchange.results.import_results import read, stored
+from harness.exchange.results.imported_rows import with_imports
+from harness.exchange.results.measured import of_store, of_study
+from harness.exchange.results.schema import (
+    EXAMPLES,
+    SCORES,
+    examples_path,
+    protocol_digest,
+    protocol_text,
+    suite_version,
+)
+from harness.experiment.evaluation import Evaluate
+from harness.finetuning.search.sweep import Sweep
+from harness.leaderboard.boards import recorded
+from harness.leaderboard.build import build
+from harness.leaderboard.render import render
+from harness.store.store import Store
+from harness.study import Study
+from harness.tasks.scores import save_counts
+
+EXPERIMENT = """
+name: two
+question: Which is better?
+pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
+grid: {pretrain.objective.pair: [nsp, none]}
+seeds: {pretrain: 2}
+evaluate: {suite: micro-glue-v1, tasks: [micro-sst2]}
+"""
+LABELS = np.array([0.0, 1.0, 1.0, 0.0])
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """With one finished run of an arm's two."""
+    (tmp_path / "two.yaml").write_text(EXPERIMENT)
+    study = Study.load(tmp_path / "two.yaml", (), tmp_path / "runs")
+    out = tmp_path / "out"
+    out.mkdir()
+    right = np.array([1.0, 1.0, 0.0, 1.0])
+    frame = pd.DataFrame({"split": "validation", "index": range(4), "label": LABELS})
+    frame.assign(prediction=LABELS).to_parquet(out / "predictions.parquet")
+    save_counts(out / "counts.npz", {"validation": {"accuracy": np.c_[right, np.ones(4)]}})
+    cell = next(cell for cell in study.plan.cells if cell.arm == "none")
+    metrics = {"validation/accuracy": 0.75, "seconds": 1.0}
+    study.store.record(cell.key, "finetune", "x", {}, metrics, out)
+    return study
+
+
+@pytest.fixture
+def file(study: Study, tmp_path: Path) -> Path:
+    path = tmp_path / "results.parquet"
+    write([of_study(study)], path, source="lab x")
+    return path
+
+
+def rewritten(path: Path, schema: pa.Schema = SCORES, **changes: Any) -> Path:
+    frame = pd.read_parquet(path).assign(**changes)
+    pq.write_table(pa.Table.from_pandas(frame, schema=schema, preserve_index=False), path)
+    return path
+
+
+def test_a_score_has_all_that_the_schema_says(file: Path) -> None:
+    assert pq.read_schema(file).equals(SCORES, check_metadata=True)
+    assert pq.read_schema(examples_path(file)).equals(EXAMPLES, check_metadata=True)
+    (row,) = pd.read_parquet(file).to_dict("records")
+    assert (row["arm"], row["task"], row["metric"], row["value"]) == (
+        "none",
+        "micro-sst2",
+        "accuracy",
+        0.75,
+    )
+    assert (row["suite"], row["suite_version"], row["source"]) == ("micro-glue-v1", 1, "lab x")
+    assert json.loads(row["protocol"])["adaptation"] == {"kind": "full"}
+    assert row["protocol_digest"] == protocol_digest(row["protocol"])
+    assert row["budget_tokens"] >= 100_000 and row["budget_flops"] > 0 and row["parameters"] > 0
+
+
+def test_what_a_store_recorded_is_written_as_its_experiment_is(
+    study: Study, file: Path, tmp_path: Path
+) -> None:
+    """With no experiment file at hand; a score whose run is lost has no examples."""
+    study._record()
+    whole = tmp_path / "whole.parquet"
+    (experiment,) = recorded(study.store)
+    told = of_store(experiment, study.store)
+    assert write([told], whole, source="lab x") == (1, 4)
+    assert pq.read_table(whole).equals(pq.read_table(file))
+    assert pq.read_table(examples_path(whole)).equals(pq.read_table(examples_path(file)))
+    study.store.forget(next(iter(study.records.values())))
+    assert write([told], whole) == (1, 0)
+
+
+def test_what_can_no_longer_be_declared_has_no_budget(study: Study) -> None:
+    study._record()
+    (experiment,) = recorded(study.store)
+    experiment.spec["arms"]["none"]["pretrain"]["size"] = {"width": "gone"}
+    told = of_store(experiment, study.store)
+    frame = scores_frame(told)
+    assert frame["budget_flops"].isna().all() and frame["budget_tokens"].isna().all()
+    assert frame["value"].tolist() == [0.75]
+
+
+def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:
+    frame = pd.read_parquet(examples_path(file))
+    assert frame["index"].tolist() == [0, 1, 2, 3]
+    assert [json.loads(label) for label in frame["label"]] == LABELS.tolist()
+    counts = [json.loads(text)["accuracy"] for text in frame["counts"]]
+    assert np.sum(counts, axis=0).tolist() == [3.0, 4.0]  # of which the accuracy is the ratio
+
+
+def test_what_leaves_comes_into_another_store_as_it_was(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    assert read(file, other) == 1
+    pd.testing.assert_frame_equal(import_results.stored(other), pd.read_parquet(file))
+    (folder,) = Store(tmp_path / "other").imports()
+    kept = pd.read_parquet(folder / "examples.parquet")
+    pd.testing.assert_frame_equal(kept, pd.read_parquet(examples_path(file)))
+
+
+def test_imports_are_no_results_of_this_store(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    read(file, other)
+    assert other.finished() == {} and other.experiments() == {}
+
+
+def test_the_same_results_are_not_taken_twice(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    read(file, other)
+    with pytest.raises(ValueError, match="were imported before: two, none, micro-sst2"):
+        read(file, other)
+    assert len(other.imports()) == 1
+
+
+def spec(**protocol: Any) -> dict[str, Any]:
+    evaluate = Evaluate(protocol=protocol).model_dump(mode="json")
+    sweep = Sweep().model_dump(mode="json")
+    return {"experiment": {"sweep": sweep}, "arms": {"a": {"evaluate": evaluate}}}
+
+
+def test_types_that_were_read_otherwise_are_the_same_results(file: Path, tmp_path: Path) -> None:
+    table, store = pq.read_table(file), Store(tmp_path / "other")
+    read(file, store)
+    column = table.column_names.index("pretrain_seed")
+    pq.write_table(table.set_column(column, "pretrain_seed", pa.array(["0"])), file)
+    with pytest.raises(ValueError, match="imported before"):
+        read(file, store)
+    other = Store(tmp_path / "third")
+    read(file, other)
+    assert stored(other)["pretrain_seed"].tolist() == [0]
+
+
+def test_a_store_does_not_take_its_own_results(study: Study, file: Path) -> None:
+    with pytest.raises(ValueError, match="this store computed two, none, micro-sst2 itself"):
+        read(file, study.store)
+
+
+def test_a_pair_of_files_is_replaced_whole_or_not_at_all(
+    study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")}
+    monkeypatch.setattr(export_results, "examples_frame", None)  # cannot be called
+    with pytest.raises(TypeError):
+        write([of_study(study)], file, source="later")
+    assert {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")} == before
+
+
+def test_what_import_would_refuse_is_not_written(study: Study, tmp_path: Path) -> None:
+    one = of_study(study)
+    with pytest.raises(ValueError, match="a score is there twice"):
+        write([one, one], tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="source must say"):
+        write([one], tmp_path / "x.parquet", source="")
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_the_commands(study: Study, tmp_path: Path) -> None:
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["results", *map(str, arguments)])
+
+    here, there, path = study.folder, tmp_path / "there", tmp_path / "x.parquet"
+    done = call("export", path, tmp_path / "two.yaml", "--store", here, "--source", "lab x")
+    assert (done.exit_code, done.stdout.splitlines()) == (
+        0,
+        [f"{path}: 1 scores", f"{tmp_path / 'x.examples.parquet'}: 4 examples"],
+    )
+    done = call("import", path, "--store", there)
+    assert (done.exit_code, done.stdout) == (0, f"{path}: 1 scores imported\n")
+    for wrong, said in (
+        (("import", path, "--store", there), "imported before"),
+        (("export", path, "--store", here), "name experiment files, or ask for --all"),
+        (("export", path, tmp_path / "two.yaml", "--all"), "name experiment files, or ask"),
+        (("export", path / "y.parquet", tmp_path / "two.yaml", "--store", here), str(path)),
+        (("import", path, "--store", path), str(path)),
+    ):
+        done = call(*wrong)
+        assert done.exit_code == 2, wrong
+        assert said in done.stderr.replace("\n", ""), done.stderr
+
+
+def test_all_of_a_store_is_written_by_the_command(study: Study, tmp_path: Path) -> None:
+    study._record()
+    path = tmp_path / "x.parquet"
+    arguments = ["results", "export", str(path), "--all", "--store", str(study.folder)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert len(pd.read_parquet(path)) == 1
+
+
+def test_imported_rows_stand_apart_with_their_source(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    read(file, other)
+    nothing = pd.read_parquet(file).iloc[:0]
+    table = build(nothing, "micro-glue-v1")
+    same = with_imports(table, other, [spec()])
+    assert same.rows == ()
+    (block,) = same.published
+    assert block.comparable and block.rows[0].rank is None
+    assert "imported from lab x" in render(same, "md")
+    unlike = with_imports(table, other, [spec(pooling="mean")])
+    assert not unlike.published[0].comparable
+    assert "Another protocol than" in render(unlike, "md")
+    both = with_imports(table, other, [spec(), spec(pooling="mean")])
+    assert "several protocols" in both.published[0].reason
+    assert ",imported from lab x," in render(same, "csv")
+
+
+def test_a_board_without_imports_stays_as_it_is(tmp_path: Path) -> None:
+    nothing = SCORES.empty_table().to_pandas()
+    table = build(nothing, "micro-glue-v1")
+    assert with_imports(table, Store(tmp_path / "runs"), []) is table
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": 75.0}, "divide by 100"),
+        ({"task": "micro-sst3"}, "in micro-glue-v1 the task"),
+        ({"metric": "acuracy"}, "the metric"),
+        ({"metric": "bleu"}, "of micro-sst2 the metric"),
+        ({"split": "dev"}, "of micro-sst2 the split"),
+        ({"suite": "micro-glue"}, "the suite"),
+        ({"suite_version": 7}, "suite_version of micro-glue-v1 must be 1 or null, but is 7"),
+        ({"source": " "}, "source must say"),
+        ({"arm": ""}, "arm must say which"),
+        ({"protocol": "none"}, "protocol must be a JSON object"),
+        ({"protocol": "[1, 2]"}, "protocol must be a JSON object"),
+        ({"protocol": "[" * 100_000}, "protocol must be a JSON object"),
+        ({"protocol": "{}"}, "protocol_digest must be that of"),
+    ],
+)
+def test_what_would_stand_wrong_is_one_line(
+    changes: dict[str, Any], said: str, file: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=said) as error:
+        read(rewritten(file, **changes), Store(tmp_path / "other"))
+    assert "\n" not in str(error.value)
+
+
+def test_files_of_another_shape_are_one_line(file: Path, tmp_path: Path) -> None:
+    store, table = Store(tmp_path / "other"), pq.read_table(file)
+    with pytest.raises(ValueError, match="there is no file"):
+        read(tmp_path / "none.parquet", store)
+    bad = tmp_path / "bad.parquet"
+    bad.write_text("arm,value\n")
+    with pytest.raises(ValueError, match="must be a parquet file"):
+        read(bad, store)
+    pq.write_table(table.replace_schema_metadata({}), bad)
+    with pytest.raises(ValueError, match="schema version 1"):
+        read(bad, store)
+    pq.write_table(table.drop_columns(["metric"]), bad)
+    with pytest.raises(ValueError, match="lacks metric"):
+        read(bad, store)
+    seeds = table.column_names.index("pretrain_seed")
+    pq.write_table(table.set_column(seeds, "pretrain_seed", pa.array(["x"])), bad)
+    with pytest.raises(ValueError, match="not of its type"):
+        read(bad, store)
+    pq.write_table(pa.concat_tables([table, table]), bad)
+    with pytest.raises(ValueError, match="there twice"):
+        read(bad, store)
+    pq.write_table(table.slice(0, 0), bad)
+    with pytest.raises(ValueError, match="has no row"):
+        read(bad, store)
+
+
+def test_examples_must_be_of_scored_runs(file: Path, tmp_path: Path) -> None:
+    rewritten(examples_path(file), EXAMPLES, arm="nsp")
+    with pytest.raises(ValueError, match="without a score"):
+        read(file, Store(tmp_path / "other"))
+
+
+def test_nothing_to_write_is_said(tmp_path: Path, study: Study) -> None:
+    with pytest.raises(ValueError, match=r"ends with \.parquet"):
+        write([of_study(study)], tmp_path / "x.csv")
+    study.folder = tmp_path / "empty"
+    del study.__dict__["store"]
+    with pytest.raises(ValueError, match="nothing is finished"):
+        write([of_study(study)], tmp_path / "x.parquet")
+
+
+def test_a_protocol_is_known_by_what_it_says() -> None:
+    assert protocol_digest('{"a": 1, "b": 2}') == protocol_digest('{"b":2,"a":1}')
+    assert protocol_text({"adaptation": {"x": None, "y": 1}}, {"trials": 0}) == (
+        '{"adaptation": {"y": 1}}'
+    )
+    assert protocol_text({}, {"trials": 2}) == '{"sweep": {"trials": 2}}'
+    assert (suite_version("glue-v12"), suite_version("mine")) == (12, None)

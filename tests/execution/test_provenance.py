@@ -1,0 +1,53 @@
+"""Where a result comes from."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from harness.execution.provenance import fingerprints, made_with, makers, provenance, run_again
+from harness.plan.plan import Stage
+
+
+def test_the_command_that_runs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run_again(Path("x.yaml"), ["seeds.pretrain=3"]) == (
+        "harness run x.yaml --set=seeds.pretrain=3"
+    )
+    assert run_again(Path("x.yaml"), ["pretrain.budget={steps: 5}"]).endswith(
+        "'--set=pretrain.budget={steps: 5}'"
+    )
+    assert run_again(tmp_path / "x.yaml", []) == "harness run x.yaml"
+    assert run_again(Path("none.yaml"), []) == provenance()["command"]
+
+
+def test_corpora_and_tasks_have_fingerprints() -> None:
+    def stage(kind: str, label: str, **spec: str) -> Stage:
+        return Stage(kind, label, label, spec, {}, 0.0)
+
+    stages = [
+        stage("tokens", "a corpus", fingerprint="a1"),
+        stage("pretrain", "an arm"),
+        stage("finetune", "an arm on cola", task="cola", fingerprint="c1"),
+        stage("finetune", "another on cola", task="cola", fingerprint="c1"),
+    ]
+    assert fingerprints(stages) == {"a corpus": "a1", "task cola": "c1"}
+
+
+def test_stages_are_counted_by_what_they_were_made_with() -> None:
+    line = made_with()
+    assert line.startswith(provenance()["machine"]) and f"torch {version('torch')}" in line
+    assert makers([line, "", line]) == {line: "stages: 2", "not recorded": "stages: 1"}
+
+
+def test_no_folder_of_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [
+        "/home/me/bin/harness",
+        "run",
+        "/home/me/x.yaml",
+        "--store=/home/me/runs",
+        "--set=a=b/c",
+    ]
+    monkeypatch.setattr("sys.argv", given)
+    assert provenance()["command"] == "harness run x.yaml --store=runs --set=a=b/c"

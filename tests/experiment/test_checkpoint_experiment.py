@@ -1,0 +1,297 @@
+"""Checkpoints of others on a suite: by the command, in an experiment, and what is refused."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.core.compute import Compute
+from harness.data.corpora.load_corpus import read_documents
+from harness.data.corpora.sources import MicroworldCorpus
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.execution.worker import Order, perform
+from harness.experiment.checkpoint_experiment import Wanted, load_evaluation
+from harness.experiment.source import DeclarationError
+from harness.models.checkpoints import files
+from harness.plan.factory import load_plan
+from harness.study import Study
+
+VOCAB = 500
+FAST = ("evaluate.protocol.max_train=48", "evaluate.finetune.epochs=1")
+MIXED = """
+name: mixed
+question: Is ours better than theirs?
+expect: ours > theirs
+pretrain:
+  recipe: bert
+  size: {num_layers: 1, hidden_size: 32, num_heads: 2, intermediate_size: 64}
+  corpus: {source: microworld, num_tokens: 20_000}
+  tokenizer: {vocab_size: 500}
+  phases: [{fraction: 1, sequence_length: 64}]
+  batch_size: 8
+  budget: {tokens: 2_000}
+grid:
+  whose:
+    ours: {pretrain.recipe: bert}
+    theirs: {pretrain.recipe: checkpoint, pretrain.model.checkpoint: FOLDER}
+seeds: {pretrain: 2, finetune: 1}
+evaluate:
+  tasks: [micro-cola]
+  probes: [micro-blimp]
+  protocol: {max_train: 48}
+  finetune: {epochs: 1}
+"""
+
+
+def write_bert(folder: Path) -> Path:
+    """A BERT of one layer with its tokenizer, as transformers saves them."""
+    documents = read_documents(MicroworldCorpus(num_tokens=5_000))
+    train(
+        Tokenizer(vocab_size=VOCAB), (text for document in documents for text in document), folder
+    )
+    config = transformers.BertConfig(
+        vocab_size=VOCAB,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("models") / "My.BERT")
+
+
+def evaluate(model: object, store: Path, *more: str) -> tuple[int, str]:
+    sets = [part for override in FAST for part in ("--set", override)]
+    arguments = ["evaluate", str(model), "--store", str(store), "--jobs", "1", *sets, *more]
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.output
+
+
+def test_a_checkpoint_gets_its_row_and_nothing_is_done_twice(bert: Path, tmp_path: Path) -> None:
+    store, some = tmp_path / "runs", ("--task", "micro-cola", "--seeds", "2")
+    code, output = evaluate(bert, store, *some)
+    assert code == 0, output
+    assert "| My.BERT |" in output
+    assert "1 x 2" in output
+    report = store / "reports" / "my-bert-micro-glue-v1"
+    assert (report / "index.html").is_file() and (report / "leaderboard.csv").is_file()
+
+    elsewhere = tmp_path / "elsewhere" / "My.BERT"
+    shutil.copytree(bert, elsewhere)
+    code, output = evaluate(elsewhere, store, *some)
+    assert code == 0, output
+    assert "all 4 stages were done already" in output
+
+
+def test_keys_are_of_the_content_and_not_of_the_place(bert: Path, tmp_path: Path) -> None:
+    def keys(model: Path) -> set[str]:
+        return set(load_evaluation(Wanted(str(model), "micro-glue-v1"))[1].stages)
+
+    other = tmp_path / "other"
+    shutil.copytree(bert, other)
+    assert keys(other) == keys(bert)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**config, "layer_norm_eps": 1e-3}))
+    assert not keys(other) & keys(bert)
+
+
+OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "electra": ("ElectraConfig", "ElectraForPreTraining", {"num_hidden_layers": 1}),
+    "gpt2": ("GPT2Config", "GPT2LMHeadModel", {"n_layer": 1}),
+    "opt": ("OPTConfig", "OPTForCausalLM", {"num_hidden_layers": 1, "word_embed_proj_dim": 32}),
+    "t5": ("T5Config", "T5ForConditionalGeneration", {"num_layers": 1, "d_model": 32}),
+    "bart": ("BartConfig", "BartForConditionalGeneration", {"encoder_layers": 1}),
+}
+
+
+def _as(name: str, bert: Path, folder: Path, **more: Any) -> Path:
+    """The files of a tokenizer and the weights of a network of OTHERS."""
+    config, network, fields = OTHERS[name]
+    shutil.copytree(bert, folder, ignore=shutil.ignore_patterns("*.safetensors", "config.json"))
+    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
+    sizes = {"vocab_size": VOCAB, "hidden_size": 32, "num_attention_heads": 2} | fields | more
+    made = getattr(transformers, config)(**sizes, **ends)
+    getattr(transformers, network)(made).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Path) -> None:
+    """Stage by stage, in this process."""
+    folder = _as(name, bert, tmp_path / name)
+    wanted = Wanted(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
+    _, plan = load_evaluation(wanted, FAST)
+    done: dict[str, Path] = {}
+    for key, stage in plan.stages.items():
+        inputs = {role: str(done[parent]) for role, parent in stage.parents.items()}
+        work, root = tmp_path / key, str(tmp_path)
+        order = Order(stage.kind, key, dict(stage.spec), inputs, Compute(), str(work), root)
+        result = perform(order)
+        done[key] = work / "out"
+    assert result is not None
+    assert 0 <= result["metrics"]["validation/f1"] <= 1
+    assert result["metrics"]["diverged"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "asked", "said"),
+    [
+        ("gpt2", {"n_positions": 1024}, {"num_beams": 2}, ""),
+        ("gpt2", {"n_positions": 575}, {}, "its 575 positions are fewer than the 576 tokens"),
+        ("opt", {"max_position_embeddings": 576}, {"num_beams": 2}, ""),
+        ("t5", {}, {"num_beams": 2}, ""),
+        ("bart", {"max_position_embeddings": 512}, {}, ""),
+        (
+            "bart",
+            {"max_position_embeddings": 512},
+            {"max_sequence_length": 128, "max_target_length": 513},
+            "its 512 positions are fewer than the 513 tokens",
+        ),
+    ],
+)
+def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
+    name: str,
+    fields: dict[str, Any],
+    asked: dict[str, int],
+    said: str,
+    bert: Path,
+    tmp_path: Path,
+) -> None:
+    folder = _as(name, bert, tmp_path / name, **fields)
+    long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
+    protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | asked).items()]
+    wanted = Wanted(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
+    _, plan = load_evaluation(wanted, protocol)
+    found = next(iter(plan.obstacles.values()), "")
+    assert found.startswith(said) and bool(found) == bool(said)
+
+
+def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mixed.yaml"
+    path.write_text(MIXED.replace("FOLDER", str(bert)))
+    _, plan = load_plan(path)
+    seeds = [cell.pretrain_seed for cell in plan.cells if cell.arm == "theirs"]
+    assert seeds == [0], "a checkpoint was pretrained once"
+    assert plan.costs["theirs"].parameters is None
+    output = CliRunner().invoke(app, ["plan", str(path)]).output
+    rows = [line.split() for line in output.splitlines()]
+    assert ["theirs", "-", "-", "-", "-"] in rows
+    study = Study.load(path, store=tmp_path / "runs").run(jobs=1)
+    assert not study.last_run.failed
+    assert set(study.results()["arm"]) == {"ours", "theirs"}
+    probes = study.probes()
+    assert probes.loc[probes["arm"] == "theirs", "score"].notna().all()
+    page = (study.write_report() / "index.html").read_text()
+    assert "theirs" in page
+
+    exported = tmp_path / "exported"  # our own network and tokenizer in one folder
+    records = study.records
+    stage = study.plan.stages[study.plan.pretrains["ours", 0]]
+    for key, inside in ((stage.key, "model"), (stage.parents["tokenizer"], "")):
+        kept = study.store.fetch(records[key])
+        assert kept is not None
+        shutil.copytree(kept / inside, exported, dirs_exist_ok=True)
+    code, output = evaluate(exported, tmp_path / "runs", "--task", "micro-cola", "--seeds", "1")
+    assert code == 0, output
+    row = next(line for line in output.splitlines() if "| exported |" in line)
+    ours = study.results().query("arm == 'ours' and pretrain_seed == 0")["value"].iloc[0]
+    assert f"{100 * ours:.1f}" in row, "the same network under the same protocol"
+
+
+CONFIGS: dict[str, dict[str, Any]] = {
+    "a vit is no model of text": {"model_type": "vit"},
+    "needs code of its own": {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Mine"}},
+    "'mine' is unknown": {"model_type": "mine"},
+}
+
+
+@pytest.mark.parametrize("message", CONFIGS)
+def test_a_model_that_cannot_be_read_is_refused(message: str, bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert, tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text(json.dumps(CONFIGS[message]))
+    _refused(tmp_path / "model", message)
+
+
+def _refused(model: object, message: str, *more: str) -> None:
+    code, output = evaluate(model, Path("never-written"), *more)
+    assert code == 2, output
+    assert message in output
+    assert len(output.strip().splitlines()) == 1
+    assert not Path("never-written").exists()
+
+
+def test_folders_that_hold_no_checkpoint_are_refused(bert: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    _refused(folder, "there is no folder")
+    folder.mkdir()
+    _refused(folder, "has no config.json")
+    shutil.copytree(bert, folder, dirs_exist_ok=True)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    _refused(folder, "damaged or cut off")
+    (folder / "tokenizer.json").unlink()
+    _refused(folder, "has no tokenizer.json")
+
+
+def test_what_is_asked_wrongly_is_refused(bert: Path) -> None:
+    _refused(bert, "the suite 'glu' is not known", "--suite", "glu")
+    _refused(bert, "the task 'cola' is not known", "--task", "cola")
+    _refused(bert, "revision is for ids of the Hub", "--revision", "main")
+    too_long = ("--set", "evaluate.protocol.max_sequence_length=129")
+    _refused(bert, "max_sequence_length must be at most 128", *too_long)
+
+
+def test_the_hub_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    def unreachable(*_: Any, **__: Any) -> str:
+        raise LocalEntryNotFoundError("no network")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", unreachable)
+    _refused("some/model", "connect, or give a folder")
+
+
+def test_the_commit_of_the_hub_is_pinned(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = "0123456789" * 4
+    snapshot = tmp_path / "snapshots" / commit
+    shutil.copytree(bert, snapshot)
+    monkeypatch.setattr(files, "_download", lambda *_: snapshot)
+    monkeypatch.setattr(
+        files,
+        "found",
+        lambda name, revision: snapshot if revision in (None, commit) else None,
+    )
+    declaration, plan = load_evaluation(Wanted("some/model", "micro-glue-v1"))
+    assert declaration.arms[0].pretrain.model.revision == commit
+    assert any(commit in str(stage.spec.get("fingerprint")) for stage in plan.stages.values())
+
+
+def test_an_experiment_names_the_line_of_a_missing_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.yaml"
+    path.write_text(MIXED.replace("FOLDER", "./nothing-here"))
+    line = 1 + MIXED[: MIXED.index("FOLDER")].count("\n")
+    with pytest.raises(DeclarationError, match=f"mixed.yaml:{line}: .*there is no folder"):
+        load_plan(path)
+
+
+def test_an_unpinned_id_of_the_hub_can_be_planned(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.yaml"
+    path.write_text(MIXED.replace("FOLDER", "nobody/nothing"))
+    _, plan = load_plan(path)
+    labels = [stage.label for stage in plan.stages.values() if stage.kind == "pretrain"]
+    assert "nobody/nothing, of which no commit is pinned, imported" in labels

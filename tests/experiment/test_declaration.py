@@ -1,0 +1,302 @@
+"""Experiment files in, experiments or clear errors out."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.experiment.declaration import check_data, load, load_experiment
+from harness.experiment.source import DeclarationError
+from harness.pretraining.objectives.transforms import TokenMasking
+from tests.paths import ROOT
+
+SHIPPED = sorted((ROOT / "experiments").glob("*.yaml"))
+BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
+"""Each says in its first lines what must be said of it: `# error: LINE: START OF THE MESSAGE`."""
+
+VALID = """\
+name: nsp
+question: Does next-sentence prediction help?
+expect: none/mask_rate=0.15 > nsp/mask_rate=0.15
+pretrain:
+  recipe: bert
+  size: nano
+  corpus: {source: microworld, num_tokens: 100_000}
+  objective: mlm
+  phases:
+    - {fraction: 1.0, sequence_length: 64}
+  budget: {tokens: 1e6}
+grid:
+  pretrain.objective.pair: [nsp, none]
+  pretrain.objective.transform.mask_rate: [0.15, 0.3]
+seeds: {pretrain: 2, finetune: [0, 7]}
+evaluate: {suite: micro-glue-v1, tasks: [micro-cola], finetune: {epochs: 5}}
+sweep: {trials: 4, space: {learning_rate: {low: 1e-4, high: 1e-3, log: true}, batch_size: [16, 32]}}
+"""
+
+
+@pytest.fixture
+def valid(tmp_path: Path) -> Path:
+    return write(tmp_path, VALID)
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    path = folder / "study.yaml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def problems(path: Path, *overrides: str) -> list[str]:
+    """What is wrong, without the name of the file."""
+    with pytest.raises(DeclarationError) as caught:
+        load(path, overrides)
+    assert str(caught.value).splitlines() == list(caught.value.problems)  # one line each
+    return [problem.removeprefix(f"{path}") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_experiments_are_valid(path: Path) -> None:
+    declaration = load(path)
+    assert declaration.experiment.name == path.stem
+    first = declaration.text.splitlines()[0]
+    assert first == "# yaml-language-server: $schema=experiment.schema.json"
+
+
+def test_a_valid_file(valid: Path) -> None:
+    declaration = load(valid)
+    assert [arm.name for arm in declaration.arms] == [
+        "nsp/mask_rate=0.15",
+        "nsp/mask_rate=0.3",
+        "none/mask_rate=0.15",
+        "none/mask_rate=0.3",
+    ]
+    pretrain = declaration.arms[1].pretrain
+    transform: Any = pretrain.objectives[0].transform
+    assert (pretrain.objective.pair, transform.mask_rate) == ("nsp", 0.3)
+    assert pretrain.objective.masking == "dynamic"  # of `mlm`, whole, not of the recipe
+    assert pretrain.budget.tokens == 1_000_000
+    assert declaration.experiment.seeds.pretrain == (0, 1)
+    assert declaration.text == VALID and declaration.overrides == ()
+    assert load_experiment(valid) == declaration.experiment
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+def test_broken_file(path: Path) -> None:
+    mark = "# error: "
+    lines = path.read_text().splitlines()
+    expected = [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+    found = [problem.removeprefix(":") for problem in problems(path)]
+    assert len(found) == len(expected), found
+    for problem, start in zip(found, expected, strict=True):
+        assert problem.startswith(start)
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+def test_broken_file_on_the_command_line(path: Path) -> None:
+    result = CliRunner().invoke(app.app, ["plan", str(path)])
+    assert result.exit_code == 2
+    assert f"{path}:" in result.output and "Traceback" not in result.output
+
+
+def test_there_are_fifty_broken_files() -> None:
+    assert len(BROKEN) >= 50
+
+
+def test_no_such_file(valid: Path) -> None:
+    missing = valid.with_name("stady.yaml")
+    assert problems(missing) == [f": there is no such file; did you mean {valid}?"]
+
+
+def test_a_folder(valid: Path) -> None:
+    assert problems(valid.parent) == [" is a folder; name an experiment file in it: study.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"", ":1: the file must be a mapping with name, question, pretrain, but it is empty"),
+        (b"name: a\nquestion: \xff\n", ":2: the file must be UTF-8 text"),
+        (VALID.encode("utf-16"), ":1: the file must be UTF-8 text"),
+        (b"name: a\nquestion: \x00\n", ":2: not YAML: special characters are not allowed"),
+        (b"name: " + b"[" * 1000, ":1: values are nested deeper than 32 levels"),
+        (b"#" * 1_000_001, ":1: the file must have at most 1,000,000 characters"),
+        (b"name: " + b"9" * 5000, f":1: '{'9' * 37}...' cannot be read as int"),
+    ],
+    ids=["empty", "not_utf8", "utf16", "null_byte", "deep", "long", "endless_number"],
+)
+def test_not_a_text_that_can_be_read(tmp_path: Path, text: bytes, expected: str) -> None:
+    assert problems(write(tmp_path, text))[0] == expected
+
+
+def test_a_few_lines_that_stand_for_billions(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    for n in range(1, 10):
+        lines.append(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]")
+    (problem,) = problems(write(tmp_path, "\n".join(lines)))
+    assert "with its aliases the file has over 100,000 values" in problem
+
+
+def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
+    text = "\ufeff" + VALID.replace("\n", "\r\n")
+    assert load(write(tmp_path, text)).experiment.name == "nsp"
+
+
+def test_anchors_and_merge_keys(tmp_path: Path) -> None:
+    text = VALID.partition("grid:")[0].replace("expect", "source") + (
+        "grid:\n"
+        "  published:\n"
+        "    bert: &bert {pretrain.recipe: bert, pretrain.batch_size: 16}\n"
+        "    large: {<<: *bert, pretrain.batch_size: 32}\n"
+    )
+    arms = load(write(tmp_path, text)).arms
+    assert [arm.pretrain.batch_size for arm in arms] == [16, 32]
+
+
+def test_overrides_are_applied_and_kept(valid: Path) -> None:
+    overrides = [
+        "pretrain.budget.tokens=2_000",
+        "pretrain.objective.transform.whole_word=true",
+        "grid.pretrain.objective.pair=[sop, none]",
+        "expect=none/mask_rate=0.3 > sop/mask_rate=0.3",
+        "evaluate.protocol.pooling=max",
+    ]
+    declaration = load(valid, overrides)
+    assert declaration.overrides == tuple(overrides)
+    arm = declaration.arms[0]
+    assert arm.name == "sop/mask_rate=0.15"
+    assert arm.pretrain.budget.tokens == 2_000
+    assert arm.pretrain.objectives[0].transform == TokenMasking(whole_word=True)
+    assert arm.pretrain.objective.masking == "dynamic"  # `mlm` stayed what it was
+    assert arm.evaluate.protocol.pooling == "max"
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("seeds.pretrain", "an override reads path=value, such as seeds.pretrain=3"),
+        ("=3", "an override reads path=value, such as seeds.pretrain=3"),
+        ("seeds.pretrain=0", "seeds.pretrain must be 1 to 1000 replicates, but is 0"),
+        ("seeds.pretrian=1", "seeds: the field 'pretrian' is not known; did you mean 'pretrain'?"),
+        ("name.first=x", "name.first lies within a single value"),
+        ("pretrain.budget.tokens=[1,", "not YAML: while parsing a flow node"),
+        ("pretrain.budget.tokens=many", "pretrain.budget.tokens must be a whole number"),
+        (
+            "pretrain.size=nanno",
+            "pretrain.size: the size 'nanno' is not known; did you mean 'nano'?",
+        ),
+        ("pretrain=3", "pretrain must be a mapping of names to values, but is 3"),
+        ("grid.pretrain.objective.pair=[nsp, x]", "pretrain.objective.pair must be 'nsp'"),
+        ("a.b=1", "an experiment: the field 'a' is not known"),
+    ],
+)
+def test_a_wrong_override_names_itself(valid: Path, override: str, expected: str) -> None:
+    found = [problem for problem in problems(valid, override) if problem.startswith("--set")]
+    assert len(found) == 1 and found[0].startswith(f"--set {override}: {expected}")
+
+
+def test_locate(valid: Path) -> None:
+    declaration = load(valid, ["pretrain.batch_size=16"])
+    arm = declaration.arms[1]
+    assert declaration.locate("pretrain.corpus.num_tokens") == f"{valid}:7"
+    assert declaration.locate("pretrain.objective.transform.mask_rate", arm) == f"{valid}:14"
+    assert declaration.locate("pretrain.objective.masking", arm) == f"{valid}:8"
+    assert declaration.locate("pretrain.batch_size") == "--set pretrain.batch_size=16"
+    assert declaration.locate("pretrain.optimizer.beta1") == f"{valid}:4"
+
+
+def test_missing_data_has_a_line(valid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_data(load(valid))
+    overrides = ["pretrain.corpus={source: text, path: nowhere/*.txt}", "evaluate.suite=glue-v1"]
+    monkeypatch.setenv("HARNESS_DATA", str(valid.parent))
+    with pytest.raises(DeclarationError) as caught:
+        check_data(load(valid, [*overrides, "evaluate.tasks=[rte]"]))
+    corpus, task = caught.value.problems
+    assert corpus.startswith(f"--set {overrides[0]}: pretrain.corpus.path must name a .txt")
+    assert task.startswith("--set evaluate.tasks=[rte]: rte: HARNESS_DATA must hold a folder")
+
+
+names = st.sampled_from(
+    ["name", "pretrain", "grid", "size", "budget", "tokens", "objective", "pair", "source", "low"]
+)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    names,
+    st.sampled_from(["nsp", "nano", "mlm", "bert", "text", "a > b", "bert_grid", "micro-cola"]),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(names | st.text(), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_mutated_file_is_valid_or_a_clear_error(tmp_path: Path, data: st.DataObject) -> None:
+    tree = copy.deepcopy(yaml.safe_load(VALID))
+    for _ in range(data.draw(st.integers(1, 3))):
+        mutate(tree, data)
+    load_or_refuse(write(tmp_path, yaml.safe_dump(tree, allow_unicode=True)))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(start=st.integers(0, len(VALID)), length=st.integers(0, 9), text=st.text(max_size=6))
+def test_a_garbled_file_is_valid_or_a_clear_error(
+    tmp_path: Path, start: int, length: int, text: str
+) -> None:
+    garbled = VALID[:start] + text + VALID[start + length :]
+    load_or_refuse(write(tmp_path, garbled.encode(errors="surrogatepass")))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.lists(names, min_size=1, max_size=3).map(".".join), value=values)
+def test_any_override_is_valid_or_a_clear_error(tmp_path: Path, path: str, value: object) -> None:
+    text = yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
+    load_or_refuse(write(tmp_path, VALID), f"{path}={text}")
+
+
+def mutate(tree: dict[str, Any], data: st.DataObject) -> None:
+    """Puts a random value somewhere, under an old key or a new one, or takes one away."""
+    holder: Any = tree
+    while True:
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        if not keys:
+            return
+        key = data.draw(st.sampled_from(keys))
+        inner = holder[key]
+        if not isinstance(inner, (dict, list)) or data.draw(st.booleans()):
+            break
+        holder = inner
+    action = data.draw(st.sampled_from(["change", "remove", "add"]))
+    if action == "remove":
+        del holder[key]
+    elif action == "add" and isinstance(holder, dict):
+        holder[data.draw(names | st.text())] = data.draw(values)
+    else:
+        holder[key] = data.draw(values)
+
+
+def load_or_refuse(path: Path, *overrides: str) -> None:
+    """Anything but a declaration or clear lines fails the test."""
+    for problem in refusal(path, overrides):
+        assert problem.startswith((str(path), "--set")) and problem.isprintable()
+
+
+def refusal(path: Path, overrides: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        load(path, overrides)
+    except DeclarationError as error:
+        return error.problems or ("no word of what is wrong",)
+    return ()

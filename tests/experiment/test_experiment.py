@@ -1,0 +1,254 @@
+"""Experiments as values: what they refuse, and the arms they resolve to."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.core.config import merge, put
+from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus
+from harness.experiment.arms import Arm, combinations, resolve_arm
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.experiment import Comparison, Experiment, Seeds
+from harness.experiment.named_values import expand_names
+from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.finetuning.search.spaces import SPACES
+from harness.finetuning.search.sweep import Sweep
+from harness.models import SIZES
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.recipes import RECIPES
+
+
+def experiment(**fields: Any) -> Experiment:
+    base = {"name": "study", "question": "Which?", "pretrain": {"size": "nano"}}
+    return Experiment.read({**base, **fields})
+
+
+def arms(**fields: Any) -> list[Arm]:
+    declared = experiment(**fields)
+    return [resolve_arm(declared, *combination) for combination in combinations(declared.grid)]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_alone_resolves_to_itself(name: str) -> None:
+    assert resolve_pretrain({"recipe": name}) == RECIPES[name]
+
+
+def test_without_a_grid_there_is_one_arm_named_like_the_experiment() -> None:
+    (arm,) = arms()
+    assert arm.name == "study" and arm.changes == {}
+    assert arm.pretrain == RECIPES["bert"].model_copy(update={"size": SIZES["nano"]})
+
+
+def test_the_base_lies_over_a_varied_recipe() -> None:
+    bert, roberta = arms(
+        pretrain={"batch_size": 8, "optimizer": {"beta1": 0.8}, "budget": {"tokens": 10}},
+        grid={"pretrain.recipe": ["bert", "roberta"]},
+    )
+    for arm in (bert, roberta):
+        assert (arm.pretrain.batch_size, arm.pretrain.optimizer.beta1) == (8, 0.8)
+        assert (arm.pretrain.budget.tokens, arm.pretrain.budget.steps) == (10, None)
+    assert (bert.pretrain.optimizer.beta2, roberta.pretrain.optimizer.beta2) == (0.999, 0.98)
+
+
+def test_a_whole_value_goes_before_its_fields_whatever_the_order_of_the_axes() -> None:
+    axes = {
+        "pretrain.objective.transform.mask_rate": [0.2, 0.4],
+        "pretrain.objective": ["mlm", "mlm_nsp"],
+    }
+    for grid in (axes, dict(reversed(axes.items()))):
+        found = {
+            (
+                a.pretrain.objective.pair,
+                a.pretrain.objectives[0].transform.model_dump()["mask_rate"],
+            )
+            for a in arms(grid=grid)
+        }
+        assert found == {("none", 0.2), ("none", 0.4), ("nsp", 0.2), ("nsp", 0.4)}
+
+
+def test_a_corpus_of_another_source_replaces_the_one_below() -> None:
+    files, hub = arms(
+        pretrain={"corpus": {"source": "microworld", "num_tokens": 5_000}},
+        grid={"pretrain.corpus": [{"source": "jsonl", "path": "x.jsonl"}, "wikitext2"]},
+    )
+    assert files.pretrain.corpus == JsonLinesCorpus(path="x.jsonl")
+    assert isinstance(hub.pretrain.corpus, HubCorpus)
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "name"),
+    [
+        ("pretrain.objective.pair", "sop", "sop"),
+        ("pretrain.objective.transform.whole_word", True, "whole_word=true"),
+        ("pretrain.schedule.warmup_steps", None, "warmup_steps=null"),
+        ("pretrain.objective.transform.mask_rate", 0.3, "mask_rate=0.3"),
+        ("pretrain.objective", {"pair": "sop", "duplicates": 3}, "sop,duplicates=3"),
+    ],
+)
+def test_names_of_arms(axis: str, value: Any, name: str) -> None:
+    (arm,) = arms(grid={axis: [value]})
+    assert arm.name == name and arm.changes == {axis: value}
+
+
+def test_bundles_and_axes_multiply() -> None:
+    found = arms(
+        grid={
+            "how": {"a": {"pretrain.batch_size": 8}, "b": {}},
+            "evaluate.finetune.epochs": [1, 2, 3],
+        }
+    )
+    assert [arm.name for arm in found][:2] == ["a/epochs=1", "a/epochs=2"]
+    assert len({arm.name for arm in found}) == 6
+    assert found[1].labels == {"how": "a", "evaluate.finetune.epochs": "epochs=2"}
+    assert (found[1].pretrain.batch_size, found[1].evaluate.finetune.epochs) == (8, 2)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"batch_size": "8"},
+        {"batch_size": True},
+        {"batch_size": 8.5},
+        {"objective": {"transform": {"whole_word": 1}}},
+    ],
+)
+def test_values_of_another_type_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        resolve_pretrain(fields)
+
+
+def test_unknown_recipe() -> None:
+    with pytest.raises(ValueError, match="'robert' is not known; did you mean 'roberta'"):
+        resolve_pretrain({"recipe": "robert"})
+
+
+def test_seeds() -> None:
+    assert Seeds.read({"pretrain": 3, "finetune": [4, 2]}) == Seeds(
+        pretrain=(0, 1, 2), finetune=(4, 2)
+    )
+    for wrong in (0, -1, 1001, [], [1, 1], [-1], [2**32], True, "3", None, 1.5):
+        with pytest.raises(ValidationError):
+            Seeds.read({"pretrain": wrong})
+
+
+def test_expectations() -> None:
+    assert experiment(expect="a > b").expect == (Comparison(better="a", worse="b"),)
+    assert len(experiment(expect=["a > b", {"better": "c", "worse": "d"}]).expect) == 2
+    for wrong in ("a", "a > ", "a > b > c", "a < b"):
+        with pytest.raises(ValidationError, match="an expectation reads 'arm > arm'"):
+            experiment(expect=wrong)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_named_spaces(name: str) -> None:
+    assert Sweep.read({"trials": 2, "space": name}).space == SPACES[name]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"epochs": []},
+        {"epochs": [1, 1]},
+        {"epochs": {"low": 1.5, "high": 3}},
+        {"batch_size": {"low": 0, "high": 8}},
+        {"learning_rate": {"low": 0.1, "high": 0.01}},
+        {"learning_rate": {"low": 0.0, "high": 0.1, "log": True}},
+        {"learning_rate": 0.1},
+        {"dropout": [0.1]},
+    ],
+)
+def test_spaces_that_cannot_be_searched(space: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Sweep.read({"trials": 2, "space": space})
+
+
+def test_no_trials_leave_the_space_unused() -> None:
+    assert Sweep.read({"trials": 0, "space": "bert_grid"}).trials == 0
+
+
+def test_tasks_are_those_of_the_suite() -> None:
+    assert Evaluate.read({"suite": "glue-v1", "tasks": ["rte"]}).tasks == ("rte",)
+    for wrong in ([], ["micro-rte"], ["rte", "rte"]):
+        with pytest.raises(ValidationError):
+            Evaluate.read({"suite": "glue-v1", "tasks": wrong})
+
+
+trees = st.recursive(
+    st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+)
+mappings = st.dictionaries(st.sampled_from("abc"), trees, max_size=3)
+
+
+@given(mappings, mappings, mappings)
+def test_merging_is_associative_and_keeps_what_is_laid_over(
+    x: dict[str, Any], y: dict[str, Any], z: dict[str, Any]
+) -> None:
+    assert merge(merge(x, y), z) == merge(x, merge(y, z)) or _kinds_clash(x, y, z)
+    assert merge(merge(x, y), y) == merge(x, y)
+    assert merge({}, x) == x == merge(x, {})
+
+
+def _kinds_clash(x: Any, y: Any, z: Any) -> bool:
+    """A scalar between two mappings cuts the lower one off, which no order of merging shows."""
+    if not isinstance(y, dict):
+        return isinstance(x, dict) and isinstance(z, dict)
+    if not (isinstance(x, dict) and isinstance(z, dict)):
+        return False
+    return any(_kinds_clash(x[k], y[k], z[k]) for k in y.keys() & x.keys() & z.keys())
+
+
+def test_put_makes_what_is_missing() -> None:
+    assert put({"a": {"b": 1}}, "a.c.d", 2) == {"a": {"b": 1, "c": {"d": 2}}}
+    assert put({"a": 1}, "a.b", 2) == {"a": {"b": 2}}
+
+
+def run(**fields: Any) -> Any:
+    return resolve_pretrain(expand_names({"size": "nano", "budget": {"tokens": 1000}, **fields}))
+
+
+def test_a_transform_by_its_kind_alone_takes_that_kinds_defaults() -> None:
+    objective = run(objective={"transform": "span_masking"}).objective
+    assert objective.transform == SpanMasking()
+    assert objective.pair == "nsp"  # the recipe's, as before
+
+
+def test_an_unpublished_combination_is_an_objective() -> None:
+    objective = {"transform": "span_masking", "output": "replaced_token", "pair": "sop"}
+    resolved = run(objective=objective).objective
+    assert (resolved.transform.kind, resolved.output.kind) == ("span_masking", "replaced_token")
+
+
+def test_a_start_is_the_run_itself_where_it_says_nothing() -> None:
+    resolved = run(
+        packing={"format": "full_sentences"},
+        objective="clm",
+        start_from={"objective": "mlm", "budget": {"steps": 7}},
+    )
+    start = resolved.start_from
+    assert start.budget.steps == 7 and start.budget.tokens is None
+    assert start.objective == OBJECTIVES["mlm"]
+    assert (start.size, start.model, start.packing) == (
+        resolved.size,
+        resolved.model,
+        resolved.packing,
+    )
+    assert start.start_from is None
+
+
+def test_a_teacher_takes_over_the_text_but_not_the_network() -> None:
+    resolved = run(
+        batch_size=8,
+        model={"family": "bert", "dropout": 0.0},
+        packing={"format": "full_sentences"},
+        objective={"pair": "none", "distillation": {"cosine_weight": 0}},
+        teacher={"recipe": "roberta", "size": "tiny"},
+        tokenizer={"vocab_size": 500, "lowercase": False},
+    )
+    teacher = resolved.teacher
+    assert teacher.tokenizer == resolved.tokenizer
+    assert (teacher.batch_size, teacher.model.dropout, teacher.model.family) == (8, 0.0, "roberta")
+    assert teacher.size == SIZES["tiny"] and teacher.objective.distillation is None

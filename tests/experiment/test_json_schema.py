@@ -1,0 +1,78 @@
+"""The JSON schema that editors read."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from harness.experiment.experiment import Experiment
+from harness.experiment.json_schema import json_schema
+from harness.finetuning import Finetune
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.diagnostics import RECORDS
+from harness.finetuning.search.spaces import SPACES
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import TASKS
+from harness.tasks.probes import PROBES
+from tests.paths import ROOT
+
+FOLDER = ROOT / "experiments"
+SCHEMA = json_schema()
+
+
+def test_the_shipped_schema_is_current() -> None:
+    shipped = json.loads((FOLDER / "experiment.schema.json").read_text())
+    assert shipped == SCHEMA, "run `make schema`"
+
+
+def test_it_knows_every_field() -> None:
+    assert SCHEMA["properties"].keys() == Experiment.model_fields.keys()
+    pretrain = SCHEMA["$defs"]["Pretrain"]
+    assert pretrain["properties"].keys() == Pretrain.model_fields.keys()
+    assert "required" not in pretrain
+    assert pretrain["properties"]["recipe"]["enum"] == list(RECIPES)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    targets = {reference.removeprefix("#/$defs/") for reference in _references(SCHEMA)}
+    assert targets <= SCHEMA["$defs"].keys()
+
+
+def test_shipped_axes_are_offered() -> None:
+    offered = SCHEMA["properties"]["grid"]["properties"]
+    for path in FOLDER.glob("*.yaml"):
+        for axis, values in yaml.safe_load(path.read_text()).get("grid", {}).items():
+            assert axis in offered or isinstance(values, dict)
+
+
+def test_names_are_offered() -> None:
+    evaluate = SCHEMA["$defs"]["Evaluate"]["properties"]
+    before = SCHEMA["$defs"]["Intermediate"]["properties"]
+    assert evaluate["record"]["items"]["enum"] == list(RECORDS)
+    assert evaluate["probes"]["items"]["enum"] == list(PROBES)
+    assert evaluate["adaptation"]["anyOf"][0]["enum"] == list(ADAPTATIONS)
+    assert before["task"]["anyOf"][0]["enum"] == list(TASKS)
+    assert before["into"]["anyOf"][0]["items"]["anyOf"][0]["enum"] == list(TASKS)
+
+
+def test_whatever_may_be_searched_is_offered() -> None:
+    """Fields of fine-tuning and of every adaptation, and those of all named spaces."""
+    _, fields = SCHEMA["$defs"]["Sweep"]["properties"]["space"]["anyOf"]
+    offered = set(fields["propertyNames"]["enum"])
+    assert set(Finetune.model_fields) < offered
+    assert {"adaptation.rank", "adaptation.length", "adaptation.top_layers"} < offered
+    assert all(set(space) <= offered for space in SPACES.values())
+    assert "adaptation.kind" not in offered
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            yield schema["$ref"]
+        for part in schema.values():
+            yield from _references(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _references(part)

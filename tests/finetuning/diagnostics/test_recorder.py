@@ -1,0 +1,211 @@
+"""What fine-tuning does, recorded: by hand, again the same, and of every way of adapting."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.experiment.evaluation import Evaluate
+from harness.finetuning import Finetune, Protocol
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.diagnostics import RECORD_COLUMNS, RECORDS
+from harness.finetuning.diagnostics.recorder import (
+    Recorder,
+    matrices,
+    pooled_states,
+    relative_change,
+)
+from harness.finetuning.heads.classification import Classes
+from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.inputs import Encoded, Ragged
+from harness.finetuning.methods.low_rank import merge
+from harness.finetuning.module import Finetuned, finetune
+from harness.models import FAMILIES, MODELS, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.models.layers import EMBEDDINGS, HEAD
+from harness.tasks import TASKS
+
+SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+LAYERS = ["layer 1", "layer 2"]
+OWN = [
+    (name, facts.representations[0])
+    for name, facts in FAMILIES.items()
+    if facts.kind not in ("baseline", "checkpoint")
+]
+
+
+@pytest.fixture(scope="module")
+def form(tmp_path_factory: pytest.TempPathFactory) -> Classes:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train(Tokenizer(vocab_size=80), iter(["the cat saw a dog in rain"] * 9), folder)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    return Classes(TASKS["micro-sst2"], Protocol(), tokenizer)
+
+
+def saved(folder: Path, family: str, reading: str) -> Path:
+    tokens = Tokens(vocab_size=20, pad=0, start=2, end=3, pair_format=True)
+    model = MODELS[family].model_copy(update={"max_position": 64})
+    build(model, SIZE, tokens, reading, 0).save(folder)
+    return folder
+
+
+def inputs(n: int) -> Encoded:
+    """Whether token 5 occurs."""
+    dice = np.random.default_rng(0)
+    rows = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
+    labels = np.array([int(5 in row) for row in rows])
+    return Encoded(Ragged.of(rows), Ragged.of([[0] * len(row) for row in rows]), labels, 0.0)
+
+
+def recorded(
+    folder: Path, form: Classes, adaptation: str = "full", **settings: Any
+) -> tuple[pd.DataFrame, Finetuned]:
+    recorder = Recorder(RECORDS, form, inputs(20))
+    run = finetune(
+        folder,
+        inputs(32),
+        form,
+        Finetune(**{"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, **settings}),
+        seed=1,
+        adaptation=ADAPTATIONS[adaptation],
+        watching=[recorder],
+    )
+    return recorder.frame(run.model), run
+
+
+def values(frame: pd.DataFrame, record: str) -> dict[str, float]:
+    rows = frame[frame["record"] == record]
+    return dict(zip(rows["layer"], rows["value"], strict=True))
+
+
+def test_changes_are_those_of_the_weights(form: Classes, tmp_path: Path) -> None:
+    frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), form)
+    assert list(frame.columns) == RECORD_COLUMNS
+    change = values(frame, "weight_change")
+    assert list(change) == [EMBEDDINGS, *LAYERS, HEAD]
+    before = dict(load(tmp_path).named_parameters())
+    after = dict(run.model.backbone.named_parameters())
+    names = [n for n, p in before.items() if ".layer.1." in n and p.ndim == 2]
+    assert len(names) == 6
+    old = torch.cat([before[n].detach().flatten() for n in names])
+    new = torch.cat([after[n].detach().flatten() for n in names])
+    assert change["layer 2"] == pytest.approx(float((new - old).norm() / old.norm()), rel=1e-4)
+    curve = frame[frame["record"] == "loss_curve"]
+    assert list(curve["step"]) == [1, 2, 3, 4] == list(range(1, run.steps + 1))
+    assert curve["value"][-2:].mean() == pytest.approx(run.train_loss)
+
+
+def test_relative_change_by_hand() -> None:
+    pairs = [(torch.ones(2, 2), 3 * torch.ones(2, 2)), (torch.zeros(1, 5), torch.ones(1, 5))]
+    assert relative_change(pairs) == pytest.approx(np.sqrt((16 + 5) / 4))
+
+
+def test_recording_changes_nothing_and_is_deterministic(form: Classes, tmp_path: Path) -> None:
+    folder = saved(tmp_path, "bert", "bidirectional")
+    one, run = recorded(folder, form)
+    again, _ = recorded(folder, form)
+    pd.testing.assert_frame_equal(one, again)
+    settings = Finetune(epochs=2, batch_size=16, learning_rate=1e-3)
+    plain = finetune(folder, inputs(32), form, settings, seed=1)
+    for mine, theirs in zip(run.model.parameters(), plain.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_a_larger_learning_rate_changes_more(form: Classes, tmp_path: Path) -> None:
+    folder = saved(tmp_path, "bert", "bidirectional")
+    little, _ = recorded(folder, form, learning_rate=1e-5)
+    much, _ = recorded(folder, form, learning_rate=1e-2)
+    for layer in LAYERS:
+        assert values(little, "weight_change")[layer] < values(much, "weight_change")[layer]
+        assert values(little, "similarity")[layer] > values(much, "similarity")[layer]
+
+
+def test_a_frozen_network_stays_as_it_was(form: Classes, tmp_path: Path) -> None:
+    frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), form, "frozen")
+    change, similar = values(frame, "weight_change"), values(frame, "similarity")
+    assert change[EMBEDDINGS] == change["layer 1"] == change["layer 2"] == 0 < change[HEAD]
+    assert list(values(frame, "gradient_norms")) == [HEAD]
+    assert list(values(frame, "effective_rank")) == [HEAD]
+    assert similar == pytest.approx(dict.fromkeys([EMBEDDINGS, *LAYERS], 1.0))
+
+
+@pytest.mark.parametrize(("family", "reading"), OWN)
+def test_every_family_is_recorded(family: str, reading: str, form: Classes, tmp_path: Path) -> None:
+    frame, _ = recorded(saved(tmp_path, family, reading), form, epochs=1)
+    assert set(frame["record"]) == set(RECORDS)
+    assert np.isfinite(frame["value"]).all()
+    assert values(frame, "similarity").keys() <= {
+        EMBEDDINGS,
+        *LAYERS,
+        *(f"decoder {n}" for n in (1, 2)),
+    }
+    assert (values(frame, "weight_change")[EMBEDDINGS] > 0) and HEAD in values(
+        frame, "gradient_norms"
+    )
+
+
+@pytest.mark.parametrize("adaptation", ["lora", "ia3"])
+def test_what_can_be_merged_changes_its_matrices(
+    adaptation: str, form: Classes, tmp_path: Path
+) -> None:
+    frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), form, adaptation)
+    change = values(frame, "weight_change")
+    before = dict(load(tmp_path).named_parameters())
+    merge(run.model)
+    after = dict(run.model.backbone.named_parameters())
+    names = [n for n, p in before.items() if ".layer.0." in n and p.ndim == 2]
+    old = torch.cat([before[n].detach().flatten() for n in names])
+    new = torch.cat([after[n].detach().flatten() for n in names])
+    assert change["layer 1"] == pytest.approx(float((new - old).norm() / old.norm()), rel=1e-3)
+    assert change["layer 1"] > 0 == change[EMBEDDINGS]
+    rank = values(frame, "effective_rank")["layer 1"]
+    assert 1 <= rank <= (8 if adaptation == "lora" else 32)
+
+
+@pytest.mark.parametrize("adaptation", ["adapters", "prefix", "prompt_tuning"])
+def test_what_stands_beside_the_matrices_changes_none(
+    adaptation: str, form: Classes, tmp_path: Path
+) -> None:
+    frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), form, adaptation)
+    change, similar = values(frame, "weight_change"), values(frame, "similarity")
+    assert change["layer 1"] == change["layer 2"] == change[EMBEDDINGS] == 0 < change[HEAD]
+    assert 0 < similar["layer 2"] < 1 + 1e-9
+    norms = values(frame, "gradient_norms")
+    assert norms["layer 1" if adaptation == "adapters" else EMBEDDINGS] > 0
+
+
+def test_states_are_means_over_the_tokens(form: Classes, tmp_path: Path) -> None:
+    backbone = load(saved(tmp_path, "bert", "bidirectional")).eval()
+    model = Classifier(backbone, 2, Protocol())
+    pooled = pooled_states(model, form, inputs(70))
+    ids = torch.as_tensor(np.asarray(inputs(70).input_ids[3]))[None].long()
+    out = backbone(ids, None, torch.zeros_like(ids), output_hidden_states=True).hidden_states
+    assert out is not None
+    for name, states in zip([EMBEDDINGS, *LAYERS], out, strict=True):
+        torch.testing.assert_close(pooled[name][3], states[0].mean(0).detach())
+        assert pooled[name].shape == (70, 32)
+
+
+def test_the_pretrained_head_is_left_out_beside_a_new_one(tmp_path: Path) -> None:
+    model = Classifier(load(saved(tmp_path, "bert", "bidirectional")), 2, Protocol())
+    names = matrices(model)
+    assert "head.weight" in names and not any("predictions" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (["weight_changes"], "the record"),
+        (["similarity", "similarity"], "the record 'similarity' is given twice"),
+    ],
+)
+def test_records_are_checked(records: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Evaluate.read({"record": records})

@@ -1,0 +1,262 @@
+"""Every head under every reading: learns, repeats, heeds no padding, answers in the right type."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.finetuning import Finetune, Protocol
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.heads import HEADS, form_of
+from harness.finetuning.heads.head import Form
+from harness.finetuning.inputs import Batch, Encoded, Ragged
+from harness.finetuning.module import finetune, predict, prepared_model
+from harness.models import FAMILIES, MODELS, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.metrics.metric import column
+from harness.tasks.task import Task
+
+SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+NETWORKS = [
+    ("bert", "bidirectional"),
+    ("bert", "prefix"),
+    ("xlnet", "permuted"),
+    ("gpt2", "causal"),
+    ("bart", "encoder_decoder"),
+    ("t5", "encoder_decoder"),
+    ("elmo", "two_way"),
+    ("static", "window"),
+]
+READINGS = {reading for family in FAMILIES.values() for reading in family.representations}
+TAUGHT = [kind for kind in HEADS if kind != "similarity"]
+WORDS = "the cat saw a dog in rain aingat".split()
+LABELS = {"classification": ("no", "yes"), "tagging": ("O", "B-X", "I-X")}
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train(Tokenizer(vocab_size=64), iter(["the cat saw a dog in rain"] * 9), folder)
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def make_task(kind: str) -> Task:
+    fields: dict[str, Any] = {
+        "name": "toy",
+        "kind": kind,
+        "data": {"source": "microworld", "generator": "toy"},
+        "text_fields": ("a", "b"),
+        "labels": LABELS.get(kind, ()),
+        "metrics": ("accuracy",),
+    }
+    return Task.model_validate(fields)
+
+
+def make_examples(kind: str, n: int = 12) -> Examples:
+    """Pairs of texts of different lengths, with labels that can only be learned by heart."""
+    dice = np.random.default_rng(0)
+
+    def text(low: int = 2, high: int = 9) -> list[str]:
+        return [str(word) for word in dice.choice(WORDS, dice.integers(low, high))]
+
+    pairs: list[tuple[str, ...]] = [(" ".join(text()), " ".join(text(4, 30))) for _ in range(n)]
+    if kind == "tagging":
+        sentences = [tuple(text(3, 30)) for _ in range(n)]
+        # By the word, so that static vectors can learn it.
+        tags = [tuple(WORDS.index(word) % 3 for word in words) for words in sentences]
+        return Examples(sentences, column(tags))
+    if kind == "extraction":
+        words = [context.split() for _, context in pairs]
+        answers = [Answers((row[2],), (len(" ".join(row[:2])) + 1,)) for row in words]
+        answers[::4] = [Answers((), ())] * len(answers[::4])
+        return Examples(pairs, column(answers))
+    if kind == "multiple_choice":
+        choices = [tuple(" ".join(text()) for _ in range(2 + i % 3)) for i in range(n)]
+        return Examples(pairs, np.arange(n) % 2, choices)
+    labels = np.arange(n) % 2
+    return Examples(pairs, labels if kind == "classification" else labels.astype(np.float64))
+
+
+def make_form(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> Form:
+    fields = {"max_sequence_length": 24, "doc_stride": 4, "head_dropout": 0.0} | protocol
+    return form_of(make_task(kind), Protocol.model_validate(fields), tokenizer)
+
+
+def make_backbone(family: str, reading: str, tokenizer: PreTrainedTokenizerFast) -> Backbone:
+    wide = {"initializer_range": 0.1, "max_position": 64, "dropout": 0.0}
+    if family == "bert":
+        wide["attention_dropout"] = 0.0
+    ids = (tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
+    tokens = Tokens(len(tokenizer), *ids, pair_format=True)
+    return build(MODELS[family].model_copy(update=wide), SIZE, tokens, reading, seed=0)
+
+
+def wider(batch: Batch, pad: int, extra: int = 3) -> Batch:
+    """The batch with more padding, of numbers that would be seen if they were read."""
+    fill = {"input_ids": pad, "labels": -100}
+    more = {}
+    for name, value in batch.items():
+        if value.ndim == 2 and value.shape[1] == batch["input_ids"].shape[1]:
+            more[name] = torch.nn.functional.pad(value, (0, extra), value=fill.get(name, 0))
+        else:
+            more[name] = value
+    return more
+
+
+def same(first: np.ndarray, second: np.ndarray) -> bool:
+    return first.dtype == second.dtype and first.tolist() == second.tolist()
+
+
+LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "two_way": 0.5, "window": 0.6}
+"""Share of the loss that may be left: static vectors tell no place from another, a causal reader
+cannot know what comes, and recurrent ones are slow."""
+LEARNING_RATES = {"window": 0.1}
+"""Static vectors move a word at a time."""
+
+
+def test_every_reading_is_tried() -> None:
+    assert {reading for _, reading in NETWORKS} | {"bidirectional"} == READINGS
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_padding_changes_nothing(
+    kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    form, examples = make_form(kind, tokenizer), make_examples(kind)
+    data = form.encode(examples)
+    for adaptation in ("full", "frozen"):
+        torch.manual_seed(0)
+        model = form.make_model(
+            make_backbone(family, reading, tokenizer), ADAPTATIONS[adaptation]
+        ).eval()
+        batch = form.collate(data, np.arange(data.num_items))
+        padded = wider(batch, form.pad_token_id)
+        with torch.no_grad():
+            if kind != "similarity":
+                losses = [form.loss(model(one), one) for one in (batch, padded)]
+                torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-4)
+            together = form.respond(model, padded)
+            alone = [
+                form.respond(model, form.collate(data, np.array([item])))[0]
+                for item in range(data.num_items)
+            ]
+        if kind == "extraction":  # of equal scores, rounding decides
+            scores = [[(one.null, one.best) for one in read] for read in (together, alone)]
+            np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
+            continue
+        read = [form.answers(one, data, examples) for one in (together, alone)]
+        if read[0].dtype == np.float64:
+            np.testing.assert_allclose(read[0], read[1], atol=1e-5)
+        else:
+            assert same(read[0], read[1])
+
+
+@pytest.mark.parametrize("kind", ["extraction", "tagging"])
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_padding_does_not_enter_the_statistics(
+    kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    form = make_form(kind, tokenizer)
+    data = form.encode(make_examples(kind))
+    model = form.make_model(
+        make_backbone(family, reading, tokenizer), ADAPTATIONS["frozen"]
+    ).train()
+    batch = form.collate(data, np.arange(data.num_items))
+    padded = wider(batch, form.pad_token_id)
+    torch.testing.assert_close(
+        form.loss(model(batch), batch), form.loss(model(padded), padded), atol=1e-5, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", TAUGHT)
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_one_batch_is_learned_by_heart(
+    kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    form, examples = make_form(kind, tokenizer), make_examples(kind)
+    make_backbone(family, reading, tokenizer).save(tmp_path)
+    data = form.encode(examples)
+    rate = LEARNING_RATES.get(reading, 5e-3)
+    settings = Finetune(learning_rate=rate, batch_size=data.num_items, epochs=60, weight_decay=0)
+    before = prepared_model(tmp_path, form, ADAPTATIONS["full"], 0, settings).train()
+    batch = form.collate(data, np.arange(data.num_items))
+    first = form.loss(before(batch), batch).item()
+    done = finetune(tmp_path, data, form, settings, seed=0)
+    assert done.train_loss < LEFT.get(reading, 0.2) * first
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("adaptation", ["full", "frozen"])
+def test_the_seed_decides(
+    kind: str, adaptation: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    form, examples = make_form(kind, tokenizer, head_dropout=0.1), make_examples(kind)
+    make_backbone("bert", "bidirectional", tokenizer).save(tmp_path)
+    data = form.encode(examples)
+    settings = Finetune(learning_rate=1e-3, batch_size=8, epochs=2)
+
+    def run(seed: int) -> tuple[float, np.ndarray]:
+        if kind == "similarity":
+            model = prepared_model(tmp_path, form, ADAPTATIONS[adaptation], seed, settings)
+            return 0.0, predict(model, form, data, examples)
+        done = finetune(
+            tmp_path, data, form, settings, seed=seed, adaptation=ADAPTATIONS[adaptation]
+        )
+        return done.train_loss, predict(done.model, form, data, examples)
+
+    (loss, first), (again, second) = run(0), run(0)
+    assert loss == again and same(first, second)
+    if kind != "similarity":
+        assert run(1)[0] != loss
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_predictions_have_their_type_and_outlive_the_file(
+    kind: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    form, examples = make_form(kind, tokenizer), make_examples(kind)
+    data = form.encode(examples)
+    data.save(tmp_path / "data.npz")
+    stored = Encoded.load(tmp_path / "data.npz")
+    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
+    predictions = predict(model, form, stored, examples)
+    assert same(predictions, predict(model, form, data, examples))
+    assert predictions.shape == (len(examples),)
+    for prediction, texts in zip(predictions, examples.texts, strict=True):
+        if kind == "extraction":
+            assert isinstance(prediction, str) and prediction in texts[1]
+        elif kind == "tagging":
+            assert isinstance(prediction, tuple) and len(prediction) == len(texts)
+            assert all(type(tag) is int and 0 <= tag < 3 for tag in prediction)
+        else:
+            assert isinstance(prediction, np.float64)
+
+
+def test_a_decoder_has_just_read_the_token_it_is_asked_about(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """What a decoder with a blinded encoder says of a token changes with that token, and not with
+    the next one."""
+    form = make_form("tagging", tokenizer)
+    backbone = make_backbone("bart", "encoder_decoder", tokenizer)
+    for layer in backbone.network.get_decoder().layers:
+        torch.nn.init.zeros_(layer.encoder_attn.out_proj.weight)
+    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
+    data = form.encode(Examples([("the", "cat", "saw", "a", "dog")], column([(0,) * 5])))
+    batch = form.collate(data, np.array([0]))
+    ids = data.input_ids.values.copy()
+    ids[3] = ids[1]
+    other = replace(data, input_ids=Ragged(ids, data.input_ids.offsets))
+    with torch.no_grad():
+        gap = (model(batch) - model(form.collate(other, np.array([0])))).abs().amax(-1)[0]
+    assert (gap[:3] < 1e-6).all() and (gap[3:] > 1e-4).all()

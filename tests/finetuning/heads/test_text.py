@@ -1,0 +1,364 @@
+"""Tasks answered in words: every kind put and read, every reading that writes, the same answers
+whatever stands beside in a batch, and from transformers' search and the plain loop alike."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from harness.data.corpora import load_corpus
+from harness.data.corpora.sources import MicroworldCorpus
+from harness.data.tokenizers import Tokenizer, training
+from harness.finetuning import Finetune, Protocol
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.heads import form_of
+from harness.finetuning.heads.text import Writing
+from harness.finetuning.heads.text_codec import Speller, fit
+from harness.finetuning.heads.text_model import Writer
+from harness.finetuning.heads.verbaliser import choice_of, source, tags_of, target, value_of
+from harness.finetuning.inputs import Encoded
+from harness.finetuning.module import finetune, predict
+from harness.models import MODELS, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.task import Task
+
+SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+NATIVE = [
+    ("t5", "encoder_decoder"),
+    ("t5_shared", "encoder_decoder"),
+    ("t5_v1_1", "encoder_decoder"),
+    ("bart", "encoder_decoder"),
+    ("gpt", "causal"),
+    ("gpt2", "causal"),
+    ("llama", "causal"),
+]
+OTHERS = [("gpt2", "prefix"), ("llama", "prefix"), ("t5", "causal"), ("bert", "causal")]
+ALGORITHMS = ("wordpiece", "byte_bpe", "unigram")
+Tok = Callable[[str], PreTrainedTokenizerFast]
+SENTENCES = [
+    "the plot was charming.",
+    "who saw the axe?",
+    "clara, the baker, saw the pig beside the hatchet.",
+    "this bicycle is noisy.",
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tok:
+    corpus = MicroworldCorpus(num_tokens=5_000)
+    made: dict[str, PreTrainedTokenizerFast] = {}
+
+    def make(algorithm: str) -> PreTrainedTokenizerFast:
+        if algorithm not in made:
+            folder = tmp_path_factory.mktemp(algorithm)
+            value = Tokenizer.model_validate({"algorithm": algorithm, "vocab_size": 400})
+            texts = (s for document in load_corpus.read_documents(corpus) for s in document)
+            training.train(value, texts, folder)
+            made[algorithm] = PreTrainedTokenizerFast.from_pretrained(folder)
+        return made[algorithm]
+
+    return make
+
+
+def network(tok: PreTrainedTokenizerFast, family: str, read: str, std: float = 0.15) -> Backbone:
+    wide = {"initializer_range": std, "max_position": 160, "dropout": 0, "attention_dropout": 0}
+    if family.startswith("t5"):
+        del wide["attention_dropout"]
+    tokens = Tokens(len(tok), tok.pad_token_id, tok.cls_token_id, tok.sep_token_id)
+    return build(MODELS[family].model_copy(update=wide), SIZE, tokens, read, 0)
+
+
+def task_of(kind: str, **more: Any) -> Task:
+    found: dict[str, Any] = {
+        "name": "toy",
+        "kind": kind,
+        "data": {"source": "microworld", "generator": "toy"},
+        "text_fields": ("first", "second"),
+        "metrics": ("accuracy",),
+    }
+    return Task.model_validate(found | more)
+
+
+def column(*values: Any) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        out[place] = value
+    return out
+
+
+PAIRS = [(SENTENCES[i], SENTENCES[(i + 1) % 4]) for i in range(4)]
+TAGS = ("O", "B-PER", "I-PER")
+CASES: dict[str, tuple[Task, Examples]] = {
+    "classification": (
+        task_of("classification", labels=("not_alike", "alike")),
+        Examples(list(PAIRS), np.array([0, 1, 1, 0])),
+    ),
+    "regression": (
+        task_of("regression"),
+        Examples(list(PAIRS), np.array([0.2, 3.4, 1.0, 2.6])),
+    ),
+    "multiple_choice": (
+        task_of("multiple_choice", choices_field="choices"),
+        Examples(list(PAIRS), np.array([1, 0, 2, 1]), [("the axe.", "the pig.", "the baker.")] * 4),
+    ),
+    "extraction": (
+        task_of("extraction"),
+        Examples(
+            list(PAIRS),
+            column(
+                Answers(("the axe",), (8,)),
+                Answers((), ()),
+                Answers(("noisy",), (16,)),
+                Answers(("charming", "the plot"), (13, 0)),
+            ),
+        ),
+    ),
+    "tagging": (
+        task_of("tagging", text_fields=("words",), labels=TAGS),
+        Examples(
+            [tuple(s.split()) for s in SENTENCES],
+            column((0, 0, 0, 1), (0, 1, 2, 0), (1, 0, 0, 0, 0, 0, 0, 0, 2), (0, 1, 2, 1)),
+        ),
+    ),
+    "generation": (
+        task_of("generation", text_fields=("first",)),
+        Examples([(s,) for s in SENTENCES], column(*((s, "other") for s in SENTENCES[::-1]))),
+    ),
+}
+TEXT = Protocol(answer="text", max_sequence_length=80, max_target_length=40, head_dropout=0.0)
+
+
+def right(kind: str, examples: Examples) -> list[Any]:
+    """Labels as predictions."""
+    if kind == "extraction":
+        return [label.texts[0] if label.texts else "" for label in examples.labels]
+    if kind == "generation":
+        return [label[0] for label in examples.labels]
+    return list(examples.labels)
+
+
+def test_what_is_read_and_written() -> None:
+    def words(kind: str, **more: Any) -> tuple[str, str]:
+        task, examples = CASES[kind]
+        task = task.model_copy(update=more)
+        choices = examples.choices[0] if examples.choices else None
+        parts = source(task, examples.texts[0], choices)
+        return " ".join(parts), target(task, examples.labels[0], choices)
+
+    first, second = PAIRS[0]
+    assert words("classification") == (f"toy first: {first} second: {second}", "not alike")
+    pattern = ("{word} in {first}", "second")
+    assert words("classification", text_fields=pattern)[0] == f"toy {first} second: {second}"
+    assert words("regression") == (f"toy first: {first} second: {second}", "0.2")
+    assert words("multiple_choice") == (
+        rf"{first} \n (a) the axe. (b) the pig. (c) the baker. \n {second}",
+        "the pig.",
+    )
+    assert words("extraction") == (rf"{first} \n {second}", "the axe")
+    assert words("tagging") == (f"toy: {first}", "O O O B-PER")
+    assert words("generation") == (first, SENTENCES[-1])
+
+
+def test_prompts_have_better_words() -> None:
+    prompt = {"pattern": "{first} it was {answer}", "answers": ("bad", "good")}
+    task = task_of("classification", labels=("negative", "positive"), prompt=prompt)
+    assert [target(task, label) for label in (0, 1, -1)] == ["bad", "good", ""]
+
+
+def test_values() -> None:
+    task = CASES["regression"][0]
+    assert [target(task, v) for v in (3.29, 3.3001, 5.0)] == ["3.2", "3.4", "5.0"]
+    assert [value_of(t) for t in ("3. 4", "5", "", "alike", "nan")] == [3.4, 5.0, -1.0, -1.0, -1.0]
+
+
+def test_the_likest_choice() -> None:
+    choices = ("the red axe.", "The pig.", "the blue pig")
+    said = ["the pig.", "a blue pig", "the", "nothing"]
+    assert [choice_of(text, choices) for text in said] == [1, 2, 1, 0]
+
+
+def test_tags_are_padded_cut_and_read_longest_first() -> None:
+    names = [(1,), (2,), (2, 3)]
+    assert tags_of([2, 3, 2, 9, 1], names, 3) == (2, 1, 0)
+    assert tags_of([2], names, 3) == (1, 0, 0)
+    assert tags_of([2] * 9, names, 2) == (1, 1)
+
+
+def test_the_longest_part_is_cut_first() -> None:
+    assert fit([[1, 1], [2] * 5, [3] * 3], 8) == ([1, 1, 2, 2, 2, 3, 3, 3], True)
+    assert len(fit([[1, 1], [2] * 5, [3] * 3], 4)[0]) == 4
+    assert fit([[1, 1], [2]], 3) == ([1, 1, 2], False)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
+    """Every sentence of the embedded world, with the spacing that BLEU is scored on."""
+    speller = Speller(tokenizer(algorithm))
+    corpus = MicroworldCorpus(num_tokens=5_000)
+    for document in load_corpus.read_documents(corpus):
+        for sentence in document:
+            assert speller.spelled(sentence) == sentence
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_targets_are_read_as_the_right_answers(tokenizer: Tok, algorithm: str, kind: str) -> None:
+    task, examples = CASES[kind]
+    form = form_of(task, TEXT, tokenizer(algorithm))
+    assert isinstance(form, Writing)
+    data = form.encode(examples)
+    batch = form.collate(data, np.arange(4))
+    assert batch["target_ids"].shape == batch["target_mask"].shape
+    found = form.answers(form.read(batch["target_ids"], batch), data, examples)
+    assert list(found) == right(kind, examples)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str) -> None:
+    text = "clara saw the axe.\nthe axe was good."
+    task = task_of("generation", text_fields=("first",), metrics=("rouge1", "rougeLsum"))
+    examples = Examples([("the plot",)], column((text,)))
+    form = Writing(task, TEXT, tokenizer(algorithm))
+    data = form.encode(examples)
+    batch = form.collate(data, np.arange(1))
+    assert form.answers(form.read(batch["target_ids"], batch), data, examples)[0] == text
+
+
+def test_too_long_is_cut(tokenizer: Tok) -> None:
+    task, examples = CASES["generation"]
+    tok = tokenizer("wordpiece")
+    form = Writing(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
+    data = form.encode(examples)
+    assert data.truncated > 0 and max(data.input_ids.lengths) == 8
+    assert isinstance(data.targets, type(data.input_ids))
+    assert max(data.targets.lengths) == 4
+    for row in (data.input_ids, data.targets):
+        assert all(row[i][-1] == tok.sep_token_id for i in range(4))
+
+
+def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
+    task = task_of("classification", labels=("1", "2"))
+    with pytest.raises(ValueError, match="writes '1' and '2' alike"):
+        Writing(task, TEXT, tokenizer("wordpiece"))
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize(
+    ("family", "read"), [("t5", "encoder_decoder"), ("gpt2", "causal"), ("gpt2", "prefix")]
+)
+def test_it_learns_a_batch_by_heart(
+    tokenizer: Tok, tmp_path: Path, family: str, read: str, kind: str
+) -> None:
+    task, examples = CASES[kind]
+    tok = tokenizer("wordpiece")
+    form = form_of(task, TEXT, tok)
+    network(tok, family, read, 0.02 if family == "t5" else 0.1).save(tmp_path)
+    settings = Finetune(learning_rate=1e-2, batch_size=4, epochs=120)
+    data = form.encode(examples)
+    done = finetune(tmp_path, data, form, settings, seed=0)
+    assert done.train_loss < 0.05
+    assert list(predict(done.model, form, data, examples)) == right(kind, examples)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("family", "read"), NATIVE)
+def test_transformers_writes_the_same(tokenizer: Tok, family: str, read: str) -> None:
+    model, batch = a_batch(tokenizer, family, read, 12)
+    assert model.is_native
+    mine, theirs = model.write_greedily(batch), model.write(batch)
+    assert mine.shape == theirs.shape and torch.equal(mine, theirs)
+    assert len({tuple(row) for row in mine.tolist()}) > 1
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("family", "read"), NATIVE + OTHERS)
+def test_neighbours_in_a_batch_change_nothing(tokenizer: Tok, family: str, read: str) -> None:
+    model, batch = a_batch(tokenizer, family, read, 8)
+    together = model.write(batch)
+    assert torch.equal(together, model.write(batch))
+    for i in range(len(together)):
+        length = int(batch["attention_mask"][i].sum())
+        one = {
+            name: value[i : i + 1, :length]
+            for name, value in batch.items()
+            if not name.startswith("target")
+        }
+        alone = model.write(one)[0]
+        assert torch.equal(together[i][: len(alone)], alone)
+        assert (together[i][len(alone) :] == model.pad).all()
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("family", "read"), NATIVE + OTHERS)
+def test_each_step_is_what_training_sees(tokenizer: Tok, family: str, read: str) -> None:
+    """What is written greedily is what the training states tell, given the same target."""
+    model, batch = a_batch(tokenizer, family, read, 6)
+    told = model.write_greedily(batch)
+    ends = (told == model.end).long().cumsum(1)
+    mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
+    batch = batch | {"target_ids": told, "target_mask": mask}
+    assert torch.equal(model(batch).argmax(-1), told[mask.bool()])
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("family", "read"), NATIVE)
+def test_beams_find_nothing_less_likely(tokenizer: Tok, family: str, read: str) -> None:
+    greedy, batch = a_batch(tokenizer, family, read, 5)
+    search, _ = a_batch(tokenizer, family, read, 5, num_beams=4)
+    scores = [mean_log_probability(m, batch, m.write(batch)) for m in (greedy, search)]
+    assert scores[1].mean() >= scores[0].mean() - 1e-4
+
+
+def mean_log_probability(model: Writer, batch: dict[str, Any], told: torch.Tensor) -> torch.Tensor:
+    ends = (told == model.end).long().cumsum(1)
+    mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
+    logits = model(batch | {"target_ids": told, "target_mask": mask}).log_softmax(-1)
+    nats = torch.zeros(told.shape)
+    nats[mask.bool()] = logits.gather(1, told[mask.bool()][:, None])[:, 0]
+    return nats.sum(1) / mask.sum(1)
+
+
+def a_batch(
+    tokenizer: Tok, family: str, read: str, most: int, num_beams: int = 1
+) -> tuple[Writer, dict[str, Any]]:
+    """A network with random weights that writes, and sources of different lengths."""
+    tok = tokenizer("wordpiece")
+    task, examples = CASES["generation"]
+    form = Writing(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
+    model = form.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
+    assert isinstance(model, Writer)
+    return model, form.collate(form.encode(examples), np.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("family", "read", "protocol", "adaptation", "said"),
+    [
+        ("bert", "bidirectional", {}, "full", "read bidirectional writes no text"),
+        ("gpt2", "prefix", {"num_beams": 2}, "full", "num_beams must be 1 for a gpt2 read prefix"),
+        ("gpt2", "causal", {}, "frozen", "a frozen model cannot learn; set"),
+    ],
+)
+def test_what_cannot_write(
+    tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, said: str
+) -> None:
+    tok = tokenizer("wordpiece")
+    form = Writing(CASES["generation"][0], Protocol(**protocol), tok)
+    with pytest.raises(ValueError, match=said):
+        form.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
+
+
+def test_encoded_targets_are_kept(tokenizer: Tok, tmp_path: Path) -> None:
+    task, examples = CASES["tagging"]
+    data = Writing(task, TEXT, tokenizer("wordpiece")).encode(examples)
+    data.save(tmp_path / "data.npz")
+    again = Encoded.load(tmp_path / "data.npz")
+    assert isinstance(again.targets, type(data.input_ids))
+    assert isinstance(data.targets, type(data.input_ids))
+    assert np.array_equal(again.targets.values, data.targets.values)

@@ -1,0 +1,54 @@
+"""Words and characters are found again under every algorithm of the tokenizer."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import PreTrainedTokenizerFast
+
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.finetuning import Protocol
+from harness.finetuning.heads.spans import Read, Spans
+from harness.finetuning.heads.tagging import Tags
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.metrics.metric import column
+from tests.finetuning.heads.test_conformance import make_task
+
+CONTEXT = (
+    "The cafe, on 5th Street (in 1999), sold caf\u00e9 cr\u00e8me \u2014 for $3.50!  Not  more."
+)
+ALGORITHMS = ("wordpiece", "byte_bpe", "unigram")
+
+
+@pytest.fixture(params=ALGORITHMS)
+def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> PreTrainedTokenizerFast:
+    settings = Tokenizer.model_validate(
+        {"algorithm": request.param, "vocab_size": 400, "lowercase": request.param != "byte_bpe"}
+    )
+    train(settings, iter([CONTEXT, "Who sold it?", "In what year?"] * 9), tmp_path)
+    return PreTrainedTokenizerFast.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["The cafe", "5th Street", "1999", "caf\u00e9 cr\u00e8me", "$3.50", " Not  more", "more."],
+)
+def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    form = Spans(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
+    labels = column([Answers((answer,), (CONTEXT.index(answer),))])
+    examples = Examples([("Who sold it?", CONTEXT)], labels)
+    data = form.encode(examples)
+    assert data.num_items == 1 and isinstance(data.targets, np.ndarray)
+    start, end, unanswerable = data.targets[0].tolist()
+    assert 0 < start <= end and not unanswerable
+    assert form.answers([Read(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
+
+
+def test_every_word_has_one_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
+    words = tuple(CONTEXT.split())
+    form = Tags(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
+    data = form.encode(Examples([words], column([(1,) * len(words)])))
+    assert data.places is not None and data.num_items > 1
+    tagged = data.places.values[data.places.values >= 0]
+    assert tagged.tolist() == list(range(len(words)))

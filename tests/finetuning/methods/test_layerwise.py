@@ -1,0 +1,62 @@
+"""Learning rates by layer, layers that start anew, and layers that are trained later."""
+
+import pytest
+import torch
+
+from harness.finetuning import Finetune
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.compatibility import settings_problem
+from harness.finetuning.methods.layerwise import learning_rate_factors, reinitialise
+from harness.finetuning.methods.selective import begin_epoch
+from harness.models.layers import layers
+from harness.pretraining.optimizer import Optimizer, parameter_groups
+from tests.finetuning.methods.models import adapted, trained
+
+
+def test_rates_are_electras() -> None:
+    """Two layers by hand: 0.8^4 of the embeddings, 0.8^3, 0.8^2, and 1 of the head."""
+    model = adapted("electra", ADAPTATIONS["full"])
+    factors = learning_rate_factors(model, 0.8)
+    of = {name: factors[id(p)] for name, p in model.named_parameters()}
+    body = "backbone.network.electra."
+    assert of[f"{body}embeddings.word_embeddings.weight"] == pytest.approx(0.8**4)
+    assert of[f"{body}embeddings_project.weight"] == pytest.approx(0.8**4)
+    assert of[f"{body}encoder.layer.0.output.dense.weight"] == pytest.approx(0.8**3)
+    assert of[f"{body}encoder.layer.1.attention.self.query.bias"] == pytest.approx(0.8**2)
+    assert of["head.weight"] == of["head.bias"] == 1.0
+    groups = parameter_groups(model, Optimizer(learning_rate=1.0), factors)
+    given = {id(p): group["lr"] for group in groups for p in group["params"]}
+    assert given == {id(p): factors[id(p)] for p in trained(model).values()}
+
+
+def test_top_layers_start_anew() -> None:
+    model, old = (adapted("gpt2", ADAPTATIONS["full"]) for _ in range(2))
+    torch.manual_seed(3)
+    reinitialise(model, 1)
+    (_, below), (_, top) = layers(model.backbone)
+    (_, old_below), (_, old_top) = layers(old.backbone)
+    assert all(map(torch.equal, below.parameters(), old_below.parameters()))
+    assert not torch.equal(top.mlp.c_fc.weight, old_top.mlp.c_fc.weight)  # type: ignore[union-attr,arg-type]
+    assert torch.equal(top.ln_1.weight, torch.ones(32))  # type: ignore[union-attr,arg-type]
+    with pytest.raises(ValueError, match="at most 2"):
+        reinitialise(model, 3)
+
+
+def test_a_layer_more_each_epoch() -> None:
+    model = adapted("bert", ADAPTATIONS["gradual"])
+    sets = []
+    for epoch in range(4):
+        begin_epoch(model, epoch)
+        sets.append(set(trained(model)))
+    assert sets[0] == {"head.weight", "head.bias"}
+    assert all("layer.1." in name for name in sets[1] - sets[0])
+    assert all("layer.0." in name for name in sets[2] - sets[1])
+    assert all("embeddings" in name for name in sets[3] - sets[2])
+    assert sets[0] < sets[1] < sets[2] < sets[3]
+
+
+@pytest.mark.parametrize("field", [{"layer_decay": 0.9}, {"reinit_layers": 1}])
+def test_settings_of_layers_need_layers_that_train(field: dict[str, float]) -> None:
+    settings = Finetune.model_validate(field)
+    assert not settings_problem(settings, ADAPTATIONS["full"])
+    assert "leave it out" in settings_problem(settings, ADAPTATIONS["lora"])

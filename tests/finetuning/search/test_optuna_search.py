@@ -1,0 +1,175 @@
+"""Sweeps: equal trials, resumable, continued, a function of their name."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from harness.finetuning.search.optuna_search import (
+    STARTUP,
+    WORST,
+    Pruned,
+    Report,
+    Trial,
+    best,
+    importances,
+    point,
+    search,
+)
+from harness.finetuning.search.spaces import points
+from harness.finetuning.search.sweep import Sweep
+
+SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
+GRID = {"epochs": [1, 2, 3], "batch_size": [8, 16]}
+
+
+def sweep(**fields: Any) -> Sweep:
+    return Sweep.read({"trials": 6, "sampler": "tpe", "space": SPACE} | fields)
+
+
+def trial(params: dict[str, Any], number: int, report: Report | None = None) -> Trial:
+    value = -abs(params["learning_rate"] - 1e-3) + params["epochs"]
+    return Trial(number, value, "complete", 0.0, params["epochs"], params)
+
+
+def learning(params: dict[str, Any], number: int, report: Report) -> Trial:
+    """Odd trials learn nothing, and are ended where a pruner sees that."""
+    for epoch in range(1, params["epochs"] + 1):
+        value = epoch / 10 if number % 2 == 0 else 0.0
+        try:
+            report(epoch, value)
+        except Pruned:
+            return Trial(number, value, "pruned", 0.0, epoch, params)
+    return Trial(number, value, "complete", 0.0, params["epochs"], params)
+
+
+def study(folder: Path, settings: Sweep, objective: Any = trial, name: str = "s") -> list[Trial]:
+    folder.mkdir(exist_ok=True)
+    return search(settings, objective, name=name, storage=folder / "o.db")
+
+
+def test_equal_names_give_equal_trials(tmp_path: Path) -> None:
+    first = study(tmp_path / "a", sweep())
+    assert [one.number for one in first] == list(range(6))
+    assert study(tmp_path / "b", sweep()) == first
+    assert study(tmp_path / "c", sweep(), name="other") != first
+
+
+@pytest.mark.parametrize("pruner", [None, "median", "successive_halving"])
+def test_killed_and_resumed_gives_the_same_trials(tmp_path: Path, pruner: str | None) -> None:
+    settings = sweep(trials=9, pruner=pruner, space={"epochs": [3, 9], "batch_size": [8, 16]})
+    calls: list[int] = []
+
+    def dies(params: dict[str, Any], number: int, report: Report) -> Trial:
+        calls.append(number)
+        if len(calls) == 4:
+            report(1, 0.9)
+            raise KeyboardInterrupt
+        return learning(params, number, report)
+
+    with pytest.raises(KeyboardInterrupt):
+        study(tmp_path / "cut", settings, dies)
+    whole = study(tmp_path / "whole", settings, learning)
+    assert study(tmp_path / "cut", settings, dies) == whole
+    assert calls == [0, 1, 2, 3, 3, *range(4, 9)]
+
+
+def test_more_trials_continue_a_study_and_fewer_are_its_first(tmp_path: Path) -> None:
+    many = STARTUP + 3
+    few = study(tmp_path / "a", sweep(trials=STARTUP + 1))
+    more = study(tmp_path / "a", sweep(trials=many))
+    assert more[: len(few)] == few and len(more) == many
+    assert more == study(tmp_path / "b", sweep(trials=many))
+    assert study(tmp_path / "a", sweep(trials=2)) == few[:2]
+
+
+@pytest.mark.parametrize("pruner", ["median", "successive_halving"])
+def test_pruned_trials_are_kept_with_their_last_value(tmp_path: Path, pruner: str) -> None:
+    settings = sweep(trials=12, pruner=pruner, space={"epochs": [9], "batch_size": [8, 16]})
+    trials = study(tmp_path, settings, learning)
+    pruned = [one for one in trials if one.state == "pruned"]
+    assert pruned and len(trials) == 12
+    assert all(one.epochs < 9 and one.value == 0 and one.number % 2 for one in pruned)
+    assert trials == study(tmp_path, settings, learning)  # as they were stored
+
+
+def test_a_pruned_trial_is_not_best() -> None:
+    params = {"epochs": 1}
+    ended = Trial(0, 0.9, "pruned", 0.0, 1, params)
+    whole = [Trial(number, 0.5, "complete", 0.0, 1, params) for number in (1, 2)]
+    assert best([ended, *whole]).number == 1
+
+
+def test_a_diverged_trial_is_a_result(tmp_path: Path) -> None:
+    def diverges(params: dict[str, Any], number: int, report: Report) -> Trial:
+        return Trial(number, WORST, "diverged", 0.0, 1, params)
+
+    trials = study(tmp_path, sweep(trials=2), diverges)
+    assert [(one.value, one.state) for one in trials] == [(WORST, "diverged")] * 2
+
+
+def test_a_point_is_a_function_of_space_and_number() -> None:
+    few, many = sweep(sampler="random", trials=2), sweep(sampler="random", trials=9)
+    drawn = [point(many, number) for number in range(9)]
+    assert [point(few, number) for number in range(2)] == drawn[:2]
+    assert len({json.dumps(one) for one in drawn}) == 9
+    assert all(1e-4 <= float(one["learning_rate"]) <= 1e-2 for one in drawn)
+
+
+def test_a_grid_covers_all_points_once() -> None:
+    settings = sweep(sampler="grid", trials=100, space=GRID)
+    assert settings.size == 6
+    found = [point(settings, number) for number in range(6)]
+    assert sorted(map(str, found)) == sorted(map(str, points(settings.space)))
+    assert found != points(settings.space), "a part of them would leave a corner out"
+
+
+@pytest.mark.parametrize(
+    ("field", "choices"),
+    [("schedule", ["linear", "constant"]), ("bias_correction", [True, False])],
+)
+def test_words_and_truth_values_are_searched(field: str, choices: list[Any]) -> None:
+    settings = sweep(sampler="random", space={field: choices}, trials=9)
+    drawn = [point(settings, number)[field] for number in range(9)]
+    assert set(drawn) == set(choices) and {type(one) for one in drawn} == {type(choices[0])}
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("epochs", 1, 9), ("adaptation.rank", 1, 64)])
+def test_whole_numbers_stay_whole(name: str, low: int, high: int) -> None:
+    settings = sweep(sampler="random", space={name: {"low": low, "high": high}})
+    assert all(isinstance(point(settings, number)[name], int) for number in range(4))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"sampler": "grid"}, "grid needs a list of choices for learning_rate, but a range"),
+        ({"sampler": "random", "pruner": "median"}, "median needs the sampler tpe"),
+        ({"sampler": "tpe", "pruner": "best"}, "Input should be 'median' or 'successive_halving'"),
+        ({"space": {"epochs": [3, "5"]}}, "epochs of '5' cannot be tried"),
+        ({"space": {"epochs": [3, True]}}, "epochs of True cannot be tried"),
+    ],
+)
+def test_sweeps_that_cannot_be(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        sweep(**fields)
+
+
+def test_importance_finds_what_matters() -> None:
+    space = sweep(space={"epochs": [1, 2, 3], "batch_size": [8, 16, 32], "beta2": [0.9]}).space
+    tried = [
+        {"epochs": epochs, "batch_size": size, "beta2": 0.9}
+        for epochs, size in itertools.product([1, 2, 3], [8, 16, 32])
+    ]
+    values = [float(one["epochs"]) + one["batch_size"] / 1000 for one in tried]
+    found = importances(tried, values, space)
+    assert found["epochs"] > 0.9 > found["batch_size"] and found["beta2"] == 0
+    assert sum(found.values()) == pytest.approx(1)
+    assert importances(tried, values, space) == found
+    with pytest.raises(ValueError, match="at least 8 whole trials, but there are 3"):
+        importances(tried[:3], values[:3], space)
+    with pytest.raises(ValueError, match="scored the same"):
+        importances(tried, [0.5] * 9, space)

@@ -1,0 +1,118 @@
+"""Adaptations as a file declares them, and as a stage is told them."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.source import DeclarationError
+from harness.finetuning import Protocol
+from harness.finetuning.adaptation import (
+    ADAPTATIONS,
+    Adaptation,
+    Frozen,
+    Lora,
+    Selective,
+    read_adaptation,
+)
+from harness.finetuning.compatibility import layers_problem, obstacle
+from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.task_chain import Multitask
+from harness.models import MODELS
+from harness.plan.factory import load_plan
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import TASKS
+from tests.finetuning.methods.models import NAMES, SIZE, adapted, make_backbone, trained
+
+FULL = ADAPTATIONS["full"]
+EVERY = [*ADAPTATIONS.values(), Lora(rank=2, targets=("query", "key")), Frozen(layer=1)]
+
+
+def declared(fields: Any) -> Adaptation:
+    """As YAML gives them."""
+    return Evaluate.read({"adaptation": fields}).adaptation
+
+
+@pytest.mark.parametrize("adaptation", EVERY, ids=lambda one: one.label)
+def test_fields_and_content_are_read_back(adaptation: Adaptation) -> None:
+    fields = json.loads(json.dumps(adaptation.model_dump()))
+    assert declared(fields) == adaptation
+    assert read_adaptation(json.loads(json.dumps(adaptation.content))) == adaptation
+
+
+def test_targets_are_what_lora_trains() -> None:
+    model = adapted("bert", declared({"kind": "lora", "targets": ["key"]}))
+    inside = [name for name in trained(model) if name.startswith("backbone.")]
+    assert len(inside) == 4 and all(".self.key.lora_" in name for name in inside)
+
+
+@pytest.mark.parametrize("targets", [[], "query", [3]])
+def test_targets_are_a_list_of_names(targets: Any) -> None:
+    with pytest.raises(ValidationError):
+        declared({"kind": "lora", "targets": targets})
+
+
+def run_of(name: str) -> Pretrain:
+    """A pretraining of one of the small models."""
+    backbone = make_backbone(name)
+    objective = next(
+        recipe.objective
+        for recipe in RECIPES.values()
+        if recipe.objective.components[0][1].representation == backbone.representation
+    )
+    fields = {"model": MODELS[name], "size": SIZE, "objective": objective}
+    return RECIPES["bert"].model_copy(update=fields)
+
+
+def frozen(name: str, layer: int | None = None) -> Classifier:
+    return Classifier(copy.deepcopy(make_backbone(name)), 2, Protocol(), Frozen(layer=layer))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_plan_knows_the_layers(name: str) -> None:
+    """What it lets pass, the network has, and the next one it refuses."""
+    run, states = run_of(name), frozen(name)
+    assert states.mix is not None
+    count = len(states.mix.weights)
+    for layer, fits in ((count - 1, True), (count, False), (-count, True), (-count - 1, False)):
+        why = layers_problem(Evaluate().finetune, Frozen(layer=layer), run)
+        assert (why == "") == fits
+        if fits:
+            frozen(name, layer)
+
+
+def test_more_layers_than_there_are() -> None:
+    run = run_of("gpt2")
+    settings = Evaluate().finetune.model_copy(update={"reinit_layers": 3})
+    assert "at most 2, the layers of the network, but is 3" in layers_problem(settings, FULL, run)
+    many = Selective(top_layers=3)
+    assert "fewer than the 3" in obstacle(TASKS["sst2"], Protocol(), many, run)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"mixing": "equal", "temperature": 4.0}, "temperature is for mixing: temperature"),
+        ({"mixing": "equal", "max_examples": 9}, "max_examples has no effect"),
+    ],
+)
+def test_a_mixing_heeds_what_it_is_told(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Multitask.model_validate(fields)
+
+
+def test_a_checkpoint_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> None:
+    """Also where it goes on, which looks into its files before data is checked."""
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        f"name: study\nquestion: Which?\npretrain:\n  recipe: checkpoint\n"
+        f"  model: {{checkpoint: {tmp_path}/none}}\n"
+        "evaluate: {continued: [{corpus: task, objective: mlm, budget: {steps: 5}}]}\n"
+    )
+    with pytest.raises(DeclarationError, match=f"{path}:5: .* there is no folder {tmp_path}/none"):
+        load_plan(path)

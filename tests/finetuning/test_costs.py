@@ -1,0 +1,91 @@
+"""What an adaptation costs, what is kept of it, and that the latter is enough."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch.nn import functional as F
+
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adapted_weights import WEIGHTS, load_adapted, save_adapted
+from harness.finetuning.costs import Costs, measure
+from harness.finetuning.inputs import Batch
+from harness.finetuning.methods.low_rank import merge
+from tests.finetuning.methods.models import adapted, batch, learn, trained
+
+TRAINING = [name for name, value in ADAPTATIONS.items() if value.trains]
+
+
+def loss(outputs: torch.Tensor, one: Batch) -> torch.Tensor:
+    return F.cross_entropy(outputs, one["labels"])
+
+
+def costs(adaptation: str) -> Costs:
+    return measure(adapted("bert", ADAPTATIONS[adaptation]), loss, batch())
+
+
+@pytest.mark.parametrize("adaptation", TRAINING)
+def test_kept_weights_are_those_trained_and_give_equal_predictions(
+    adaptation: str, tmp_path: Path
+) -> None:
+    method, one = ADAPTATIONS[adaptation], batch()
+    model = adapted("bert", method)
+    wanted = set(trained(model))
+    figures = measure(model, loss, one)
+    assert set(trained(model)) == wanted  # as it was
+    learn(model, one, 1e-2)
+    save_adapted(model, method, tmp_path)
+    kept = load_file(tmp_path / WEIGHTS)
+    assert wanted == set(kept) - {n for n, _ in model.named_buffers()}
+    assert figures.stored_bytes == sum(t.numel() * t.element_size() for t in kept.values())
+    again = adapted("bert", method, seed=5)
+    load_adapted(again, method, tmp_path)
+    with torch.no_grad():
+        assert torch.equal(model.eval()(one), again.eval()(one))
+    with pytest.raises(ValueError, match="is asked for"):
+        load_adapted(again, ADAPTATIONS["prompt"], tmp_path)
+
+
+def test_measuring_disturbs_nothing() -> None:
+    model = adapted("bert", ADAPTATIONS["frozen"])
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.random.get_rng_state()
+    first = measure(model, loss, batch())
+    assert first == measure(model, loss, batch())
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(torch.equal(before[n], value) for n, value in model.state_dict().items())
+
+
+def test_memory_by_hand() -> None:
+    """A linear layer on frozen states keeps its input alone: rows x width of 32 in 4 bytes."""
+    figures = costs("frozen_top")
+    model = adapted("bert", ADAPTATIONS["frozen_top"])
+    everything = [*model.parameters(), *model.buffers()]
+    weights = sum(t.numel() * t.element_size() for t in everything)
+    head = 4 * (32 * 2 + 2)
+    at_least = weights + 3 * head + 8 * 32 * 4
+    assert at_least <= figures.peak_memory_bytes < at_least + 8_000
+    assert figures.trained_parameters == 32 * 2 + 2
+
+
+def test_small_methods_take_less() -> None:
+    full = costs("full")
+    for name in ("lora", "ia3", "prefix", "prompt_tuning", "biases"):
+        small = costs(name)
+        assert small.stored_bytes < full.stored_bytes / 5
+        longer = name == "prompt_tuning"  # an input of 30 and not of 10 tokens
+        assert longer or small.peak_memory_bytes < full.peak_memory_bytes
+
+
+@pytest.mark.parametrize("network", ["bert", "gpt2", "t5", "deberta_v3", "modernbert", "albert"])
+@pytest.mark.parametrize("adaptation", ["lora", "ia3"])
+def test_merged_equals_unmerged(network: str, adaptation: str) -> None:
+    model, one = adapted(network, ADAPTATIONS[adaptation]), batch()
+    names = {n for n, _ in adapted(network, ADAPTATIONS["full"]).named_parameters()}
+    learn(model, one, 1e-2)
+    with torch.no_grad():
+        unmerged = model.eval()(one)
+        merge(model)
+        torch.testing.assert_close(model(one), unmerged, atol=1e-4, rtol=1e-4)
+    assert {n for n, _ in model.named_parameters()} == names

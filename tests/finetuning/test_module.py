@@ -1,0 +1,390 @@
+"""Fine-tuning: pooling by hand, deterministic, learns; every family under one protocol."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.finetuning import Finetune, Protocol
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.heads.classification import Classes, Values
+from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.heads.head import Form
+from harness.finetuning.inputs import Batch, Encoded, Ragged, TrainBatches, pad_rows
+from harness.finetuning.module import finetune, predict
+from harness.finetuning.pooling import ScalarMix, pool
+from harness.models import FAMILIES, MODELS, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.tasks.examples import Examples
+from harness.tasks.metrics import METRICS
+from harness.tasks.scores import score
+from harness.tasks.task import MicroworldData, Task
+
+PAD, START, END = 0, 2, 3
+SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+NETWORKS = [
+    *(
+        (name, facts.representations[0])
+        for name, facts in FAMILIES.items()
+        if facts.kind not in ("baseline", "checkpoint")
+    ),
+    ("bert", "causal"),
+    ("gpt2", "prefix"),
+    ("llama", "bidirectional"),
+    ("t5", "bidirectional"),
+    ("t5_shared", "encoder_decoder"),
+]
+
+
+def make(family: str, representation: str, seed: int = 0) -> Backbone:
+    wide = {"initializer_range": 0.1, "max_position": 64}
+    if family in ("albert", "electra"):
+        wide["embedding_size"] = 16
+    tokens = Tokens(vocab_size=20, pad=PAD, start=START, end=END, pair_format=True)
+    return build(MODELS[family].model_copy(update=wide), SIZE, tokens, representation, seed)
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(tmp_path_factory.mktemp("model"), "bert", "bidirectional")
+
+
+def saved(folder: Path, family: str, representation: str) -> Path:
+    make(family, representation).save(folder)
+    return folder
+
+
+def make_task(kind: str) -> Task:
+    classes = kind == "classification"
+    return Task.model_validate(
+        {
+            "name": "toy",
+            "kind": kind,
+            "data": MicroworldData(generator="toy"),
+            "text_fields": ("sentence",),
+            "labels": ("no", "yes") if classes else (),
+            "metrics": ("accuracy",) if classes else ("pearson", "spearman"),
+            "chance": 0.5 if classes else 0.0,
+            "train_size": 64,
+            "licence": "none",
+            "citation": "none",
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFast:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    train(Tokenizer(vocab_size=80), iter(["the cat saw a dog in rain"] * 9), folder)
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+def make_form(
+    kind: str, tokenizer: PreTrainedTokenizerFast, protocol: Protocol | None = None
+) -> Form:
+    """The tokenizer gives no more than the number of its padding: inputs are made by hand."""
+    assert tokenizer.pad_token_id == PAD
+    form = Classes if kind == "classification" else Values
+    return form(make_task(kind), protocol or Protocol(), tokenizer)
+
+
+def encoded(rows: list[list[int]], labels: np.ndarray) -> Encoded:
+    return Encoded(Ragged.of(rows), Ragged.of([[0] * len(row) for row in rows]), labels, 0.0)
+
+
+def inputs(regression: bool, n: int = 64) -> Encoded:
+    """Whether (or how often) token 5 occurs among tokens 5..9, in inputs of different lengths."""
+    dice = np.random.default_rng(0)
+    ids = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
+    counts = np.array([row.count(5) for row in ids])
+    return encoded(ids, counts.astype(float) if regression else (counts > 0).astype(np.int64))
+
+
+def examples_of(data: Encoded) -> Examples:
+    """As many, of which the forms here read nothing."""
+    assert isinstance(data.targets, np.ndarray)
+    return Examples([("",)] * data.num_items, data.targets)
+
+
+POOLED = {
+    "cls": [1.0, -4.0],
+    "last": [3.0, -5.0],
+    "ends": [3.0, -4.0],
+    "mean": [2.0, -4.5],
+    "max": [3.0, -4.0],
+}
+
+
+@pytest.mark.parametrize("pooling", POOLED)
+def test_pooling_ignores_padding(pooling: str) -> None:
+    states = torch.tensor([[[1.0, -4.0], [3.0, -5.0], [99.0, 99.0]]])
+    assert pool(states, torch.tensor([[1, 1, 0]]), pooling).tolist() == [POOLED[pooling]]
+
+
+@pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "window"])
+def test_a_first_token_that_has_seen_nothing_is_not_pooled(reading: str) -> None:
+    family = {"causal": "gpt2", "encoder_decoder": "bart", "window": "static"}[reading]
+    with pytest.raises(ValueError, match=f"first token.*read {reading}; set it to native"):
+        Classifier(make(family, reading), 2, Protocol(pooling="cls"))
+
+
+def test_a_mix_of_layers_by_hand() -> None:
+    layers = [torch.full((1, 2, 3), value) for value in (1.0, 2.0, 6.0)]
+    mix = ScalarMix(3)
+    torch.testing.assert_close(mix(layers), torch.full((1, 2, 3), 3.0))
+    with torch.no_grad():
+        mix.weights.copy_(torch.tensor([0.0, 1.0, 2.0]))
+        mix.gamma.fill_(2.0)
+    shares = np.exp([0.0, 1.0, 2.0]) / np.exp([0.0, 1.0, 2.0]).sum()
+    torch.testing.assert_close(mix(layers)[0, 0, 0].item(), 2 * float(shares @ [1.0, 2.0, 6.0]))
+
+
+def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None:
+    ids, types = Ragged.of([[2, 7, 3], [2, 3]]), Ragged.of([[0, 1, 1], [0, 0]])
+    data = Encoded(ids, types, np.array([1, 0]), 0.0)
+    batch = make_form("classification", tokenizer).collate(data, np.array([1, 0]))
+    assert batch["input_ids"].tolist() == [[2, 3, 0], [2, 7, 3]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
+    assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 1]]
+    assert batch["labels"].tolist() == [0, 1]
+
+
+def test_an_epoch_has_every_example_once_and_little_padding(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    dice = np.random.default_rng(0)
+    lengths = dice.integers(3, 60, 1000)
+    data = encoded([[1] * n for n in lengths], np.zeros(1000))
+    collate = make_form("classification", tokenizer).collate
+    batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), collate, seed=0)
+    first, second = batches.order(0), batches.order(1)
+    assert batches.num_steps == 2 * len(first) == 64
+    assert sorted(np.concatenate(first)) == list(range(1000))
+    assert not np.array_equal(first[0], second[0])
+    assert all(np.array_equal(a, b) for a, b in zip(first, batches.order(0), strict=True))
+    positions = sum(len(rows) * lengths[rows].max() for rows in first)
+    assert positions < 1.15 * lengths.sum()  # 1.9 in random order
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_it_learns_and_repeats(
+    backbone: Path, kind: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    data = inputs(kind == "regression")
+    settings = Finetune(learning_rate=5e-3, batch_size=16, epochs=20)
+    form = make_form(kind, tokenizer, Protocol(pooling="mean", head_dropout=0.0))
+
+    def run(seed: int) -> np.ndarray:
+        done = finetune(backbone, data, form, settings, seed=seed)
+        assert done.steps == 80
+        return predict(done.model, form, data, examples_of(data))
+
+    first = run(0)
+    assert METRICS[form.task.metrics[0]](examples_of(data).labels, first) > 0.9
+    assert np.array_equal(run(0), first)
+    if kind == "regression":
+        assert not np.array_equal(run(1), first)
+
+
+def test_every_parameter_is_trained(backbone: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    form, data = make_form("classification", tokenizer), inputs(False)
+    settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
+    done = finetune(backbone, data, form, settings, seed=0)
+    before = dict(load(backbone).network.base_model.named_parameters())
+    after = dict(done.model.backbone.network.base_model.named_parameters())
+    seen = torch.from_numpy(np.unique(data.input_ids.values))
+    for name, old in before.items():
+        rows = seen if name == "embeddings.word_embeddings.weight" else slice(0, 1)
+        if "position" in name or name.endswith("key.bias"):  # the key bias has no effect on softmax
+            continue
+        assert not torch.equal(old[rows], after[name][rows].cpu()), name
+
+
+def batch_of(rows: list[list[int]]) -> Batch:
+    return pad_rows(encoded(rows, np.zeros(len(rows))), np.arange(len(rows)), PAD)
+
+
+ROWS = [[2, 7, 5, 3], [2, 5, 9, 6, 8, 7, 3], [2, 3]]
+
+
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+@pytest.mark.parametrize("adaptation", ["full", "frozen"])
+def test_padding_changes_no_prediction(family: str, representation: str, adaptation: str) -> None:
+    torch.manual_seed(0)
+    model = Classifier(make(family, representation), 3, Protocol(), ADAPTATIONS[adaptation]).eval()
+    with torch.no_grad():
+        padded = model(batch_of(ROWS))
+        alone = torch.cat([model(batch_of([row])) for row in ROWS])
+    torch.testing.assert_close(padded, alone, atol=1e-5, rtol=1e-4)
+    if representation != "window":
+        assert not torch.allclose(padded[0], padded[1], atol=1e-3)
+
+
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+def test_every_family_is_fine_tuned(
+    family: str, representation: str, tmp_path: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    folder = saved(tmp_path, family, representation)
+    form, data = make_form("classification", tokenizer), inputs(False)
+    settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
+    for adaptation in ("full", "frozen"):
+        done = finetune(folder, data, form, settings, seed=0, adaptation=ADAPTATIONS[adaptation])
+        assert np.isfinite(done.train_loss) and not done.diverged
+        assert set(predict(done.model, form, data, examples_of(data))) <= {0.0, 1.0}
+        assert isinstance(done.model, Classifier)
+        before = load(folder).state_dict()
+        after = done.model.backbone.state_dict()
+        same = [torch.equal(value, after[name].cpu()) for name, value in before.items()]
+        assert all(same) == (adaptation == "frozen")
+        if adaptation == "frozen":
+            assert done.model.mix is not None
+            assert len(done.model.mix.weights) == (1 if family == "static" else 3)
+            assert done.model.mix.gamma.item() != 1
+
+
+def test_a_frozen_backbone_has_no_dropout() -> None:
+    model = Classifier(
+        make("elmo", "two_way"), 2, Protocol(head_dropout=0), ADAPTATIONS["frozen"]
+    ).train()
+    batch = batch_of(ROWS)
+    assert torch.equal(model(batch), model(batch))
+    assert not model.backbone.training and model.head.training
+
+
+def test_a_decoder_is_pooled_where_its_input_ends() -> None:
+    model = Classifier(make("gpt2", "causal"), 2, Protocol(head_dropout=0)).eval()
+    for row, logits in zip(ROWS, model(batch_of(ROWS)), strict=True):
+        states = model.backbone(torch.tensor([row])).last_hidden_state[0, -1]
+        torch.testing.assert_close(logits, model.head(states))
+
+
+def test_an_encoder_decoder_reads_its_input_twice() -> None:
+    backbone = make("bart", "encoder_decoder").eval()
+    model = Classifier(backbone, 2, Protocol(head_dropout=0)).eval()
+    for row, logits in zip(ROWS, model(batch_of(ROWS)), strict=True):
+        # fairseq rolls the input by one, so that the end token comes first
+        decoder = torch.tensor([[END, *row[:-1]]])
+        states = backbone(torch.tensor([row]), decoder_input_ids=decoder).last_hidden_state
+        torch.testing.assert_close(logits, model.head(states[0, -1]))
+
+
+def test_the_auxiliary_loss_is_that_of_a_language_model() -> None:
+    backbone = make("gpt2", "causal").eval()
+    model = Classifier(backbone, 2, Protocol()).eval()
+    batch = batch_of(ROWS)
+    mine = model.next_token_loss(batch, model.states(batch))
+    network = backbone.network
+    assert isinstance(network, GPT2LMHeadModel)
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    theirs = network(batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels)
+    torch.testing.assert_close(mine, theirs.loss)
+
+
+def test_the_auxiliary_loss_is_trained_on(
+    tmp_path: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    folder = saved(tmp_path, "gpt2", "causal")
+    form, data = make_form("classification", tokenizer), inputs(False)
+
+    def language_loss(weight: float) -> float:
+        settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=2, auxiliary_lm_weight=weight)
+        done = finetune(folder, data, form, settings, seed=0)
+        model, batch = done.model.eval().cpu(), form.collate(data, np.arange(data.num_items))
+        return model.next_token_loss(batch, model.states(batch)).item()
+
+    assert language_loss(0.5) < language_loss(0.0)
+
+
+@pytest.mark.parametrize(
+    ("family", "representation", "adaptation", "found"),
+    [
+        ("bert", "bidirectional", "full", "one read bidirectional"),
+        ("gpt2", "causal", "frozen", "a frozen model"),
+    ],
+)
+def test_an_auxiliary_loss_needs_a_causal_reading(
+    family: str,
+    representation: str,
+    adaptation: str,
+    found: str,
+    tmp_path: Path,
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    with pytest.raises(ValueError, match=f"auxiliary_lm_weight .* but this is {found}"):
+        finetune(
+            saved(tmp_path, family, representation),
+            inputs(False),
+            make_form("classification", tokenizer),
+            Finetune(auxiliary_lm_weight=0.5),
+            seed=0,
+            adaptation=ADAPTATIONS[adaptation],
+        )
+
+
+def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> None:
+    pairs: list[tuple[str, ...]] = [("the cat", "a dog in rain"), ("rain", "the dog saw")]
+    there = Examples(pairs, np.zeros(2, np.int64))
+    back = Examples([(b, a) for a, b in pairs], np.zeros(2, np.int64))
+    task = make_task("classification").model_copy(update={"symmetric": True})
+    forms = [
+        Classes(task, Protocol(max_sequence_length=32, head_dropout=0, both_orders=both), tokenizer)
+        for both in (True, False)
+    ]
+    tokens = Tokens(len(tokenizer), 0, 2, 3, pair_format=True)
+    for family in ("bert", "gpt2"):
+        backbone = build(MODELS[family], SIZE, tokens, FAMILIES[family].representations[0], seed=0)
+        model = forms[0].make_model(backbone, ADAPTATIONS["full"]).eval()
+        assert isinstance(model, Classifier)
+        one, other = forms[0].encode(there), forms[0].encode(back)
+        assert one.swapped
+        assert one.swapped.input_ids.values.tolist() == other.input_ids.values.tolist()
+        rows = np.arange(2)
+        logits = model(forms[0].collate(one, rows))
+        torch.testing.assert_close(logits, model(forms[0].collate(other, rows)))
+        single = [forms[1].encode(examples) for examples in (there, back)]
+        apart = torch.stack([model(forms[1].collate(data, rows)) for data in single]).sum(0)
+        torch.testing.assert_close(logits, apart - model.head.bias)
+
+
+def test_epochs_are_reported_and_weights_can_be_kept(
+    backbone: Path, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    form, data = make_form("classification", tokenizer), inputs(False)
+    settings = Finetune(batch_size=32, epochs=3)
+    epochs: list[int] = []
+    ticks: list[tuple[int, int]] = []
+    finetune(
+        backbone,
+        data,
+        form,
+        settings,
+        seed=0,
+        progress=lambda done, total: ticks.append((done, total)),
+        on_epoch=lambda model, epoch: epochs.append(epoch),
+    )
+    assert epochs == [1, 2, 3]
+    assert ticks == [(i + 1, 6) for i in range(6)]
+
+
+def test_constant_predictions_have_null_correlation() -> None:
+    task = make_task("regression")
+    examples = Examples([("",)] * 3, np.array([1.0, 2.0, 3.0]))
+    scores = score(task, examples, np.array([2.0, 2.0, 2.0]))
+    assert scores == {"pearson": None, "spearman": None}
+
+
+def test_a_batch_of_one_is_standardised_by_what_came_before() -> None:
+    from harness.finetuning.heads.classifier import Standardise
+
+    torch.manual_seed(0)
+    layer = Standardise(4, affine=False).train()
+    for _ in range(200):
+        layer(5 + 2 * torch.randn(32, 4))
+    one = layer(torch.full((1, 4), 7.0))
+    torch.testing.assert_close(one, torch.ones(1, 4), atol=0.2, rtol=0)

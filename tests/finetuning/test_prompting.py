@@ -1,0 +1,323 @@
+"""Prompts: filled and scored by hand for each way of pretraining; solved examples by seed."""
+
+from collections.abc import Callable
+from itertools import chain, permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+import harness.models.build
+from harness.data.corpora import load_corpus
+from harness.data.corpora.sources import MicroworldCorpus
+from harness.data.tokenizers import Tokenizer, training
+from harness.finetuning import Protocol
+from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.compatibility import obstacle
+from harness.finetuning.prompting import Asker, draw, prompted
+from harness.models import Architecture, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.scoring.likelihood import log_likelihoods
+from harness.pretraining.scoring.requests import Text
+from harness.tasks.examples import Examples
+from harness.tasks.task import Task
+
+SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=64)
+NOUNS = ("plot", "axe", "pig", "film", "hatchet", "bicycle", "trainer", "city")
+EXAMPLES = Examples(
+    [(f"the {a} is noisy.", f"the {b} is in it.") for a in NOUNS for b in NOUNS[:3]],
+    np.arange(24) % 3 % 2,
+)
+ORDERS = Examples(
+    EXAMPLES.texts,
+    np.arange(24) % 6,
+    [tuple(" ".join(words) for words in permutations((a, "the", "saw"))) for a in NOUNS * 3],
+)
+"""Choices of the same words, so that what stands before them decides."""
+PATTERN = "{first} it was {answer}, and {second}"
+READ = {"clm": "causal", "prefix_lm": "prefix"}
+Saved = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tokenizer")
+    corpus = MicroworldCorpus(num_tokens=5_000)
+    texts = (s for document in load_corpus.read_documents(corpus) for s in document)
+    value = {"algorithm": "wordpiece", "vocab_size": 420, "sentinels": 8}
+    training.train(Tokenizer.model_validate(value), texts, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def splitter(tokenizer: Path) -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast.from_pretrained(tokenizer)
+
+
+@pytest.fixture(scope="module")
+def saved(tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Saved:
+    """A network with random weights, saved as if trained on an objective."""
+
+    def make(family: str, objective: str) -> Path:
+        words = Vocabulary.load(tokenizer)
+        told = OBJECTIVES[objective].components[-1][1]
+        if family == "gpt2":
+            told = told.model_copy(update={"representation": READ[objective]})
+        tokens = Tokens(words.size, words.pad, words.cls, words.sep)
+        architecture = Architecture.model_validate({"family": family, "initializer_range": 0.3})
+        backbone = build(architecture, SIZE, tokens, told.representation, seed=0)
+        backbone.objective = told.model_dump(mode="json")
+        folder = tmp_path_factory.mktemp("model")
+        backbone.save(folder)
+        return folder
+
+    return make
+
+
+def task_of(kind: str = "classification", pattern: str = PATTERN, **more: Any) -> Task:
+    found: dict[str, Any] = {
+        "name": "toy",
+        "kind": kind,
+        "data": {"source": "microworld", "generator": "toy"},
+        "text_fields": ("first", "second"),
+        "labels": ("negative", "positive"),
+        "prompt": {"pattern": pattern, "answers": ("noisy", "charming")},
+        "metrics": ("accuracy",),
+    }
+    return Task.model_validate(found | more)
+
+
+def ordering() -> Task:
+    prompt = {"pattern": "{first} {answer}, and {second}"}
+    return task_of("multiple_choice", labels=(), choices_field="choices", prompt=prompt)
+
+
+def asker(task: Task, splitter: PreTrainedTokenizerFast, room: int = 500, **more: Any) -> Asker:
+    assert task.prompt
+    return Asker(task, task.prompt, splitter, room, **more)
+
+
+def filled(texts: tuple[str, ...], answer: str) -> str:
+    return f"{texts[0]} it was {answer}, and {texts[1]}"
+
+
+@torch.no_grad()
+def test_a_causal_model_by_hand(tokenizer: Path, splitter: Any, saved: Saved) -> None:
+    """With transformers' own loss, text by text."""
+    model = saved("gpt2", "clm")
+    network = harness.models.build.load(model).network.eval()
+
+    def score(text: str) -> float:
+        ids = torch.tensor([splitter(text)["input_ids"]])
+        return -float(network(ids, labels=ids).loss) * (ids.shape[1] - 1)
+
+    found = prompted(model, tokenizer, ordering(), Protocol(), None, 0)(ORDERS)
+    assert ORDERS.choices
+    scores = [
+        [score(f"{first} {choice}, and {second}") for choice in choices]
+        for (first, second), choices in zip(ORDERS.texts, ORDERS.choices, strict=True)
+    ]
+    assert found.dtype == np.float64 and len(set(found)) > 1
+    assert found.tolist() == np.argmax(scores, axis=1).tolist()
+
+
+@torch.no_grad()
+def test_a_masked_model_by_hand(tokenizer: Path, splitter: Any, saved: Saved) -> None:
+    """Answers of one token each: the likelier one where the mask stands."""
+    model = saved("bert", "mlm")
+    network = harness.models.build.load(model).network.eval()
+    words = [w for w in ("the", "is", "was", "saw") if len(splitter.tokenize(w)) == 1]
+    prompt = {"pattern": PATTERN, "answers": words}
+    task = task_of(labels=tuple("abcd"[: len(words)]), prompt=prompt)
+    found = prompted(model, tokenizer, task, Protocol(), None, 0)(EXAMPLES)
+    assert len(words) > 1
+    for texts, chosen in zip(EXAMPLES.texts, found, strict=True):
+        ids = torch.tensor([splitter(filled(texts, splitter.mask_token))["input_ids"]])
+        logits = network(ids).logits[ids == splitter.mask_token_id][0]
+        wanted = logits[splitter.convert_tokens_to_ids(words)]
+        assert chosen == int(wanted.argmax())
+
+
+@pytest.mark.parametrize(
+    ("family", "objective"),
+    [
+        ("bert", "mlm"),
+        ("gpt2", "clm"),
+        ("gpt2", "prefix_lm"),
+        ("t5", "span_corruption"),
+        ("bart", "denoising"),
+        ("xlnet", "plm"),
+    ],
+)
+def test_every_way_of_pretraining(
+    tokenizer: Path, splitter: Any, saved: Saved, family: str, objective: str
+) -> None:
+    model, task = saved(family, objective), task_of()
+    found = prompted(model, tokenizer, task, Protocol(), None, 0)(EXAMPLES.head(4))
+    backbone, vocabulary = harness.models.build.load(model), Vocabulary.load(tokenizer)
+    for texts, chosen in zip(EXAMPLES.texts, found, strict=False):
+        asked = [gap(splitter, texts, answer) for answer in ("noisy", "charming")]
+        assert chosen == log_likelihoods(backbone, vocabulary, asked).argmax()
+
+
+def gap(splitter: Any, texts: tuple[str, ...], answer: str) -> Text:
+    parts = [f"{texts[0]} it was", answer, f", and {texts[1]}"]
+    tokens = [splitter(part, add_special_tokens=False)["input_ids"] for part in parts]
+    begin = len(tokens[0])
+    return Text(tuple(chain.from_iterable(tokens)), (begin, begin + len(tokens[1])))
+
+
+def test_choices_of_each_example(tokenizer: Path, splitter: Any, saved: Saved) -> None:
+    task = task_of(
+        "multiple_choice",
+        "{first} {answer}",
+        labels=(),
+        choices_field="choices",
+        text_fields=("first",),
+        prompt={"pattern": "{first} {answer}"},
+    )
+    choices = [("then it rattles.",), ("so the pig saw it.", "then it rattles.", "no.")]
+    examples = Examples([("the axe is noisy.",)] * 2, np.array([0, 1]), choices)
+    found = prompted(saved("gpt2", "clm"), tokenizer, task, Protocol(), None, 0)(examples)
+    assert found[0] == 0 and found[1] in (0, 1, 2)
+    texts = asker(task, splitter).texts(examples, 1)
+    for text, choice in zip(texts, choices[1], strict=True):
+        assert text.gap
+        assert splitter.decode(text.tokens[slice(*text.gap)]) == choice
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fields"),
+    [
+        ("{1} so {answer} {0}", ("first", "second")),
+        ("{second} so {answer} {first}", ("first", "second")),
+        ("{1} so {answer} {first}", ("first", "{word}: {sentence}")),
+    ],
+)
+def test_texts_by_name_and_by_place(splitter: Any, pattern: str, fields: tuple[str, str]) -> None:
+    task = task_of(pattern=pattern, text_fields=fields)
+    (text, _) = asker(task, splitter).texts(Examples([("the {axe}", "a pig")], np.array([0])), 0)
+    assert text.gap
+    assert splitter.decode(text.tokens[: text.gap[0]]) == "a pig so"
+    assert splitter.decode(text.tokens[text.gap[1] :], skip_special_tokens=True) == "the axe"
+
+
+def test_solved_examples_are_balanced_and_drawn_by_seed() -> None:
+    for seed in range(5):
+        shown = draw(EXAMPLES, 7, seed)
+        counts = np.bincount(shown.labels)
+        assert len(shown) == 7 and abs(counts[0] - counts[1]) == 1
+    texts = [tuple(draw(EXAMPLES, 4, seed).texts) for seed in (0, 0, 1, 2)]
+    assert texts[0] == texts[1] and len(set(texts)) == 3
+    assert len(draw(EXAMPLES, 100, 0)) == len(EXAMPLES)
+
+
+def test_solved_examples_stand_before_the_question(splitter: Any) -> None:
+    shown = EXAMPLES.take(np.array([1, 3]))
+    task = task_of()
+    (_, text) = asker(task, splitter, shown=shown).texts(EXAMPLES, 5)
+    words = ("noisy", "charming")
+    solved = [filled(t, words[label]) for t, label in zip(shown.texts, shown.labels, strict=True)]
+    right = " ".join([*solved, filled(EXAMPLES.texts[5], "charming")])
+    assert splitter.decode(text.tokens) == right
+    assert text.gap and splitter.decode(text.tokens[slice(*text.gap)]) == "charming"
+    assert text.gap[0] > len(splitter(solved[0])["input_ids"])
+
+
+def test_the_longest_solved_example_goes_first(splitter: Any) -> None:
+    long = ("the axe is noisy, and so is the pig beside the hatchet.", "the pig is in it.")
+    shown = Examples([EXAMPLES.texts[0], long, EXAMPLES.texts[3]], np.array([0, 1, 1]))
+    task = task_of()
+    whole, _ = asker(task, splitter, shown=shown).texts(EXAMPLES, 5)
+    less, _ = asker(task, splitter, len(whole.tokens) - 1, shown=shown).texts(EXAMPLES, 5)
+    said = splitter.decode(less.tokens)
+    assert long[0] not in said and EXAMPLES.texts[0][0] in said and EXAMPLES.texts[3][0] in said
+    none, _ = asker(task, splitter, 40, shown=shown).texts(EXAMPLES, 5)
+    alone, _ = asker(task, splitter).texts(EXAMPLES, 5)
+    assert none == alone or len(none.tokens) <= 40
+
+
+def test_long_questions_are_cut_alike_for_every_answer(splitter: Any) -> None:
+    examples = Examples([("the axe is noisy. " * 20, "the pig saw it.")], np.array([0]))
+    texts = asker(task_of(), splitter, 40).texts(examples, 0)
+    assert 30 < max(len(text.tokens) for text in texts) <= 40
+    before = {text.tokens[: text.gap[0]] for text in texts if text.gap}
+    after = {text.tokens[text.gap[1] :] for text in texts if text.gap}
+    assert len(before) == len(after) == 1
+    with pytest.raises(ValueError, match="no room for the prompt of toy"):
+        asker(task_of(), splitter, 3).texts(examples, 0)
+
+
+@pytest.mark.parametrize("room", [60, 90, 120, 200])
+def test_the_longest_solved_examples_go_one_by_one(splitter: Any, room: int) -> None:
+    """As many as must: one less would be too long."""
+    texts: list[tuple[str, ...]] = [
+        (f"the {noun} is{' very' * many} noisy.", "so it is.") for noun in NOUNS for many in (0, 4)
+    ]
+    shown = Examples(texts, np.arange(len(texts)) % 2)
+    one = asker(task_of(), splitter, room, shown=shown)
+    left = list(one._demonstrations)
+    while one._over(left, EXAMPLES.texts[5], ("noisy", "charming")) > 0:
+        left.remove(max(left, key=one._length))
+    found = one._fitting(EXAMPLES.texts[5], ("noisy", "charming"))
+    assert found == left and 0 < len(left) < len(texts)
+
+
+def test_shots_change_what_is_asked_and_seeds_what_is_shown(tokenizer: Path, saved: Saved) -> None:
+    model = saved("gpt2", "clm")
+
+    def ask(shots: int, seed: int) -> list[float]:
+        protocol = Protocol(shots=shots, max_sequence_length=200)
+        return list(prompted(model, tokenizer, ordering(), protocol, ORDERS, seed)(ORDERS))
+
+    assert ask(3, 0) == ask(3, 0)
+    assert len({tuple(ask(3, seed)) for seed in range(6)}) > 1
+    with pytest.raises(ValueError, match="no train set for its 2 solved examples"):
+        prompted(model, tokenizer, task_of(), Protocol(shots=2), None, 0)
+
+
+def run_of(recipe: str) -> Pretrain:
+    return RECIPES[recipe].model_copy(update={"recipe": recipe})
+
+
+@pytest.mark.parametrize(
+    ("recipe", "adaptation", "task", "protocol", "why"),
+    [
+        ("bert", "prompt", {}, {}, ""),
+        ("gpt2", "prompt", {"prompt": None}, {}, "the task has no prompt"),
+        ("gpt2", "prompt", {"train": None}, {"shots": 2}, "no train set to draw"),
+        ("electra", "prompt", {}, {}, "replaced tokens"),
+        ("bert", "full", {}, {"answer": "text"}, "read bidirectional"),
+        ("electra", "full", {}, {"answer": "text"}, "read bidirectional"),
+        ("elmo", "full", {}, {"answer": "text"}, "read two_way"),
+        ("cbow", "full", {}, {"answer": "text"}, "read window"),
+        ("bert", "full", {"kind": "generation"}, {}, "read bidirectional"),
+        ("bert", "full", {"kind": "similarity"}, {"answer": "text"}, ""),
+        ("gpt2", "full", {"kind": "generation"}, {"num_beams": 4}, ""),
+        ("gpt2", "frozen", {"kind": "generation"}, {}, "weights are frozen"),
+        (
+            "gpt2",
+            "full",
+            {},
+            {"answer": "text", "max_sequence_length": 1024},
+            "fewer than the 1088",
+        ),
+        ("t5", "full", {}, {"answer": "text"}, ""),
+        ("bart", "full", {}, {"answer": "text"}, ""),
+        ("majority", "prompt", {"prompt": None}, {}, ""),
+    ],
+)
+def test_what_a_model_can_do(
+    recipe: str, adaptation: str, task: dict[str, Any], protocol: dict[str, Any], why: str
+) -> None:
+    asked = task_of().model_copy(update=task)
+    found = obstacle(asked, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe))
+    assert (why in found) if why else not found

@@ -1,0 +1,124 @@
+"""Each setting of fine-tuning has its effect; trials are drawn apart from what is reported."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from harness.execution.stages import search
+from harness.execution.stages.job import Job
+from harness.experiment.experiment import MAX_SEEDS
+from harness.finetuning import Finetune, Protocol
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
+from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.heads.head import Form
+from harness.finetuning.module import Finetuning, HasLoss, prepared_model
+from harness.finetuning.search.optuna_search import WORST
+from harness.models.backbone import Backbone
+from harness.models.layers import layers
+from harness.pretraining.optimizer import SATURATED_STEP
+from tests.finetuning.methods.models import adapted, make_backbone
+
+FULL = ADAPTATIONS["full"]
+STEPS = 10
+
+
+@dataclass(frozen=True)
+class Told:
+    """As much of a job as a trial looks at."""
+
+    spec: dict[str, Any]
+
+
+class TwoClasses:
+    """As little of a form as a model is made by."""
+
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> Classifier:
+        return Classifier(backbone, 2, Protocol(), adaptation)
+
+
+def optimisation(**settings: Any) -> tuple[Classifier, torch.optim.Optimizer, Any]:
+    """Model, optimiser and scheduler of a run of STEPS updates."""
+    model = adapted("gpt2", FULL)
+    finetune = Finetune.model_validate({"learning_rate": 1.0, "warmup_fraction": 0.2, **settings})
+    module = Finetuning(model, cast(HasLoss, None), finetune, STEPS, seed=0)
+    found = module.configure_optimizers()
+    return model, found["optimizer"], found["lr_scheduler"]["scheduler"]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "middle", "last"),
+    [(None, 0.5, 1 / 8), ("linear", 0.5, 1 / 8), ("cosine", 0.5, 0.038), ("constant", 1, 1)],
+)
+def test_the_schedule_is_followed(schedule: str | None, middle: float, last: float) -> None:
+    """A fifth is warmup: half the way down is at update 6."""
+    _, _, scheduler = optimisation(schedule=schedule)
+    rates = [scheduler.lr_lambdas[0](step) for step in range(STEPS)]
+    assert rates[:3] == [0, 0.5, 1]
+    assert (rates[6], rates[9]) == (pytest.approx(middle), pytest.approx(last, abs=1e-3))
+
+
+def test_rates_fall_from_layer_to_layer_of_a_decoder() -> None:
+    model, optimizer, _ = optimisation(layer_decay=0.5)
+    rates = {id(p): g["initial_lr"] for g in optimizer.param_groups for p in g["params"]}
+    (_, below), (_, top) = layers(model.backbone)
+    network: Any = model.backbone.network
+    assert {rates[id(p)] for p in model.head.parameters()} == {1.0}
+    assert {rates[id(p)] for p in network.transformer.ln_f.parameters()} == {0.5}
+    assert {rates[id(p)] for p in top.parameters()} == {0.25}
+    assert {rates[id(p)] for p in below.parameters()} == {0.125}
+    assert rates[id(network.transformer.wpe.weight)] == 0.0625
+    _, plain, _ = optimisation()
+    assert {group["initial_lr"] for group in plain.param_groups} == {1.0}
+
+
+@pytest.mark.parametrize(("given", "steps"), [(None, None), (True, None), (False, SATURATED_STEP)])
+def test_bias_correction_is_as_set(given: bool | None, steps: float | None) -> None:
+    _, optimizer, _ = optimisation(bias_correction=given)
+    begun = {float(state["step"]) for state in optimizer.state.values()}
+    assert begun == ({steps} if steps else set())
+
+
+def test_decay_and_moments_are_as_set() -> None:
+    _, optimizer, _ = optimisation(weight_decay=0.3, beta2=0.5)
+    assert {group["weight_decay"] for group in optimizer.param_groups} == {0.0, 0.3}
+    assert {group["betas"] for group in optimizer.param_groups} == {(0.9, 0.5)}
+
+
+def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
+    make_backbone("gpt2").save(tmp_path)
+
+    def tops(seed: int, **settings: Any) -> list[torch.Tensor]:
+        finetune, form = Finetune.model_validate(settings), cast(Form, TwoClasses())
+        model = prepared_model(tmp_path, form, FULL, seed, finetune)
+        network: Any = model.backbone.network
+        return [layer.mlp.c_fc.weight.detach() for layer in network.transformer.h]
+
+    below, top = tops(0)
+    new_below, new_top = tops(0, reinit_layers=1)
+    assert torch.equal(below, new_below) and not torch.equal(top, new_top)
+    assert torch.equal(tops(0, reinit_layers=1)[1], new_top)
+    assert not torch.equal(tops(1, reinit_layers=1)[1], new_top)
+
+
+def test_no_trial_has_a_seed_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    class Bench:
+        settings = Finetune()
+
+        def __init__(self, job: Any) -> None: ...
+
+        def run(self, settings: Finetune, seed: int, *rest: Any) -> Any:
+            drawn.append(seed)
+            return SimpleNamespace(holdout_score=None, diverged=False)
+
+    monkeypatch.setattr(search, "Bench", Bench)
+    spec = {"finetune": Finetune().model_dump(), "adaptation": "full"}
+    for number in range(3):
+        found = search._attempt(cast(Job, Told(spec)), {}, number)
+        assert (found.state, found.value) == ("undefined", WORST)
+    assert len(set(drawn)) == 3 and min(drawn) >= MAX_SEEDS

@@ -1,0 +1,132 @@
+"""Boards over a store: all arms of a suite, ranks with ties, filters."""
+
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.leaderboard import ranks
+from harness.leaderboard.boards import Filter, board_table, recorded, tied
+from harness.leaderboard.build import build
+from harness.store.store import Store
+from tests.filled_store import EVIL, fill
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    return fill(tmp_path_factory.mktemp("filled"))
+
+
+def names(table):
+    return [row.name for row in table.rows]
+
+
+def test_every_arm_on_the_suite_has_a_row_and_arms_that_are_alike_a_rank(store):
+    table = board_table("swag", store)
+    assert {row.name: row.rank for row in table.rows} == {
+        "one: good": 1,
+        "two: alike": 1,
+        f"one: {EVIL}": 2,
+    }
+    assert table.ranking == ranks.RANKING
+    assert [row.average.best for row in table.rows] == [True, True, False]
+    assert table.published
+
+
+def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
+    """In an interpreter of its own, for this one has loaded everything."""
+    store.finished()
+    code = (
+        f"import sys\n"
+        f"from harness.cli.app import app\n"
+        f"app(['leaderboard', 'swag', '--store', {str(store.root)!r}], standalone_mode=False)\n"
+        f"slow = ('mlflow', 'sqlalchemy', 'torch', 'transformers', 'datasets')\n"
+        f"print(*[name for name in slow if name in sys.modules], file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "one: good" in run.stdout and run.stderr.split() == []
+
+
+def test_a_suite_is_a_board_too(store):
+    assert board_table("swag-v1", store) == board_table("swag", store)
+    assert board_table("micro-swag-v1", store).rows == ()
+    with pytest.raises(ValueError, match="unknown board 'swagg'"):
+        board_table("swagg", store)
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        (Filter(tag="small"), {"good", EVIL}),
+        (Filter(size="tiny"), {"alike"}),
+        (Filter(budget="tokens=1_000"), {"good", EVIL}),
+        (Filter(size="nano", budget="tokens=1e3"), {"good", EVIL}),
+    ],
+)
+def test_filters_take_some_arms(store, taken, expected):
+    assert set(names(board_table("swag", store, taken=taken))) == expected
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        ({"size": "smal"}, "unknown size 'smal'; known: "),
+        ({"budget": "1000"}, "a budget must be one of tokens, steps, flops, seconds = a number"),
+        ({"budget": "tokens=many"}, "a budget must be one of"),
+        ({"budget": "tokens=nan"}, "a budget must be one of"),
+        ({"budget": "tokens=-5"}, "a budget must be one of"),
+        ({"size": "nano", "tag": "large"}, "no arm on swag-v1 in the store passes tag large, size"),
+    ],
+)
+def test_bad_filters_are_one_line(store, taken, said):
+    with pytest.raises(ValueError, match=said):
+        board_table("swag", store, taken=Filter(**taken))
+
+
+def test_filters_take_imported_rows_by_what_these_say():
+    scores = pd.DataFrame({"budget_tokens": [1000, 2000, 0, None]}).astype("Int64")
+    assert list(Filter(budget="tokens=1_000").imported(scores).index) == [0, 2]
+    assert not len(Filter(budget="steps=1_000").imported(scores))
+    assert not len(Filter(tag="small").imported(scores))
+    assert not len(Filter(size="nano", budget="tokens=1_000").imported(scores))
+
+
+def test_the_command_filters(store):
+    def call(*arguments):
+        return CliRunner().invoke(app, ["leaderboard", *arguments, "--store", str(store.root)])
+
+    result = call("swag", "--size", "tiny")
+    assert result.exit_code == 0
+    assert "alike" in result.output and "good" not in result.output
+    assert "**" in call("swag").output
+    result = call("experiments/quickstart.yaml", "--tag", "small")
+    assert result.exit_code == 2
+    assert "go with a board" in result.output
+    result = call("swag", "--set", "a.b=1")
+    assert result.exit_code == 2 and "--set goes with an experiment file" in result.output
+    result = call("bert-glue", "--published", "--tag", "small")
+    assert result.exit_code == 2 and "--published takes a name" in result.output
+
+
+def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):
+    (one, _) = recorded(store)
+    scores = one.results.assign(key="gone")
+    table = build(scores, "swag-v1")
+    found = tied(table, scores, store)
+    assert found.rows == table.rows
+    assert found.ranking.endswith("can be told apart: 1 runs are no longer in the store.")
+
+
+def test_damaged_runs_leave_plain_ranks_with_the_reason(tmp_path):
+    store = fill(tmp_path)
+    record = store.finished()["two-5-0"]
+    (store.fetch(record) / "counts.npz").write_bytes(b"damaged")
+    ranking = board_table("swag", store).ranking
+    assert "can be told apart: the files of stage two-5-0 are damaged" in ranking
+
+
+def test_an_empty_store_has_empty_boards(tmp_path):
+    assert board_table("swag", Store(tmp_path)).rows == ()

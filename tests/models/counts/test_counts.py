@@ -1,0 +1,164 @@
+"""Parameter counts: published ones, and those of transformers' networks at random shapes."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from harness.models import FAMILIES, SIZES, Architecture, Size
+from harness.models.counts.backbones import count_parameters
+from harness.models.counts.heads import count_replaced_head, count_trained_parameters
+from harness.pretraining.generator import generator_architecture, generator_size
+from harness.pretraining.objectives.outputs import ReplacedToken
+from tests.models.reference import REFERENCE, SHAPES, VARIANTS, VOCAB, t5_stack
+
+BERT_VOCAB = 30_522
+GPT2_VOCAB = 50_257
+
+# transformers' models of the published configurations, without heads
+PUBLISHED = [
+    ("bert", "tiny", BERT_VOCAB, {}, 4_385_920),  # Turc et al. 2019: 4.4M, 11.2M, 28.8M, 41.4M
+    ("bert", "mini", BERT_VOCAB, {}, 11_170_560),
+    ("bert", "small", BERT_VOCAB, {}, 28_763_648),
+    ("bert", "medium", BERT_VOCAB, {}, 41_373_184),
+    ("bert", "base", BERT_VOCAB, {}, 109_482_240),  # Devlin et al. 2019: 110M and 340M
+    ("bert", "large", BERT_VOCAB, {}, 335_141_888),
+    ("bert", "base", 28_996, {}, 108_310_272),  # bert-base-cased
+    ("bert", "tinybert4", BERT_VOCAB, {}, 14_350_248),  # Jiao et al. 2020: 14.5M and 67M
+    ("bert", "half_base", BERT_VOCAB, {}, 66_955_008),
+    ("roberta", "base", 50_265, {}, 124_645_632),  # fairseq: 125M and 355M
+    ("roberta", "large", 50_265, {}, 355_359_744),
+    ("albert", "base", 30_000, {"embedding_size": 128}, 11_683_584),  # Lan et al. 2020: 12M,
+    ("albert", "large", 30_000, {"embedding_size": 128}, 17_683_968),  # 18M,
+    ("albert", "albert_xlarge", 30_000, {"embedding_size": 128}, 58_724_864),  # 60M,
+    ("albert", "albert_xxlarge", 30_000, {"embedding_size": 128}, 222_595_584),  # and 235M
+    ("electra", "electra_small", BERT_VOCAB, {"embedding_size": 128}, 13_483_008),  # Clark et al.
+    ("electra", "base", BERT_VOCAB, {}, 108_891_648),  # 2020: 14M, 110M, 335M
+    ("electra", "large", BERT_VOCAB, {}, 334_092_288),
+    ("deberta", "base", 50_265, {}, 138_601_728),  # He et al. 2021: 134M
+    ("deberta_v3", "base", 128_100, {}, 183_831_552),  # He et al. 2023: 86M + 98M
+    ("distilbert", "half_base", BERT_VOCAB, {}, 66_362_880),  # Sanh et al. 2019: 66M
+    ("xlnet", "base", 32_000, {}, 116_718_336),  # Yang et al. 2019
+    ("gpt", "base", 40_478, {}, 116_534_784),  # Radford et al. 2018
+    # openai/gpt-2, README: "our original parameter counts were wrong"
+    ("gpt2", "base", GPT2_VOCAB, {"max_position": 1024}, 124_439_808),
+    ("gpt2", "gpt2_medium", GPT2_VOCAB, {"max_position": 1024}, 354_823_168),
+    ("gpt2", "gpt2_large", GPT2_VOCAB, {"max_position": 1024}, 774_030_080),
+    ("gpt2", "gpt2_xl", GPT2_VOCAB, {"max_position": 1024}, 1_557_611_200),
+    ("t5", "t5_small", 32_128, {}, 60_506_624),  # Raffel et al. 2020: 60M, 220M, 770M, 3B
+    ("t5", "t5_base", 32_128, {}, 222_903_552),
+    ("t5", "t5_large", 32_128, {}, 737_668_096),
+    ("t5", "t5_3b", 32_128, {}, 2_851_598_336),
+    ("bart", "half_base", 50_265, {"max_position": 1024}, 139_420_416),  # Lewis et al. 2020
+    ("bart", "half_large", 50_265, {"max_position": 1024}, 406_291_456),
+]
+
+
+def numbers(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def test_every_family_is_counted() -> None:
+    shape = SIZES["nano"]
+    for family in FAMILIES:
+        assert count_parameters(Architecture(family=family), shape, VOCAB) >= 0
+
+
+@pytest.mark.parametrize(("family", "size", "vocab_size", "more", "count"), PUBLISHED)
+def test_published_counts(
+    family: str, size: str, vocab_size: int, more: dict[str, int], count: int
+) -> None:
+    architecture = Architecture(family=family, **more)
+    assert count_parameters(architecture, SIZES[size], vocab_size) == count
+
+
+def test_published_counts_with_heads() -> None:
+    base, vocab = SIZES["base"], BERT_VOCAB
+    bert = Architecture()
+    both = count_trained_parameters(bert, base, vocab, pair_format=True, pair_loss=True)
+    assert count_trained_parameters(bert, base, vocab) == 109_514_298  # BertForMaskedLM
+    assert both == 110_106_428  # BertForPreTraining
+    distilled = Architecture(family="distilbert")
+    assert count_trained_parameters(distilled, SIZES["half_base"], vocab) == 66_985_530
+
+
+@pytest.mark.parametrize(
+    ("size", "width", "embedding", "discriminator", "generator"),
+    [
+        ("electra_small", 1 / 4, 128, 13_549_057, 4_620_026),
+        ("base", 1 / 3, None, 109_483_009, 33_740_602),
+        ("large", 1 / 4, None, 335_142_913, 51_295_290),
+    ],
+)
+def test_published_generators(
+    size: str, width: float, embedding: int | None, discriminator: int, generator: int
+) -> None:
+    """google/electra-*-discriminator and -generator, with the heads they were trained with."""
+    architecture = Architecture(family="electra", embedding_size=embedding)
+    shape, output = SIZES[size], ReplacedToken(generator_width=width)
+    with_head = count_parameters(architecture, shape, BERT_VOCAB) + count_replaced_head(shape)
+    assert with_head == discriminator
+    small = generator_size(shape, output)
+    makes = generator_architecture(architecture, shape, output)
+    assert count_trained_parameters(makes, small, BERT_VOCAB) == generator
+
+
+def test_generator_of_half_the_layers() -> None:
+    """He et al. 2023, section 3.1: as wide as the discriminator, half as deep."""
+    output = ReplacedToken(generator_width=1, generator_depth=0.5)
+    assert generator_size(SIZES["base"], output) == SIZES["half_base"]
+
+
+@pytest.mark.parametrize("architecture", VARIANTS, ids=repr)
+@pytest.mark.parametrize("size", SHAPES, ids=["one", "three", "two"])
+def test_counts_of_networks(architecture: Architecture, size: Size) -> None:
+    if architecture.share_decoder:
+        architecture = architecture.model_copy(update={"num_decoder_layers": size.num_layers})
+    with torch.device("meta"):
+        network = REFERENCE[architecture.family](architecture, size)
+    assert numbers(network) == count_trained_parameters(architecture, size, VOCAB)
+
+
+@given(
+    layers=st.integers(1, 3),
+    heads=st.integers(1, 3),
+    head_size=st.integers(4, 9),
+    hidden=st.integers(8, 40),
+    inner=st.integers(8, 40),
+    gated=st.booleans(),
+)
+@settings(max_examples=10, deadline=None)
+def test_counts_of_heads_of_any_width(
+    layers: int, heads: int, head_size: int, hidden: int, inner: int, gated: bool
+) -> None:
+    size = Size(
+        num_layers=layers,
+        hidden_size=hidden,
+        num_heads=heads,
+        intermediate_size=inner,
+        head_size=head_size,
+    )
+    architecture = Architecture(family="t5", gated_feed_forward=gated)
+    with torch.device("meta"):
+        both, stack = REFERENCE["t5"](architecture, size), t5_stack(architecture, size)
+    assert numbers(both) == count_parameters(architecture, size, VOCAB)
+    alone = count_parameters(architecture, size, VOCAB, representation="causal")
+    assert numbers(stack) == alone
+
+
+@pytest.mark.parametrize("embedding_size", [None, 12])
+def test_counts_of_elmo(embedding_size: int | None) -> None:
+    size = Size(num_layers=2, hidden_size=32, num_heads=1, intermediate_size=8)
+    architecture = Architecture(family="elmo", embedding_size=embedding_size)
+    width = embedding_size or 16
+    directions = [[nn.LSTM(width, 16), nn.LSTM(16, 16)] for _ in range(2)]
+    parts: list[nn.Module] = [nn.Embedding(VOCAB, width)]
+    parts += [layer for direction in directions for layer in direction]
+    if embedding_size:  # too narrow to be the output matrix
+        parts.append(nn.Linear(16, VOCAB))
+    assert count_trained_parameters(architecture, size, VOCAB) == numbers(nn.ModuleList(parts))
+
+
+def test_counts_of_vectors() -> None:
+    assert count_parameters(Architecture(family="static"), SIZES["nano"], 100) == 2 * 100 * 64

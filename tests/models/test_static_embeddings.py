@@ -1,0 +1,99 @@
+"""Static vectors: CBOW's mean by a loop; vectors from a file."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness.models import Architecture, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.models.counts.heads import count_trained_parameters
+from harness.models.static_embeddings import StaticVectors
+
+TOKENS = Tokens(vocab_size=30, pad=0, start=1, end=2)
+STATIC = Architecture(family="static", window=2)
+WORDS = ("", "", "", "the", "cat", "", ",", "of course")
+
+
+def make(hidden_size: int = 8) -> StaticVectors:
+    size = Size(num_layers=1, hidden_size=hidden_size, num_heads=1, intermediate_size=8)
+    network = build(STATIC, size, TOKENS, "window", seed=0).network
+    assert isinstance(network, StaticVectors)
+    return network
+
+
+@torch.no_grad()
+def test_context_is_the_mean_of_the_neighbours() -> None:
+    network = make()
+    rows = torch.tensor([[1, 5, 6, 7, 2, 8, 9, 2], [1, 9, 2, 0, 0, 0, 0, 0]])
+    mask = (rows != 0).long()
+    found = network.context(rows, mask)
+    for b, row in enumerate(rows.tolist()):
+        for t in range(len(row)):
+            around = [row[i] for i in range(max(0, t - 2), min(len(row), t + 3)) if i != t]
+            text = [token for token in around if token > 2]
+            expected = torch.zeros(8)
+            if text:
+                expected = network.embeddings.weight[text].mean(0)
+            torch.testing.assert_close(found[b, t], expected)
+
+
+def test_it_is_saved_whole_and_counted(tmp_path: Path) -> None:
+    size = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
+    backbone = build(STATIC, size, TOKENS, "window", seed=0)
+    backbone.save(tmp_path)
+    again, row = load(tmp_path), torch.tensor([[1, 5, 6, 2]])
+    states = backbone(row, output_hidden_states=True)
+    assert torch.equal(again(row).last_hidden_state, states.last_hidden_state)
+    assert states.hidden_states is not None and len(states.hidden_states) == 1
+    total = sum(p.numel() for p in backbone.parameters())
+    assert total == count_trained_parameters(STATIC, size, 30) == 2 * 30 * 8
+
+
+def glove(folder: Path, *lines: str) -> Path:
+    path = folder / "vectors.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def numbers(first: float) -> str:
+    return " ".join(str(first + i) for i in range(8))
+
+
+def test_vectors_of_a_file(tmp_path: Path) -> None:
+    network = make()
+    path = glove(
+        tmp_path,
+        f"the {numbers(1)}",
+        f"of course {numbers(2)}",
+        f", {numbers(3)}",
+        f"x {numbers(4)}",
+    )
+    assert network.start_from(path, WORDS) == 3
+    weights = network.embeddings.weight
+    assert weights[3].tolist() == [1.0 + i for i in range(8)]
+    assert weights[7].tolist() == [2.0 + i for i in range(8)]
+    assert weights[6].tolist() == [3.0 + i for i in range(8)]
+    assert not weights[[0, 1, 2, 4, 5]].any()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((f"the {numbers(1)}", "cat 1 2"), r"txt:2: a line must be a word and 8 numbers, .* 'cat"),
+        ((f"the {numbers(1)}", f"cat {numbers(1)} 9"), r"txt:2: a line must be a word and 8"),
+        ((f"the {numbers(1)}", f"cat x{numbers(1)}"), r"txt:2: a line must be a word and 8"),
+        (("the 1 2 3",), r"txt:1: the vectors have 3 numbers, .* set size.hidden_size to 3"),
+    ],
+)
+def test_a_malformed_file_is_named_with_its_line(
+    lines: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make().start_from(glove(tmp_path, *lines), WORDS)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"model\.vectors names .*nothing, but there is no such"):
+        make().start_from(tmp_path / "nothing", WORDS)

@@ -1,0 +1,377 @@
+"""Pretraining that goes on: shared stages, weights that are the parent's, texts without hold-out,
+and what is refused with its line."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from harness.analysis.frames.continued_pretraining import continued_cost, losses_frame
+from harness.core.compute import Compute
+from harness.data.corpora.load_corpus import read_documents
+from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.execution.stages.task_corpus import task_documents
+from harness.execution.stages.task_runner import HOLDOUT_SEED
+from harness.execution.worker import Order, perform
+from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.experiment import Experiment
+from harness.experiment.source import DeclarationError
+from harness.finetuning.continued_pretraining import Continued
+from harness.models.build import load
+from harness.plan.factory import load_plan, make_plan
+from harness.plan.plan import Plan, Stage
+from harness.report.sections.continued_pretraining import losses_table
+from harness.store.store import Record
+from harness.tasks import TASKS
+from harness.tasks.examples import split_holdout
+from harness.tasks.load_examples import load_examples
+
+BIOMED = {"source": "microworld", "domain": "biomed", "num_tokens": 6_000}
+DAPT = {"corpus": BIOMED, "budget": {"tokens": 1_000}}
+TAPT = {"corpus": "task", "budget": {"tokens": 1_000}}
+CLM = {"corpus": BIOMED, "budget": {"tokens": 1_000}, "objective": "clm"}
+PRETRAIN: dict[str, Any] = {
+    "recipe": "roberta",
+    "size": {"num_layers": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64},
+    "corpus": {"source": "microworld", "num_tokens": 6_000},
+    "tokenizer": {"algorithm": "wordpiece", "vocab_size": 400},
+    "phases": [{"fraction": 1, "sequence_length": 64}],
+    "batch_size": 4,
+    "schedule": {"warmup_steps": None, "warmup_fraction": 0.1},
+    "budget": {"tokens": 1_000},
+}
+TASK_NAMES = ["micro-chemprot", "micro-rct"]
+
+
+def planned(*continued: dict[str, Any], seeds: int = 1, **pretrain: Any) -> Plan:
+    experiment = Experiment.model_validate(
+        {
+            "name": "x",
+            "question": "?",
+            "pretrain": PRETRAIN | pretrain,
+            "grid": {"text": {"arm": {"evaluate.continued": list(continued)}}},
+            "evaluate": {"suite": "micro-dapt-v1", "tasks": TASK_NAMES},
+            "seeds": {"pretrain": seeds},
+        }
+    )
+    arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
+    return make_plan(experiment, arms)
+
+
+def of_kind(plan: Plan, kind: str) -> list[Stage]:
+    return [stage for stage in plan.stages.values() if stage.kind == kind]
+
+
+class Runner:
+    """Computes stages of plans in one process, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.metrics: dict[str, dict[str, float]] = {}
+
+    def out(self, key: str) -> Path:
+        return self.folder / "work" / key / "out"
+
+    def make(self, plan: Plan, key: str) -> dict[str, float]:
+        """Metrics of a stage, made with all that it builds on."""
+        if key not in self.metrics:
+            stage = plan.stages[key]
+            for parent in stage.parents.values():
+                self.make(plan, parent)
+            inputs = {role: str(self.out(parent)) for role, parent in stage.parents.items()}
+            folder = str(self.folder / "work" / key)
+            order = Order(
+                stage.kind, key, dict(stage.spec), inputs, Compute(), folder, str(self.folder)
+            )
+            result = perform(order)
+            assert result
+            self.metrics[key] = result["metrics"]
+        return self.metrics[key]
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    return Runner(tmp_path_factory.mktemp("stages"))
+
+
+def test_a_domain_is_shared_by_its_tasks() -> None:
+    plan = planned(DAPT)
+    (stage,) = of_kind(plan, "continued")
+    assert {plan.stages[cell.key].parents["pretrain"] for cell in plan.cells} == {stage.key}
+    assert stage.parents["start_from"] == plan.pretrains["arm", 0]
+    assert len(of_kind(plan, "loss")) == 2  # before, and on the old text after
+
+
+def test_the_text_of_a_task_makes_a_model_for_it_alone() -> None:
+    plan = planned(DAPT, TAPT)
+    first, *own = of_kind(plan, "continued")
+    assert len(own) == 2
+    assert {stage.parents["start_from"] for stage in own} == {first.key}
+    again = planned(TAPT)
+    assert first.key not in again.stages
+
+
+def test_without_a_continued_run_nothing_changes() -> None:
+    plain = planned()
+    assert not of_kind(plain, "continued") + of_kind(plain, "loss")
+    assert set(plain.pretrains.values()) <= set(planned(DAPT, TAPT).stages)
+
+
+def test_other_budgets_share_the_loss_before() -> None:
+    longer = planned({**DAPT, "budget": {"tokens": 2_000}})
+    (key,) = {one.before for one in planned(DAPT).continued}
+    assert {one.before for one in longer.continued} == {key}
+    assert {one.key for one in longer.continued} != {one.key for one in planned(DAPT).continued}
+
+
+def test_each_task_may_have_its_own_text() -> None:
+    other = {**BIOMED, "domain": "news"}
+    by_task = {"corpus": {"micro-chemprot": BIOMED, "micro-rct": other}, "budget": {"tokens": 500}}
+    plan = planned(by_task)
+    assert {one.task: one.corpus for one in plan.continued} == {
+        "micro-chemprot": "microworld biomed",
+        "micro-rct": "microworld news",
+    }
+
+
+def test_what_is_null_is_as_in_the_pretraining() -> None:
+    (stage,) = of_kind(planned({**DAPT, "learning_rate": 0.5, "batch_size": 2}), "continued")
+    run = stage.spec["pretrain"]
+    assert (run["optimizer"]["learning_rate"], run["batch_size"]) == (0.5, 2)
+    (stage,) = of_kind(planned(DAPT), "continued")
+    run, old = stage.spec["pretrain"], planned(DAPT).arms[0].pretrain
+    assert run["optimizer"] == old.optimizer.model_dump()
+    assert run["phases"] == ({"fraction": 1.0, "sequence_length": 64},)
+
+
+def test_a_probe_asks_the_model_at_the_end() -> None:
+    fields = {"suite": "micro-dapt-v1", "tasks": TASK_NAMES, "probes": ["micro-blimp"]}
+    experiment = Experiment.model_validate(
+        {"name": "x", "question": "?", "pretrain": PRETRAIN}
+        | {"evaluate": fields | {"continued": [DAPT]}}
+    )
+    plan = make_plan(experiment, [resolve_arm(experiment, {}, {})])
+    (one,) = of_kind(plan, "probe")
+    assert one.parents["pretrain"] == of_kind(plan, "continued")[0].key
+
+
+def test_costs_are_sums_over_the_runs() -> None:
+    one, two = continued_cost(planned(DAPT), "arm"), continued_cost(planned(DAPT, DAPT), "arm")
+    assert one and two
+    assert (one.tokens, two.tokens) == (1_024, 2_048)
+    assert continued_cost(planned(), "arm") is None
+
+
+def test_a_run_of_no_update_leaves_the_parents_weights(runner: Runner) -> None:
+    plan = planned({**DAPT, "budget": {"tokens": 0}})
+    (one,) = {one.key: one for one in plan.continued}.values()
+    runner.make(plan, one.key)
+    first, then = (
+        load(runner.out(key) / "model").network.state_dict()
+        for key in (plan.pretrains["arm", 0], one.key)
+    )
+    assert all(torch.equal(first[name], then[name]) for name in first)
+    assert one.before
+    before, after = runner.make(plan, one.before), runner.make(plan, one.key)
+    assert before["validation_loss"] == pytest.approx(after["validation_loss"], rel=1e-5)
+
+
+def test_the_loss_of_the_pretraining_is_told_alike_by_both_stages(runner: Runner) -> None:
+    """A run of no update forgets nothing: the loss stage agrees with the end of the pretraining."""
+    plan = planned({**DAPT, "budget": {"tokens": 0}})
+    one = plan.continued[0]
+    assert one.old_before == plan.pretrains["arm", 0]
+    assert one.old_after
+    old = runner.make(plan, plan.pretrains["arm", 0])["validation_loss"]
+    assert runner.make(plan, one.old_after)["validation_loss"] == pytest.approx(old, rel=1e-5)
+
+
+def test_text_of_the_domain_lowers_its_loss(runner: Runner) -> None:
+    plan = planned({**DAPT, "budget": {"steps": 60}, "learning_rate": 3e-3})
+    keys = {key for one in plan.continued for key in (one.key, one.before, one.old_after) if key}
+    for key in keys:
+        runner.make(plan, key)
+    records = {key: Record(key, "", "", runner.metrics[key], "", "") for key in runner.metrics}
+    losses = losses_frame(plan, records)
+    assert list(losses["task"]) == TASK_NAMES
+    assert (losses["after"] < losses["before"]).all()
+    assert losses[["old_before", "old_after"]].notna().all().all()
+    grid = losses_table(losses)
+    assert [row[:2] for row in grid.rows] == [["arm", "microworld biomed"]]  # one run, two tasks
+
+
+def test_an_objective_switches_there_and_back(runner: Runner) -> None:
+    plan = planned(CLM, {**DAPT, "objective": "mlm"})
+    causal, masked = of_kind(plan, "continued")
+    runner.make(plan, masked.key)
+    assert load(runner.out(causal.key) / "model").representation == "causal"
+    assert load(runner.out(masked.key) / "model").representation == "bidirectional"
+    assert plan.arms[0].adapted.representation == "bidirectional"
+
+
+def write_bert(folder: Path) -> Path:
+    documents = read_documents(MicroworldCorpus(num_tokens=5_000))
+    train(Tokenizer(vocab_size=400), (text for d in documents for text in d), folder)
+    config = transformers.BertConfig(
+        vocab_size=400,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
+    torch.manual_seed(0)
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert"))
+
+
+def checkpoint_plan(folder: Path, *continued: dict[str, Any]) -> Plan:
+    return planned(*continued, recipe="checkpoint", model={"checkpoint": str(folder)})
+
+
+def test_someone_elses_checkpoint_goes_on(runner: Runner, bert: Path) -> None:
+    short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
+    plan = checkpoint_plan(bert, short)
+    one = plan.continued[0]
+    assert one.before
+    assert one.old_after is None
+    before = runner.make(plan, one.before)["validation_loss"]
+    runner.make(plan, one.key)
+    theirs = transformers.BertForMaskedLM.from_pretrained(bert).state_dict()
+    ours = load(runner.out(one.key) / "model").network.state_dict()
+    moved = [name for name in theirs if not torch.equal(theirs[name], ours[name])]
+    assert len(moved) > 0
+    assert all(torch.allclose(theirs[name], ours[name], atol=0.01) for name in theirs)
+    assert before == pytest.approx(torch.log(torch.tensor(400.0)).item(), rel=0.1)  # untrained
+
+
+def test_a_checkpoint_goes_on_under_every_seed_from_one_import(bert: Path) -> None:
+    short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
+    theirs = {"recipe": "checkpoint", "model": {"checkpoint": str(bert)}}
+    plan = planned(short, seeds=3, **theirs)
+    runs = {one.pretrain_seed: one.key for one in plan.continued}
+    assert sorted(runs) == [0, 1, 2] and len(set(runs.values())) == 3
+    assert len(of_kind(plan, "pretrain")) == 1
+    assert {cell.pretrain_seed for cell in plan.cells} == {0, 1, 2}
+    assert {cell.pretrain_seed for cell in planned(seeds=3, **theirs).cells} == {0}
+
+
+def test_where_a_checkpoint_lies_is_not_in_the_key(bert: Path, tmp_path: Path) -> None:
+    short = {**DAPT, "sequence_length": 64, "batch_size": 2}
+    there = tmp_path / "copy"
+    there.mkdir()
+    for file in bert.iterdir():
+        (there / file.name).write_bytes(file.read_bytes())
+    keys = [{one.key for one in checkpoint_plan(f, short).continued} for f in (bert, there)]
+    assert keys[0] == keys[1]
+
+
+def test_the_text_of_a_task_lacks_its_holdout() -> None:
+    task = TASKS["micro-chemprot"]
+    spec = {
+        "task": task.name,
+        "content": task.content,
+        "fingerprint": "x",
+        "holdout_fraction": 0.1,
+        "max_holdout": 1_000,
+    }
+    texts = {" ".join(document) for document in task_documents(spec, TaskCorpus())}
+    train_set, holdout = split_holdout(load_examples(task, "train"), 0.1, 1_000, HOLDOUT_SEED)
+    assert texts == {text for (text,) in train_set.texts}
+    held = {text for (text,) in holdout.texts} - {text for (text,) in train_set.texts}
+    assert held
+    assert not texts & held
+
+
+def test_a_small_text_is_read_again_in_smaller_batches(runner: Runner) -> None:
+    plan = planned({**TAPT, "budget": {"steps": 2}, "batch_size": 100_000})
+    one = plan.continued[0]
+    figures = runner.make(plan, one.key)
+    text = runner.make(plan, plan.stages[one.key].parents["tokens"])["train_tokens"]
+    assert figures["steps"] == 2
+    assert figures["tokens"] <= 2 * 1.1 * text
+
+
+def test_labels_say_all_that_is_set() -> None:
+    step = Continued.model_validate({**CLM, "learning_rate": 1e-3})
+    assert step.label == (
+        "on microworld num_tokens=6000 domain=biomed, budget tokens=1000, objective clm, "
+        "learning_rate 0.001"
+    )
+
+
+FILE = """name: study
+question: Which?
+pretrain:
+  recipe: {recipe}
+  corpus: {{source: microworld, num_tokens: 6_000}}
+  schedule: {{warmup_steps: null}}
+  budget: {{tokens: {tokens}}}
+evaluate:
+  suite: micro-dapt-v1
+  tasks: [micro-chemprot, micro-rct]
+  continued:
+    - {step}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "line", "message"),
+    [
+        ("{corpus: nowhere, budget: {tokens: 9}}", 12, "the corpus 'nowhere' is not known"),
+        ("{corpus: task}", 12, "evaluate.continued[0].budget"),
+        ("{corpus: task, budget: {tokens: 9}, rate: 1}", 12, "rate"),
+        ("{corpus: task, budget: {tokens: 9}, batch_size: 0}", 12, "must be at least 1"),
+        ("{corpus: task, budget: {tokens: 9}, objective: mml}", 12, "did you mean 'mlm'"),
+        ("{corpus: {micro-chemprot: task}, budget: {tokens: 9}}", 12, "none for micro-rct"),
+        ("{corpus: {micro-cemprot: task}, budget: {tokens: 9}}", 12, "did you mean"),
+        ("{corpus: task, budget: {tokens: 9}, objective: span_corruption}", 12, "encoder_decoder"),
+        ("{corpus: task, budget: {tokens: 9}, sequence_length: 9_000}", 12, "max_position"),
+        (
+            "{corpus: {source: microworld, world: 3}, budget: {tokens: 9}}",
+            12,
+            "corpus.world must be 0",
+        ),
+        ("{corpus: {source: text, path: no.txt}, budget: {tokens: 9}}", 12, "finds no file"),
+    ],
+)
+def test_bad_input_is_told_with_its_line(
+    tmp_path: Path, step: str, line: int, message: str
+) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(FILE.format(recipe="roberta", tokens=1_000, step=step))
+    with pytest.raises(DeclarationError) as error:
+        load_plan(path)
+    assert f"{path}:{line}: " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_a_baseline_has_nothing_to_go_on_from(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    step = "{corpus: task, budget: {tokens: 9}}"
+    path.write_text(FILE.format(recipe="bag_of_words", tokens=0, step=step))
+    with pytest.raises(DeclarationError, match="nothing to go on from"):
+        load_plan(path)
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ({**DAPT, "objective": "rtd"}, "generator"),
+        ({**DAPT, "budget": {"flops": 1e9}}, "FLOPs"),
+        ({**DAPT, "sequence_length": 512}, "positions of the checkpoint"),
+        ({**DAPT, "objective": "denoising", "sequence_length": 64}, "can be read"),
+    ],
+)
+def test_what_a_checkpoint_cannot_do(bert: Path, step: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        checkpoint_plan(bert, step)

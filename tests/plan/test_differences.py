@@ -1,0 +1,34 @@
+"""What sets arms apart, in short."""
+
+from typing import Any
+
+from harness.plan.differences import apart_from_the_first, condensed
+
+ROWS: dict[str, dict[str, Any]] = {
+    "pretrain.recipe": {"a": "bert", "b": "distilbert"},
+    "pretrain.teacher.recipe": {"a": None, "b": "bert"},
+    "pretrain.teacher.size.num_layers": {"a": None, "b": 4},
+    "pretrain.batch_size": {"a": 8, "b": 16},
+}
+
+
+def test_a_run_that_an_arm_lacks_is_one_line() -> None:
+    rows = dict(condensed(ROWS))
+    assert rows["pretrain.teacher"] == {"a": None, "b": "another run"}
+    assert not any(path.startswith("pretrain.teacher.") for path in rows)
+    assert rows["pretrain.batch_size"] == {"a": 8, "b": 16}
+
+
+def test_runs_that_all_arms_have_are_compared() -> None:
+    rows = {"pretrain.teacher.recipe": {"a": "bert", "b": "roberta"}}
+    assert dict(condensed(rows)) == rows
+
+
+def test_apart_from_the_first() -> None:
+    assert apart_from_the_first(ROWS, ["a", "b"]) == {
+        "b": [
+            ("pretrain.teacher", "another run"),
+            ("pretrain.recipe", "distilbert"),
+            ("pretrain.batch_size", 16),
+        ]
+    }

@@ -1,0 +1,258 @@
+"""Plans: shared stages, keys that move with the outcome and with nothing else, what differs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.experiment import Experiment
+from harness.plan.contract import differing_fields
+from harness.plan.factory import make_plan
+from harness.plan.keys import stage_key
+from harness.plan.plan import Plan, Stage
+from harness.pretraining.objectives import OBJECTIVES
+
+BASE: dict[str, Any] = {
+    "name": "x",
+    "question": "which?",
+    "pretrain": {"size": "nano", "corpus": "microworld", "budget": {"tokens": 100_000}},
+    "evaluate": {"tasks": ["micro-sst2", "micro-stsb"]},
+}
+
+
+def planned(**fields: Any) -> Plan:
+    experiment = Experiment.model_validate(BASE | fields)
+    arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
+    return make_plan(experiment, arms)
+
+
+def kinds(plan: Plan) -> dict[str, int]:
+    found = [stage.kind for stage in plan.stages.values()]
+    return {kind: found.count(kind) for kind in dict.fromkeys(found)}
+
+
+def test_equal_stages_are_shared() -> None:
+    plan = planned(
+        grid={"pretrain.objective.pair": ["nsp", "none"]},
+        seeds={"pretrain": 2, "finetune": 3},
+        sweep={"trials": 2, "space": "bert_grid"},
+    )
+    # 2 arms x 2 pretraining seeds; a sweep for each (arm, task); 3 fine-tunings of each model.
+    assert kinds(plan) == {"tokenizer": 1, "tokens": 1, "pretrain": 4, "tune": 4, "finetune": 24}
+    assert len(plan.cells) == 24
+
+
+def test_parents_come_first() -> None:
+    seen: set[str] = set()
+    for key, stage in planned(sweep={"trials": 1, "space": "bert_grid"}).stages.items():
+        assert set(stage.parents.values()) <= seen
+        seen.add(key)
+
+
+def stages_of(kind: str, **fields: Any) -> list[Stage]:
+    return [stage for stage in planned(**fields).stages.values() if stage.kind == kind]
+
+
+@pytest.mark.parametrize("sampler", ["random", "grid"])
+def test_more_trials_reuse_those_that_are_there(sampler: str) -> None:
+    def trials(number: int, space: Any = "bert_grid") -> list[str]:
+        sweep = {"trials": number, "sampler": sampler, "space": space}
+        return [stage.key for stage in stages_of("trial", sweep=sweep)]
+
+    few, many = trials(2), trials(4)
+    # Two tasks, whose trials come one task after the other.
+    assert [many[0], many[1], many[4], many[5]] == few
+    assert not set(few) & set(trials(2, "roberta_grid"))
+    gathered = [stages_of("tune", sweep={"trials": n, "sampler": sampler, "space": "bert_grid"})
+                for n in (2, 4)]  # fmt: skip
+    assert [list(stages[0].parents) for stages in gathered] == [
+        ["trial0", "trial1"],
+        ["trial0", "trial1", "trial2", "trial3"],
+    ]
+    assert gathered[0][0].key != gathered[1][0].key
+
+
+def test_a_study_keeps_its_name_when_it_is_continued() -> None:
+    def study(**sweep: Any) -> tuple[str, str]:
+        stage = stages_of("tune", sweep={"trials": 2, "space": "bert_grid", **sweep})[0]
+        return stage.spec["study"], stage.key
+
+    assert study()[0] == study(trials=4)[0] and study()[1] != study(trials=4)[1]
+    assert study()[0] != study(pruner="median")[0]
+    assert study()[0] != study(space="roberta_grid")[0]
+
+
+def test_every_arm_and_task_has_as_many_trials_of_one_space() -> None:
+    grid = {"pretrain.objective.pair": ["nsp", "none"]}
+    sweep = {"trials": 100, "sampler": "grid", "space": "roberta_grid"}
+    stages = stages_of("trial", grid=grid, sweep=sweep)
+    assert len(stages) == 2 * 2 * 6
+    searched = {(str(stage.spec["sweep"]), stage.spec["trial"]) for stage in stages}
+    assert len(searched) == 6
+
+
+def pretrain_keys(**fields: Any) -> set[str]:
+    return {stage.key for stage in planned(**fields).stages.values() if stage.kind == "pretrain"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"objective": {"transform": {"mask_rate": 0.2}}},
+        {"optimizer": {"beta2": 0.9}},
+        {"batch_size": 7},
+        {"corpus": {"source": "microworld", "seed": 1}},
+        {"tokenizer": {"vocab_size": 500}},
+        {"precision": "bf16-mixed"},
+        {"recipe": "roberta"},
+    ],
+)
+def test_what_changes_the_outcome_changes_the_key(change: dict[str, Any]) -> None:
+    assert pretrain_keys().isdisjoint(pretrain_keys(pretrain=BASE["pretrain"] | change))
+
+
+def test_what_cannot_change_the_outcome_leaves_the_key() -> None:
+    renamed = pretrain_keys(name="y", question="why?", source="me", sweep={"trials": 0})
+    assert renamed == pretrain_keys()
+    assert pretrain_keys(evaluate={"tasks": ["micro-cola"]}) == pretrain_keys()
+
+
+def test_where_local_text_lies_leaves_the_key_and_its_content_does_not(tmp_path: Path) -> None:
+    def keys(name: str, text: str) -> set[str]:
+        path = tmp_path / name
+        path.write_text(text)
+        corpus = {"source": "text", "path": str(path)}
+        return pretrain_keys(pretrain=BASE["pretrain"] | {"corpus": corpus})
+
+    first = keys("a.txt", "One. Two.\n\nThree. Four.")
+    assert keys("b.txt", "One. Two.\n\nThree. Four.") == first
+    assert keys("a.txt", "One. Two.\n\nThree. Five.") != first
+
+
+def test_a_missing_corpus_is_bad_input(tmp_path: Path) -> None:
+    corpus = {"source": "text", "path": str(tmp_path / "nothing.txt")}
+    with pytest.raises(ValueError, match=r"nothing\.txt"):
+        planned(pretrain=BASE["pretrain"] | {"corpus": corpus})
+
+
+def test_keys_do_not_depend_on_the_order_of_fields() -> None:
+    one = stage_key("tune", {"a": 1, "b": {"c": 2, "d": 3}}, {"pretrain": "k"})
+    assert one == stage_key("tune", {"b": {"d": 3, "c": 2}, "a": 1}, {"pretrain": "k"})
+
+
+def test_differences_are_declared_or_follow_from_the_recipe() -> None:
+    plan = planned(grid={"recipe": {n: {"pretrain.recipe": n} for n in ("bert", "roberta")}})
+    assert "pretrain.recipe" in plan.declared
+    assert plan.differences["pretrain.objective.pair"] == {"bert": "nsp", "roberta": "none"}
+    assert "pretrain.objective.pair" not in plan.declared
+    assert "pretrain.size" not in "".join(plan.differences)
+
+
+def test_one_axis_differs_in_one_field() -> None:
+    plan = planned(grid={"pretrain.objective.transform.mask_rate": [0.15, 0.3]})
+    assert set(plan.differences) == set(plan.declared) == {"pretrain.objective.transform.mask_rate"}
+    assert [arm.name for arm in plan.arms] == ["mask_rate=0.15", "mask_rate=0.3"]
+
+
+def test_an_undeclared_difference_breaks_the_contract() -> None:
+    arms = planned(grid={"pretrain.objective.transform.mask_rate": [0.15, 0.3]}).arms
+    changed = arms[1].pretrain.model_copy(update={"batch_size": 3})
+    cheat = [arms[0], type(arms[1])(arms[1].name, {}, arms[1].changes, changed, arms[1].evaluate)]
+    assert "pretrain.batch_size" in differing_fields(cheat)
+    with pytest.raises(ValueError, match=r"differ in pretrain\.batch_size"):
+        make_plan(Experiment.model_validate(BASE), cheat)
+
+
+def test_scratch_costs_nothing() -> None:
+    plan = planned(pretrain=BASE["pretrain"] | {"budget": {"tokens": 0}})
+    (cost,) = plan.costs.values()
+    assert (cost.steps, cost.tokens, cost.flops) == (0, 0, 0)
+
+
+def test_a_budget_in_seconds_leaves_the_updates_open() -> None:
+    plan = planned(pretrain=BASE["pretrain"] | {"budget": {"seconds": 60}})
+    (cost,) = plan.costs.values()
+    assert (cost.steps, cost.tokens, cost.flops) == (None, None, None)
+
+
+def test_equal_flops_buy_unequal_updates() -> None:
+    plan = planned(
+        pretrain=BASE["pretrain"] | {"budget": {"flops": 1e13}},
+        grid={"pretrain.size": ["nano", "tiny"]},
+    )
+    steps, flops = (
+        {arm: getattr(cost, name) for arm, cost in plan.costs.items()}
+        for name in ("steps", "flops")
+    )
+    assert steps["nano"] > 2 * steps["tiny"]
+    assert all(1e13 * (1 - 1 / steps[arm]) < flops[arm] <= 1e13 for arm in steps)
+
+
+def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:
+    plan = planned(
+        pretrain=BASE["pretrain"] | {"checkpoints": [0.1, 0.5]},
+        sweep={"trials": 2, "space": {"learning_rate": [1e-3, 1e-4]}},
+    )
+    by_share = {cell.checkpoint: plan.stages[cell.key] for cell in plan.cells if cell.task}
+    assert list(by_share) == [0.1, 0.5, 1.0]
+    assert len({stage.parents["pretrain"] for stage in by_share.values()}) == 1
+    assert len({stage.parents["tune"] for stage in by_share.values()}) == 1
+    assert "checkpoint" not in by_share[1.0].spec
+
+
+def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
+    pretrain = BASE["pretrain"] | {
+        "objective": {"kind": "single", "pair": "none", "distillation": {"cosine_weight": 0}},
+        "packing": {"format": "full_sentences"},
+        "teacher": {"recipe": "bert", "size": "tiny", "objective": OBJECTIVES["mlm"].model_dump()},
+        "start_from": {"objective": OBJECTIVES["mlm"].model_dump(), "budget": {"steps": 3}},
+    }
+    pretrain["objective"] = OBJECTIVES["mlm"].model_dump() | {"distillation": {"cosine_weight": 0}}
+    pretrain["start_from"]["objective"]["distillation"] = None
+    plan = planned(pretrain=pretrain)
+    stages = [stage for stage in plan.stages.values() if stage.kind == "pretrain"]
+    assert len(stages) == 3
+    assert set(stages[-1].parents) == {"tokenizer", "tokens", "teacher", "start_from"}
+    assert stages[-1].spec["pretrain"]["teacher"]["size"]["num_layers"] == 2
+
+
+def test_other_vectors_in_a_file_of_one_name_are_another_run(tmp_path: Path) -> None:
+    file = tmp_path / "glove.txt"
+    static = {"model": {"family": "static", "vectors": str(file)}, "objective": "cbow"}
+    static |= {"packing": {"format": "full_sentences"}, "budget": {"tokens": 0}}
+    keys = []
+    for text in ("the 0.1\n", "the 0.2\n", "the 0.1\n"):
+        file.write_text(text)
+        keys.append(pretrain_keys(pretrain=BASE["pretrain"] | static))
+    assert keys[0] == keys[2] != keys[1]
+
+
+CAUSAL = {
+    "corpus": {"source": "microworld"},
+    "budget": {"tokens": 50_000},
+    "objective": "clm",
+}
+
+
+@pytest.mark.parametrize("how", [{"multitask": {}}, {"sequence": True}])
+def test_tasks_are_learned_by_the_model_that_has_gone_on(how: dict[str, Any]) -> None:
+    """One that reads both ways writes no answer, but after causal pretraining it does."""
+    evaluate = BASE["evaluate"] | {"protocol": {"answer": "text"}} | how
+    goes_on = evaluate | {"continued": [CAUSAL], "tasks": ["micro-sst2", "micro-rte"]}
+    learned = stages_of("learn", evaluate=goes_on)
+    assert {task["task"] for stage in learned for task in stage.spec["tasks"]} == {
+        "micro-sst2",
+        "micro-rte",
+    }
+    assert not planned(evaluate=goes_on).obstacles
+    assert not stages_of("learn", evaluate=evaluate)
+
+
+def test_an_intermediate_task_is_estimated_by_its_own_epochs() -> None:
+    def flops(settings: dict[str, Any] | None) -> float:
+        one = {"task": "micro-mnli", "finetune": settings}
+        (stage,) = stages_of("learn", evaluate=BASE["evaluate"] | {"intermediate": [one]})
+        return stage.flops
+
+    assert flops({"epochs": 6}) == pytest.approx(2 * flops(None))

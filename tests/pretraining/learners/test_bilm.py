@@ -1,0 +1,55 @@
+"""ELMo's two losses, from batches as they are made."""
+
+import torch
+from torch.nn import functional as F
+
+from harness.models import Architecture, Size
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.models.elmo import Elmo
+from harness.pretraining.learners.bilm import TwoWay
+
+SIZE = Size(num_layers=2, hidden_size=16, num_heads=1, intermediate_size=8)
+ROWS = torch.tensor([[1, 5, 6, 7, 2], [1, 9, 2, 0, 0]])
+LENGTHS = (5, 3)
+
+
+def test_losses_are_those_of_two_language_models() -> None:
+    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "two_way", seed=0)
+    learner, network = TwoWay(backbone).eval(), backbone.network
+    assert isinstance(network, Elmo)
+    # Position t of row b is 5 b + t: each names what stands after it, or before it.
+    batch = {
+        "input_ids": ROWS,
+        "attention_mask": (ROWS != 0).long(),
+        "positions": torch.tensor([0, 1, 2, 3, 5, 6]),
+        "targets": torch.tensor([5, 6, 7, 2, 9, 2]),
+        "backward_positions": torch.tensor([1, 2, 3, 4, 6, 7]),
+        "backward_targets": torch.tensor([1, 5, 6, 7, 1, 9]),
+    }
+    ahead, back = [], []
+    for row, length in zip(ROWS, LENGTHS, strict=True):
+        states = backbone(row[None, :length]).last_hidden_state[0]
+        real = row[:length]
+        ahead.append(
+            F.cross_entropy(network.token_logits(states[:-1, :8]), real[1:], reduction="sum")
+        )
+        back.append(
+            F.cross_entropy(network.token_logits(states[1:, 8:]), real[:-1], reduction="sum")
+        )
+    losses = learner.losses(batch)
+    torch.testing.assert_close(losses["token"], torch.stack(ahead).sum())
+    torch.testing.assert_close(losses["backward"], torch.stack(back).sum())
+
+
+def test_both_directions_learn() -> None:
+    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "two_way", seed=0)
+    batch = {
+        "input_ids": ROWS[:1],
+        "positions": torch.tensor([0, 1]),
+        "targets": torch.tensor([5, 6]),
+        "backward_positions": torch.tensor([1, 2]),
+        "backward_targets": torch.tensor([1, 5]),
+    }
+    torch.stack(list(TwoWay(backbone)(batch).values())).sum().backward()
+    assert all(p.grad is not None and p.grad.any() for p in backbone.parameters())

@@ -1,0 +1,335 @@
+"""Distillation: each loss by hand, a teacher that stays as it is, students that start from it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from harness.models import MODELS, SIZES, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build, load
+from harness.models.encoders import ENCODERS
+from harness.pretraining.learners.distillation import Distilled
+from harness.pretraining.learners.distillation_losses import LOSSES
+from harness.pretraining.learners.learner import READ
+from harness.pretraining.learners.student_initialization import kept_layers, start_from_teacher
+from harness.pretraining.learners.token_prediction import TokenPrediction
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.loader import TensorBatch, to_step
+from harness.pretraining.objectives.objective import Distillation, Objective
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+
+VOCAB = 60
+NANO = SIZES["nano"]
+DEEP = NANO.model_copy(update={"num_layers": 4})
+NARROW = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=48)
+NOTHING = dict.fromkeys((f"{name}_weight" for name in ("token", *LOSSES)), 0.0)
+DISTILBERT = RECIPES["distilbert"].objectives[0].distillation
+TINYBERT = RECIPES["tinybert"].objectives[0].distillation
+
+
+def only(**weights: float) -> Distillation:
+    return Distillation(**NOTHING | weights)
+
+
+def network(name: str, size: Size = NANO, seed: int = 0) -> Backbone:
+    still = {"initializer_range": 0.2, "dropout": 0.0, "attention_dropout": 0.0}
+    tokens = Tokens(VOCAB, 0, 2, 3, pair_format=True)
+    return build(MODELS[name].model_copy(update=still), size, tokens, "bidirectional", seed)
+
+
+def distilled(
+    settings: Distillation | None, student: Backbone, teacher: Backbone | None = None
+) -> Distilled:
+    assert settings is not None
+    torch.manual_seed(0)
+    teacher = teacher or network("bert", DEEP, seed=9)
+    return Distilled(TokenPrediction(student, [Objective()], 0.2), teacher, settings, 0.2)
+
+
+def make_batch() -> TensorBatch:
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, VOCAB, (3, 16), generator=generator)
+    ids[2, 12:] = 0
+    positions = torch.tensor([4, 5, 16 + 9, 32 + 2])
+    targets = ids.flatten()[positions].clone()
+    ids.view(-1)[positions] = 4
+    return {
+        "input_ids": ids,
+        "attention_mask": (ids != 0).long(),
+        "token_type_ids": (torch.arange(16) > 7).long().expand(3, 16).clone(),
+        "positions": positions,
+        "targets": targets,
+    }
+
+
+def read(backbone: Backbone, batch: TensorBatch, **more: Any) -> Any:
+    with torch.no_grad():
+        return backbone(**{name: batch[name] for name in READ if name in batch}, **more)
+
+
+def loss(model: Distilled, name: str) -> float:
+    with torch.no_grad():
+        return model.losses(make_batch())[name].item()
+
+
+def logits(backbone: Backbone) -> Tensor:
+    batch = make_batch()
+    with torch.no_grad():
+        states = read(backbone, batch).last_hidden_state.flatten(0, 1)
+        return backbone.token_logits(states[batch["positions"]])
+
+
+def test_losses_of_a_student_that_equals_its_teacher() -> None:
+    model = distilled(only(soft_target_weight=1, cosine_weight=1), network("bert"), network("bert"))
+    shares = (logits(model.teacher) / 2).softmax(-1)
+    entropy = -(shares * shares.log()).sum().item()
+    assert loss(model, "soft_target") == pytest.approx(4 * entropy, rel=1e-5)
+    assert loss(model, "cosine") == pytest.approx(0, abs=1e-4)
+
+
+def test_soft_target_by_hand() -> None:
+    settings = only(soft_target_weight=1).model_copy(update={"temperature": 3.0})
+    model = distilled(settings, network("bert"))
+    ours, theirs = logits(model.backbone).double(), logits(model.teacher).double()
+    total = 0.0
+    for row in range(4):
+        told = [value.exp().item() for value in theirs[row] / 3]
+        guessed = [value.exp().item() for value in ours[row] / 3]
+        for share, guess in zip(told, guessed, strict=True):
+            total -= share / sum(told) * torch.tensor(guess / sum(guessed)).log().item()
+    assert loss(model, "soft_target") == pytest.approx(9 * total, rel=1e-4)
+
+
+def test_cosine_by_hand() -> None:
+    model, batch = distilled(only(cosine_weight=1), network("bert")), make_batch()
+    ours, theirs = (read(part, batch).last_hidden_state for part in (model.backbone, model.teacher))
+    total = 0.0
+    for row, column in batch["attention_mask"].nonzero().tolist():
+        a, b = ours[row, column], theirs[row, column]
+        total += 1 - (a @ b / a.norm() / b.norm()).item()
+    assert loss(model, "cosine") == pytest.approx(total, rel=1e-4)
+
+
+def test_hidden_by_hand() -> None:
+    """Two layers learn from the second and the fourth, the embeddings from the embeddings."""
+    model, batch = distilled(only(hidden_weight=1), network("bert", NARROW)), make_batch()
+    ours = read(model.backbone, batch).hidden_states
+    theirs = read(model.teacher, batch, output_hidden_states=True).hidden_states
+    assert model.project is not None
+    real, total = batch["attention_mask"].bool(), 0.0
+    for layer, of_teacher in ((0, 0), (1, 2), (2, 4)):
+        with torch.no_grad():
+            projected = model.project(ours[layer])
+        total += (projected - theirs[of_teacher])[real].square().mean(-1).sum().item()
+    assert loss(model, "hidden") == pytest.approx(total, rel=1e-5)
+
+
+def scores(backbone: Backbone, layer: int, states: Tensor) -> Tensor:
+    """[B, A, T, T] of a BERT's layer, from the states that it reads."""
+    part: Any = backbone.network.base_model
+    attention = part.encoder.layer[layer].attention.self
+    with torch.no_grad():
+        query, key = (
+            linear(states).unflatten(-1, (2, -1)).transpose(1, 2)
+            for linear in (attention.query, attention.key)
+        )
+    return query @ key.transpose(2, 3) / query.shape[-1] ** 0.5
+
+
+def test_attention_by_hand() -> None:
+    """Scores before the softmax, of the real keys, over the real queries."""
+    model = distilled(only(attention_weight=1, hidden_weight=1), network("bert", NARROW))
+    batch, total = make_batch(), 0.0
+    ours = read(model.backbone, batch).hidden_states
+    theirs = read(model.teacher, batch, output_hidden_states=True).hidden_states
+    for layer, of_teacher in ((0, 1), (1, 3)):
+        a = scores(model.backbone, layer, ours[layer])
+        b = scores(model.teacher, of_teacher, theirs[of_teacher])
+        for row, length in enumerate((16, 16, 12)):
+            squares = (a - b)[row, :, :length, :length].square()
+            total += squares.mean((0, 2)).sum().item()
+    assert loss(model, "attention") == pytest.approx(total, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(set(ENCODERS) - {"deberta", "deberta_v3"}))
+def test_asking_for_scores_changes_nothing(name: str) -> None:
+    batch, model = make_batch(), network(name).eval()
+    before = read(model, batch).last_hidden_state
+    distilled(only(attention_weight=1), model)
+    real = batch["attention_mask"].bool()
+    after = read(model, batch).last_hidden_state
+    torch.testing.assert_close(after[real], before[real], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [DISTILBERT, TINYBERT])
+def test_all_that_is_trained_learns_and_the_teacher_does_not(settings: Distillation) -> None:
+    model = distilled(settings, network("bert"))
+    before = {name: value.clone() for name, value in model.teacher.state_dict().items()}
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=1e-2)
+    sum(model.losses(make_batch()).values(), torch.zeros(())).backward()
+    for name, weight in model.named_parameters():
+        assert (weight.grad is not None) == weight.requires_grad, name
+    optimizer.step()
+    assert all(weight.grad is None for weight in model.teacher.parameters())
+    assert not model.teacher.training
+    after = model.teacher.state_dict()
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+
+def test_the_teacher_is_in_no_checkpoint() -> None:
+    model = distilled(DISTILBERT, network("bert"))
+    teachers = {id(weight) for weight in model.teacher.parameters()}
+    assert not teachers & {id(weight) for weight in model.parameters()}
+    assert set(model.state_dict()) == {
+        f"{part}.network.{name}"
+        for part in ("backbone", "student.backbone")
+        for name in model.backbone.network.state_dict()
+    }
+    assert next(model.to(torch.float64).teacher.parameters()).dtype == torch.float64
+    assert not model.train().teacher.training
+
+
+def test_losses_of_no_weight_are_not_computed() -> None:
+    model = distilled(TINYBERT, network("bert", NARROW))
+    assert set(model.losses(make_batch())) == {"hidden", "attention"}
+    assert set(model.answers(make_batch())) == {"token"}
+    frozen = {name for name, weight in model.named_parameters() if not weight.requires_grad}
+    assert frozen
+    assert all("cls.predictions" in name for name in frozen)
+
+
+def test_every_loss_is_counted() -> None:
+    batch = {name: value.numpy() for name, value in make_batch().items()}
+    batch["num_tokens"] = batch["attention_mask"].sum(1)
+    counts = to_step(batch, 1000).counts
+    assert {name: counts[name] for name in LOSSES} == {
+        "soft_target": 4,
+        "cosine": 44,
+        "hidden": 44,
+        "attention": 44,
+    }
+
+
+@pytest.mark.parametrize("settings", [DISTILBERT, TINYBERT])
+def test_one_batch_is_learned(settings: Distillation) -> None:
+    model = distilled(settings, network("bert", seed=4))
+    optimizer = torch.optim.AdamW([w for w in model.parameters() if w.requires_grad], lr=3e-3)
+    told, first, last = model.losses(make_batch()), {}, {}
+    first = {name: value.item() for name, value in told.items()}
+    for _ in range(100):
+        optimizer.zero_grad()
+        sums = model.losses(make_batch())
+        torch.stack([model.weights[name] * value for name, value in sums.items()]).sum().backward()
+        optimizer.step()
+    last = {name: value.item() for name, value in model.losses(make_batch()).items()}
+    if "cosine" in last:
+        assert last["cosine"] < 0.3 * first["cosine"]
+    else:
+        assert last["hidden"] < 0.3 * first["hidden"]
+        assert last["attention"] < 0.3 * first["attention"]
+
+
+def test_kept_layers() -> None:
+    """scripts/extract_distilbert.py."""
+    assert kept_layers(12, 6) == [0, 2, 4, 7, 9, 11]
+    assert kept_layers(4, 1) == [0]
+    assert kept_layers(3, 3) == [0, 1, 2]
+
+
+def test_distilbert_of_bert() -> None:
+    """With as many layers it is its teacher, but for the embedding of segments."""
+    teacher, student = network("bert", seed=9).eval(), network("distilbert").eval()
+    part: Any = teacher.network.base_model
+    part.embeddings.token_type_embeddings.weight.data.zero_()
+    start_from_teacher(student, teacher)
+    torch.testing.assert_close(logits(student), logits(teacher), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_student_of_the_teachers_family(name: str) -> None:
+    teacher = network(name, seed=9).eval()
+    student = network(name).eval()
+    start_from_teacher(student, teacher)
+    torch.testing.assert_close(logits(student), logits(teacher))
+
+
+def test_student_takes_layers_apart() -> None:
+    teacher, student = network("bert", DEEP, seed=9), network("bert")
+    start_from_teacher(student, teacher)
+    parts: list[Any] = [part.network.base_model for part in (student, teacher)]
+    ours, theirs = (part.encoder.layer for part in parts)
+    for mine, of_teacher in ((0, 0), (1, 3)):
+        pairs = zip(ours[mine].parameters(), theirs[of_teacher].parameters(), strict=True)
+        assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_saved_student_is_a_plain_network(tmp_path: Path) -> None:
+    model = distilled(TINYBERT, network("bert", NARROW)).eval()
+    model.save(tmp_path)
+    assert "harness_attention_scores" not in (tmp_path / "config.json").read_text()
+    batch = make_batch()
+    ours, theirs = read(model.backbone, batch), read(load(tmp_path).eval(), batch)
+    real = batch["attention_mask"].bool()
+    torch.testing.assert_close(theirs.last_hidden_state[real], ours.last_hidden_state[real])
+
+
+@pytest.mark.parametrize(
+    ("settings", "student", "message"),
+    [
+        (only(cosine_weight=1), network("bert", NARROW), "as wide as its teacher"),
+        (
+            only(attention_weight=1),
+            network("bert", NANO.model_copy(update={"num_heads": 4})),
+            "as many heads as the teacher has, 2, but num_heads is 4",
+        ),
+        (
+            only(hidden_weight=1),
+            network("bert", NANO.model_copy(update={"num_layers": 3})),
+            "it has 4, and num_layers is 3",
+        ),
+        (only(attention_weight=1), network("deberta"), "one of its own"),
+    ],
+)
+def test_what_cannot_be_compared(settings: Distillation, student: Backbone, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        distilled(settings, student)
+
+
+def test_what_a_student_cannot_start_from() -> None:
+    with pytest.raises(ValueError, match="a student as wide as its teacher"):
+        start_from_teacher(network("bert", NARROW), network("bert"))
+    with pytest.raises(ValueError, match="but has a roberta of a bert"):
+        start_from_teacher(network("roberta"), network("bert"))
+
+
+def with_teacher(**changes: Any) -> Pretrain:
+    """DistilBERT with another teacher, checked anew."""
+    spec = RECIPES["distilbert"]
+    teacher = RECIPES["bert"].model_copy(update=changes)
+    return Pretrain.model_validate(spec.model_copy(update={"teacher": teacher}).model_dump())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"model": MODELS["bert"].model_copy(update={"max_position": 128})},
+            "at most model.max_position = 128, but is 512",
+        ),
+        ({"objective": OBJECTIVES["rtd"]}, "needs a teacher with output masked_token"),
+        ({"size": SIZES["tiny"]}, "a student as wide as its teacher"),
+        (
+            {"model": MODELS["gpt"], "objective": OBJECTIVES["clm"]},
+            "an encoder read bidirectional, but its family is gpt, read causal",
+        ),
+    ],
+)
+def test_what_cannot_teach(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        with_teacher(**changes)

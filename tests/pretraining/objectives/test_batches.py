@@ -1,0 +1,232 @@
+"""Batches: pure in (seed, step), token budgets, layouts, static and dynamic masks."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.data.corpora.packing import Packing, Sequences
+from harness.data.corpora.token_stream import TokenStream
+from harness.pretraining.objectives.batches import BatchMaker
+from harness.pretraining.objectives.held_out import held_out_batches, pair_batches
+from harness.pretraining.objectives.layout import Layout
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.targets import Batch, count_real, split
+from harness.pretraining.objectives.transforms import TokenMasking
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.recipes.pretrain import Phase
+
+FORMATS = ("segment_pair", "sentence_pair", "full_sentences", "doc_sentences")
+VOCAB = 500
+
+
+def make_vocabulary(**changes: Any) -> Vocabulary:
+    special, starts = np.arange(VOCAB) < 5, np.arange(VOCAB) % 4 != 0
+    return Vocabulary(VOCAB, 0, 2, 3, 4, special, starts, **changes)
+
+
+def make_stream(seed: int = 0, num_documents: int = 60) -> TokenStream:
+    rng = np.random.default_rng(seed)
+    documents = np.concatenate([[0], np.cumsum(rng.integers(2, 10, num_documents))])
+    sentences = np.concatenate([[0], np.cumsum(rng.integers(3, 12, documents[-1]))])
+    tokens = rng.integers(5, VOCAB, sentences[-1]).astype(np.uint16)
+    return TokenStream(tokens, sentences, documents)
+
+
+def make_maker(
+    form: str = "full_sentences", seed: int = 0, num_steps: int = 400, **objective: Any
+) -> BatchMaker:
+    phases = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
+    packing = Packing(format=form, short_seq_prob=0.1)
+    return BatchMaker(
+        make_stream(),
+        make_vocabulary(),
+        Objective(**objective),
+        packing,
+        phases,
+        4,
+        seed,
+        num_steps,
+    )
+
+
+def restore(batch: Batch) -> np.ndarray:
+    """The tokens under the masks."""
+    tokens = batch["input_ids"].copy()
+    tokens.reshape(-1)[batch["positions"]] = batch["targets"]
+    return tokens
+
+
+def same(one: Batch, two: Batch) -> bool:
+    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("masking", ["static", "dynamic"])
+@pytest.mark.parametrize("whole_word", [False, True])
+def test_a_batch_is_a_function_of_seed_and_step(form: str, masking: str, whole_word: bool) -> None:
+    transform = TokenMasking(whole_word=whole_word)
+    maker = make_maker(form, masking=masking, transform=transform)
+    fresh = make_maker(form, masking=masking, transform=transform)
+    later = [maker.batch(step) for step in (0, 1, 17, 301, 399)]
+    for step, batch in zip((399, 301, 17, 1, 0), reversed(later), strict=True):
+        assert same(batch, fresh.batch(step)), "in any order"
+    assert not same(later[0], later[1])
+    assert not same(make_maker(form, seed=1, masking=masking).batch(0), later[0])
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_batches_hold_as_many_tokens_in_every_format(form: str) -> None:
+    maker = make_maker(form, pair="none")
+    counts = [count_real(maker.batch(step)) for step in range(300)]
+    assert abs(np.mean(counts) - 4 * 32) < 3
+    assert max(abs(np.array(counts) - 4 * 32)) < 32
+
+
+def test_an_epoch_reads_every_sequence_once_but_for_its_tail() -> None:
+    maker = make_maker()
+    drawing = maker.drawing(0, 0)
+    size = drawing.num_batches(4 * 32)
+    seen = np.concatenate([maker.batch(step)["input_ids"][:, 0] for step in range(size)])
+    assert len(drawing.sequences) - 6 <= len(seen) <= len(drawing.sequences)
+    rows = {tuple(row) for step in range(size) for row in restore(maker.batch(step))[:, :20]}
+    assert len(rows) == len(seen)
+
+
+def test_phases_change_the_length_at_their_share_of_the_updates() -> None:
+    maker = make_maker()
+    assert maker.batch(299)["input_ids"].shape[1] <= 32
+    assert maker.batch(300)["input_ids"].shape[1] > 32
+    with pytest.raises(ValueError, match="less than 400"):
+        maker.batch(400)
+
+
+def masks_by_sequence(maker: BatchMaker, steps: range) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """Text of each row to its input, for the rows of these batches."""
+    masks = {}
+    for step in steps:
+        batch = maker.batch(step)
+        for text, inputs in zip(restore(batch).tolist(), batch["input_ids"].tolist(), strict=True):
+            length = np.count_nonzero(text)
+            masks[tuple(text[:length])] = tuple(inputs[:length])
+    return masks
+
+
+def share_equal(one: dict[Any, Any], other: dict[Any, Any]) -> float:
+    """Share of the texts in both that have the same masks."""
+    both = one.keys() & other.keys()
+    assert len(both) > 50
+    return float(np.mean([one[text] == other[text] for text in both]))
+
+
+def test_static_masks_return_with_their_duplicate_and_dynamic_ones_do_not() -> None:
+    for masking, share in (("static", 1.0), ("dynamic", 0.0)):
+        maker = make_maker(masking=masking, duplicates=2)
+        size = maker.drawing(0, 0).num_batches(4 * 32)
+        first, second, third = (
+            masks_by_sequence(maker, range(e * size, (e + 1) * size)) for e in range(3)
+        )
+        assert share_equal(first, third) == pytest.approx(share, abs=0.02)
+        assert share_equal(first, second) < 0.02, "another duplicate"
+
+
+def sequences(*rows: tuple[int, int, int, int]) -> Sequences:
+    a_start, a_end, b_start, b_end = np.array(rows, dtype=np.int64).T
+    return Sequences(a_start, a_end, b_start, b_end, np.zeros_like(a_start))
+
+
+SMALL = TokenStream(np.arange(5, 25), np.array([0, 3, 5, 9, 20]), np.array([0, 2, 3, 4]))
+"""Documents with tokens 5..9, 10..13 and 14..24."""
+
+
+def test_layout_of_bert_by_hand() -> None:
+    rows = Layout(SMALL, make_vocabulary()).rows(sequences((0, 3, 5, 7), (1, 2, 0, 0)))
+    assert rows.tokens.tolist() == [[2, 5, 6, 7, 3, 10, 11, 3], [2, 6, 3, 0, 0, 0, 0, 0]]
+    assert rows.types.tolist() == [[0, 0, 0, 0, 0, 1, 1, 1], [0] * 8]
+    assert (rows.maskable == (rows.tokens > 4)).all()
+    assert rows.lengths.tolist() == [8, 3]
+
+
+def test_layout_of_roberta_by_hand() -> None:
+    layout = Layout(SMALL, make_vocabulary(separators_between=2, second_type=0))
+    rows = layout.rows(sequences((0, 2, 5, 7)))
+    assert rows.tokens.tolist() == [[2, 5, 6, 3, 3, 10, 11, 3]]
+    assert not rows.types.any()
+
+
+def test_layout_puts_a_separator_between_documents() -> None:
+    rows = Layout(SMALL, make_vocabulary()).rows(sequences((3, 11, 0, 0)))
+    expected = [2, 8, 9, 3, 10, 11, 12, 13, 3, 14, 15, 3, 0, 0, 0, 0]
+    assert rows.tokens.tolist() == [expected]
+    assert rows.lengths.tolist() == [12]
+
+
+def test_layout_agrees_with_the_tokenizer(tmp_path: Any) -> None:
+    """Fine-tuning encodes pairs by the tokenizer's own template; pretraining must see the same."""
+    from transformers import PreTrainedTokenizerFast
+
+    from harness.data.tokenizers import Tokenizer
+    from harness.data.tokenizers.training import train
+
+    texts = ["the cat sat", "a dog ran off", "the dog sat"] * 30
+    for algorithm, size in (("wordpiece", 90), ("byte_bpe", 300), ("unigram", 80)):
+        train(Tokenizer(algorithm=algorithm, vocab_size=size), iter(texts), tmp_path / algorithm)
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path / algorithm)
+        parts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts[:2]]
+        stream = TokenStream(
+            np.array(parts[0] + parts[1]), np.cumsum([0, *map(len, parts)]), np.array([0, 2])
+        )
+        a = len(parts[0])
+        row = Layout(stream, Vocabulary.load(tmp_path / algorithm)).rows(
+            sequences((0, a, a, a + len(parts[1])))
+        )
+        pair = tokenizer(*texts[:2], return_token_type_ids=True)
+        length = int(row.lengths[0])
+        assert row.tokens[0, :length].tolist() == pair["input_ids"]
+        assert row.types[0, :length].tolist() == pair["token_type_ids"]
+
+
+@pytest.mark.parametrize("pair", ["nsp", "sop"])
+def test_pair_labels_only_with_a_pair_loss(pair: str) -> None:
+    batch = make_maker("segment_pair", pair=pair).batch(0)
+    assert batch["pair_label"].shape == (len(batch["input_ids"]),)
+    assert "pair_label" not in make_maker("segment_pair", pair="none").batch(0)
+
+
+def test_split_keeps_everything() -> None:
+    batch = make_maker("segment_pair", pair="nsp").batch(3)
+    parts = split(batch, max_tokens=70)
+    assert len(parts) > 1
+    for name in ("input_ids", "token_type_ids", "targets", "pair_label"):
+        assert np.array_equal(np.concatenate([part[name] for part in parts]), batch[name])
+    assert np.array_equal(np.concatenate([restore(part) for part in parts]), restore(batch))
+
+
+def test_a_text_too_small_for_one_batch_is_refused() -> None:
+    maker = BatchMaker(
+        make_stream(num_documents=2),
+        make_vocabulary(),
+        Objective(),
+        Packing(),
+        (Phase(fraction=1, sequence_length=32),),
+        64,
+        0,
+        10,
+    )
+    with pytest.raises(ValueError, match="smaller batch_size or more text"):
+        maker.batch(0)
+
+
+def test_evaluation_batches_are_fixed() -> None:
+    stream, vocabulary = make_stream(), make_vocabulary()
+    one, two = (held_out_batches(stream, vocabulary, Objective(), 512, 0) for _ in range(2))
+    assert all(same(x, y) for x, y in zip(one, two, strict=True))
+    text = np.concatenate([row[row > 4] for batch in one for row in restore(batch)])
+    assert np.array_equal(text, stream.tokens), "the whole text, in order"
+
+
+def test_evaluation_of_pairs() -> None:
+    objective, packing = Objective(pair="sop"), Packing(format="segment_pair")
+    batches = pair_batches(make_stream(), make_vocabulary(), objective, packing, 64)
+    labels = np.concatenate([batch["pair_label"] for batch in batches])
+    assert 0 < labels.mean() < 1

@@ -1,0 +1,125 @@
+"""Expected lengths against the batches that objectives make."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.expected_lengths import (
+    Lengths,
+    expected_lengths,
+    expected_parts,
+)
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.targets import Batch, assemble, count_real
+from harness.pretraining.objectives.transforms import (
+    Denoising,
+    Identity,
+    Prefix,
+    SpanCorruption,
+    TokenMasking,
+)
+from harness.pretraining.objectives.transforms.apply import corrupt
+from tests.pretraining.objectives.transforms.texts import WORDS, equal_rows, make_rows
+
+ROWS, TOKENS = 1000, 128
+
+
+def batch_of(objective: Objective, rows: Any) -> Batch:
+    rng = np.random.default_rng(0)
+    return assemble(rows, corrupt(objective.transform, rows, rng, WORDS), objective, None, WORDS, 0)
+
+
+def measured(objective: Objective, batch: Batch) -> Lengths:
+    """Mean tokens of a row; in one stack, the target stands in the same row as the source."""
+    source = count_real(batch) / ROWS
+    predicted = (len(batch["targets"]) + len(batch.get("backward_targets", ()))) / ROWS
+    if objective.output.kind not in ("dropped_spans", "whole_text"):
+        return Lengths(source, 0, predicted)
+    apart = "decoder_input_ids" in batch
+    return Lengths(source - (0 if apart else predicted), predicted, predicted)
+
+
+def objectives() -> Iterator[Any]:
+    for name, objective in OBJECTIVES.items():
+        for number, (_, part) in enumerate(objective.components):
+            yield pytest.param(part.model_copy(update={"pair": "none"}), id=f"{name} {number}")
+    stack = {"representation": "prefix", "output": "dropped_spans"}
+    for transform in (
+        SpanCorruption(mask_rate=0.5, mean_span_length=1),
+        SpanCorruption(mask_rate=0.3, replacement="drop"),
+        SpanCorruption(mask_rate=0.3, replacement="mask_token"),
+        SpanCorruption(noise="iid", mask_rate=0.4),
+        Prefix(min_share=0.3, max_share=0.5),
+    ):
+        yield pytest.param(Objective(transform=transform, **stack), id=repr(transform))
+    text = {"representation": "causal", "output": "whole_text"}
+    for noise in (
+        Identity(),
+        TokenMasking(mask_rate=0.4),
+        Denoising(delete_rate=0.3, mask_rate=0.1),
+        Denoising(infill_rate=0.5, poisson_lambda=1),
+        Denoising(infill_rate=0.15, poisson_lambda=6, rotate_rate=1),
+        Denoising(infill_rate=0.2, delete_rate=0.2),
+    ):
+        yield pytest.param(Objective(transform=noise, **text), id=repr(noise))
+    replacing = Objective(transform=TokenMasking(with_replacement=True))
+    yield pytest.param(replacing, id="with replacement")
+
+
+@pytest.mark.parametrize("objective", list(objectives()))
+def test_lengths_of_batches(objective: Objective) -> None:
+    found = measured(objective, batch_of(objective, equal_rows(ROWS, TOKENS - 2)))
+    expected = expected_lengths(objective, TOKENS)
+    for name in ("source", "target", "predicted"):
+        told, seen = getattr(expected, name), getattr(found, name)
+        assert seen == pytest.approx(told, rel=0.04, abs=0.5), name
+
+
+EXACT = ("mlm", "clm", "bilm", "cbow", "span_mlm", "span_corruption", "mass", "deshuffling")
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("tokens", [4, 17, 128, 512])
+def test_lengths_that_are_no_expectation(name: str, tokens: int) -> None:
+    objective = OBJECTIVES[name].components[0][1]
+    if name == "mass":
+        objective = objective.model_copy(update={"transform": SpanCorruption(replacement="drop")})
+    found = measured(objective, batch_of(objective, equal_rows(ROWS, tokens - 2)))
+    assert found == expected_lengths(objective, tokens)
+
+
+def test_lengths_of_t5() -> None:
+    """t5/data/preprocessors.py `random_spans_helper`: 568 tokens of text make 512 and 114, with the
+    end token and without our first token; the paper's last sentinel makes the target 115."""
+    objective = OBJECTIVES["span_corruption"].components[0][1]
+    assert expected_lengths(objective, 570) == Lengths(568 - 85 + 28 + 2, 115, 115)
+
+
+def test_positions_drawn_with_replacement() -> None:
+    """google-research/electra: of 19 draws over 125 tokens, 17.7 are distinct."""
+    objective = Objective(transform=TokenMasking(with_replacement=True))
+    assert expected_lengths(objective, 127).predicted == pytest.approx(17.7, abs=0.02)
+
+
+def test_infilling_shortens_as_in_fairseq() -> None:
+    """fairseq's `denoising_dataset` at rate 0.3 and mean 3: 418.2 of 512 tokens are left."""
+    objective = OBJECTIVES["denoising_infill"].components[0][1]
+    assert expected_lengths(objective, 514).source - 2 == pytest.approx(418.2, rel=0.01)
+
+
+def test_a_mode_token_takes_one_of_the_text() -> None:
+    parts = expected_parts(OBJECTIVES["ul2"], TOKENS)
+    assert sum(share for share, _, _ in parts) == pytest.approx(1)
+    for _, objective, lengths in parts:
+        plain = expected_lengths(objective, TOKENS - 1)
+        assert (lengths.source, lengths.target) == (plain.source + 1, plain.target)
+
+
+def test_a_mode_token_is_read_in_place() -> None:
+    objective = Objective()
+    batch = batch_of(objective, make_rows([[TOKENS - 3]] * ROWS, mode=True))
+    found = measured(objective, batch)
+    assert found == expected_lengths(objective, TOKENS - 1, mode_token=True)

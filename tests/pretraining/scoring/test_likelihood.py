@@ -1,0 +1,302 @@
+"""Log-likelihoods against loops over transformers' own models and losses, text by text."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from harness.models import Architecture, Size
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.models.elmo import Elmo
+from harness.models.static_embeddings import StaticVectors
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.scoring.likelihood import log_likelihoods
+from harness.pretraining.scoring.requests import Question, Text, ask, default_objective, obstacle
+
+SPECIAL = np.isin(np.arange(40), [0, 1, 2, 3, 38, 39])
+VOCABULARY = Vocabulary(
+    size=40,
+    pad=0,
+    cls=1,
+    sep=2,
+    mask=3,
+    special=SPECIAL,
+    word_start=~SPECIAL,
+    sentinels=np.array([39, 38]),
+)
+TOKENS = Tokens(vocab_size=40, pad=0, start=1, end=2)
+SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
+TEXTS = [Text((5, 9, 7)), Text((5, 30)), Text((8, 8, 21, 33, 12, 6)), Text((11,))]
+CLOZE = [
+    Text((5, 9, 7), (1, 2)),
+    Text((5, 10, 11, 12, 7, 8), (1, 4)),
+    Text((20, 21), (0, 2)),
+    Text((6, 30), (1, 2)),
+]
+
+
+def make(family: str, name: str) -> Backbone:
+    """A network with large weights, so that no two tokens are nearly alike."""
+    objective = OBJECTIVES[name]
+    assert isinstance(objective, Objective)
+    wide = 0.03 if family == "t5" else 0.3  # T5's starts are wide already
+    architecture = Architecture.model_validate({"family": family, "initializer_range": wide})
+    backbone = build(architecture, SIZE, TOKENS, objective.representation, seed=0).eval()
+    backbone.objective = objective.model_dump(mode="json")
+    return backbone
+
+
+def scores(backbone: Backbone, texts: list[Text]) -> list[float]:
+    return list(log_likelihoods(backbone, VOCABULARY, texts))
+
+
+def log_p(logits: Tensor, token: int) -> float:
+    return float(F.log_softmax(logits.double(), -1)[token])
+
+
+def row(text: Text) -> list[int]:
+    return [1, *text.tokens, 2]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "modernbert"])
+@torch.no_grad()
+def test_masked_whole_texts_one_token_at_a_time(family: str) -> None:
+    """Salazar et al. 2020, equation 1."""
+    backbone = make(family, "mlm")
+
+    def oracle(text: Text) -> float:
+        total = 0.0
+        for i in range(1, len(text.tokens) + 1):
+            masked = row(text)
+            masked[i] = 3
+            total += log_p(backbone.network(torch.tensor([masked])).logits[0, i], row(text)[i])
+        return total
+
+    assert scores(backbone, TEXTS) == pytest.approx([oracle(text) for text in TEXTS], abs=1e-4)
+
+
+@torch.no_grad()
+def test_masked_candidates_from_left_to_right() -> None:
+    backbone = make("bert", "mlm")
+
+    def oracle(text: Text) -> float:
+        assert text.gap
+        total = 0.0
+        for i in range(*text.gap):
+            masked = [*text.tokens]
+            masked[i : text.gap[1]] = [3] * (text.gap[1] - i)
+            logits = backbone.network(torch.tensor([[1, *masked, 2]])).logits
+            total += log_p(logits[0, i + 1], text.tokens[i])
+        return total
+
+    assert scores(backbone, CLOZE) == pytest.approx([oracle(text) for text in CLOZE], abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gpt", "gpt2", "llama"])
+@pytest.mark.parametrize("texts", [TEXTS, CLOZE])
+@torch.no_grad()
+def test_causal_is_the_summed_loss_of_transformers(family: str, texts: list[Text]) -> None:
+    """With the end token; a gap makes no difference."""
+    backbone = make(family, "clm")
+
+    def oracle(text: Text) -> float:
+        ids = torch.tensor([row(text)])
+        return -float(backbone.network(ids, labels=ids).loss) * (ids.shape[1] - 1)
+
+    assert scores(backbone, texts) == pytest.approx([oracle(text) for text in texts], abs=1e-4)
+
+
+def told(network: Any, source: list[int], target: list[int], places: list[int]) -> float:
+    """Log-likelihood of some places of the target, by transformers' own shift to the right."""
+    labels = torch.tensor([target])
+    logits = network(input_ids=torch.tensor([source]), labels=labels).logits
+    return sum(log_p(logits[0, i], target[i]) for i in places)
+
+
+@torch.no_grad()
+def test_t5_tells_what_stands_for_a_sentinel() -> None:
+    backbone = make("t5", "span_corruption")
+
+    def oracle(text: Text) -> float:
+        begin, end = text.gap or (0, len(text.tokens))
+        t = list(text.tokens)
+        source = [1, *t[:begin], 39, *t[end:], 2]
+        target = [39, *t[begin:end], 38, 2]
+        return told(backbone.network, source, target, list(range(1, end - begin + 2)))
+
+    texts = TEXTS + CLOZE
+    assert scores(backbone, texts) == pytest.approx([oracle(text) for text in texts], abs=1e-4)
+    # The loss itself: with the first sentinel and the end token, divided by the length.
+    source, target = [1, 5, 39, 7, 2], [39, 9, 38, 2]
+    loss = backbone.network(
+        input_ids=torch.tensor([source]), labels=torch.tensor([target])
+    ).loss.item()
+    everything = told(backbone.network, source, target, [0, 1, 2, 3])
+    assert -loss * 4 == pytest.approx(everything, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "holes"),
+    [("denoising", 1), ("denoising_mask", None), ("mass", None), ("denoising_delete", 0)],
+)
+@torch.no_grad()
+def test_bart_tells_the_whole_text(name: str, holes: int | None) -> None:
+    backbone = make("bart", name)
+
+    def oracle(text: Text) -> float:
+        begin, end = text.gap or (0, len(text.tokens))
+        t = list(text.tokens)
+        masks = [3] * (end - begin if holes is None else holes)
+        places = list(range(begin, end + 1))
+        return told(backbone.network, [1, *t[:begin], *masks, *t[end:], 2], [*t, 2], places)
+
+    for texts in (TEXTS, CLOZE):
+        assert scores(backbone, texts) == pytest.approx([oracle(t) for t in texts], abs=1e-4)
+
+
+@torch.no_grad()
+def test_prefix_lm_goes_on_from_what_stands_before_the_gap() -> None:
+    backbone = make("t5", "prefix_lm")
+
+    def oracle(text: Text) -> float:
+        begin = text.gap[0] if text.gap else 0
+        target = [*text.tokens[begin:], 2]
+        source = [1, *text.tokens[:begin], 2]
+        return told(backbone.network, source, target, list(range(len(target))))
+
+    texts = TEXTS + CLOZE
+    assert scores(backbone, texts) == pytest.approx([oracle(text) for text in texts], abs=1e-4)
+
+
+@torch.no_grad()
+def test_one_stack_reads_its_source_both_ways() -> None:
+    """Under `prefix`, what stands in the prefix sees all of it, as an encoder's input does."""
+    objective = Objective.model_validate(
+        {"transform": "prefix", "representation": "prefix", "output": "dropped_spans"}
+    )
+    architecture = Architecture.model_validate({"family": "llama", "initializer_range": 0.3})
+    backbone = build(architecture, SIZE, TOKENS, "prefix", seed=0).eval()
+    backbone.objective = objective.model_dump(mode="json")
+    ids = torch.tensor([[1, 5, 10, 2, 11, 12, 2]])
+    states = backbone(ids, prefix_lengths=torch.tensor([4])).last_hidden_state
+    logits = backbone.token_logits(states)[0]
+    expected = sum(log_p(logits[i - 1], int(ids[0, i])) for i in (4, 5, 6))
+    text = Text((5, 10, 11, 12), (2, 3))
+    assert scores(backbone, [text, CLOZE[1]])[0] == pytest.approx(expected, abs=1e-4)
+
+
+@torch.no_grad()
+def test_elmo_is_its_forward_reader() -> None:
+    backbone = make("elmo", "bilm")
+    network = backbone.network
+    assert isinstance(network, Elmo)
+
+    def oracle(text: Text) -> float:
+        ids = row(text)
+        forward = network(torch.tensor([ids])).last_hidden_state[0, :, :16]
+        logits = network.token_logits(forward)
+        return sum(log_p(logits[i], ids[i + 1]) for i in range(len(ids) - 1))
+
+    assert scores(backbone, TEXTS) == pytest.approx([oracle(text) for text in TEXTS], abs=1e-4)
+
+
+@torch.no_grad()
+def test_xlnet_does_not_see_what_it_names() -> None:
+    backbone = make("xlnet", "plm")
+
+    def oracle(text: Text) -> float:
+        total, ids = 0.0, torch.tensor([row(text)])
+        begin, end = text.gap or (0, len(text.tokens))
+        for i in range(begin + 1, end + 1):
+            hidden = torch.zeros(1, ids.shape[1], ids.shape[1])
+            hidden[:, :, i : (end + 1 if text.gap else i + 1)] = 1
+            mapping = torch.zeros(1, 1, ids.shape[1])
+            mapping[0, 0, i] = 1
+            logits = backbone.network(ids, perm_mask=hidden, target_mapping=mapping).logits
+            total += log_p(logits[0, 0], int(ids[0, i]))
+        return total
+
+    for texts in (TEXTS, CLOZE):
+        assert scores(backbone, texts) == pytest.approx([oracle(t) for t in texts], abs=1e-4)
+
+
+@torch.no_grad()
+def test_cbow_names_a_token_from_its_neighbours() -> None:
+    backbone = make("static", "cbow")
+    assert isinstance(backbone.network, StaticVectors)
+    table, out = backbone.network.embeddings.weight, backbone.network.output.weight
+    around = (table[5] + table[7]) / 2
+    assert scores(backbone, CLOZE)[0] == pytest.approx(log_p(out @ around, 9), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "named"),
+    [("bert", "mlm", 3), ("gpt2", "clm", 4), ("t5", "span_corruption", 4), ("bart", "mass", 4)],
+)
+def test_a_model_that_knows_nothing(family: str, name: str, named: int) -> None:
+    """Equal logits: log V for each token named."""
+    backbone = make(family, name)
+    for weight in backbone.network.parameters():
+        torch.nn.init.zeros_(weight)
+    assert scores(backbone, TEXTS[:1])[0] == pytest.approx(-named * math.log(40))
+
+
+def test_the_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = make("bert", "mlm")
+    together = scores(backbone, TEXTS)
+    monkeypatch.setattr("harness.pretraining.scoring.likelihood.MAX_TOKENS", 1)
+    monkeypatch.setattr("harness.pretraining.scoring.likelihood.TEXTS_AT_ONCE", 2)
+    assert scores(backbone, TEXTS) == pytest.approx(together, abs=1e-4)
+    assert scores(backbone, TEXTS[::-1]) == pytest.approx(together[::-1], abs=1e-4)
+
+
+def test_questions_as_documented() -> None:
+    """The table at the head of `harness.pretraining.scoring.requests`."""
+
+    def first(name: str) -> Question:
+        objective = OBJECTIVES[name]
+        assert isinstance(objective, Objective)
+        return ask(Text((7, 8, 9), (1, 2)), objective, VOCABULARY)[0]
+
+    assert first("mlm") == Question([1, 7, 3, 9, 2], [], [2], [8])
+    assert first("clm") == Question([1], [7, 8, 9, 2], [0, 1, 2, 3], [7, 8, 9, 2])
+    assert first("span_corruption") == Question([1, 7, 39, 9, 2], [39, 8, 38, 2], [1, 2], [8, 38])
+    assert first("denoising") == Question([1, 7, 3, 9, 2], [7, 8, 9, 2], [1, 2], [8, 9])
+    assert first("drop_corruption") == Question([1, 7, 9, 2], [8, 2], [0, 1], [8, 2])
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_every_objective_is_asked_or_refused_with_a_reason(name: str) -> None:
+    objective = OBJECTIVES[name].components[-1][1]
+    silent = name in ("rtd", "deshuffling", "denoising_permute", "denoising_rotate")
+    assert bool(obstacle(objective)) == silent
+    if not silent:
+        for text in TEXTS + CLOZE:
+            for question in ask(text, objective, VOCABULARY):
+                within = question.told or question.source
+                assert [within[i] for i in question.named] == question.tokens or not question.told
+
+
+def test_a_network_of_unknown_training_is_asked_by_how_it_reads() -> None:
+    backbone = make("gpt2", "clm")
+    known = scores(backbone, TEXTS)
+    backbone.objective = {}
+    assert scores(backbone, TEXTS) == known
+    bart = Vocabulary(40, 0, 1, 2, 3, SPECIAL, ~SPECIAL)
+    assert default_objective("encoder_decoder", VOCABULARY).output.kind == "dropped_spans"
+    assert default_objective("encoder_decoder", bart).output.kind == "whole_text"
+
+
+def test_a_head_that_no_loss_trained_is_not_asked() -> None:
+    learned = {name: RECIPES[name].objectives[0] for name in ("tinybert", "distilbert")}
+    assert "names no tokens" in obstacle(learned["tinybert"])
+    assert not obstacle(learned["distilbert"])

@@ -1,0 +1,275 @@
+"""Pretraining: losses against transformers' own, resume bit for bit, accumulation, clear ends."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel
+
+from harness.core.compute import Compute
+from harness.data.corpora.packing import Packing
+from harness.data.corpora.token_stream import write_streams
+from harness.data.tokenizers import Tokenizer
+from harness.data.tokenizers.training import train
+from harness.models import Architecture, Size
+from harness.pretraining.budget import Budget
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.loader import Step
+from harness.pretraining.objectives.objective import Objective
+from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.run import make_module, pretrain
+
+PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
+ONE = Phase(fraction=1, sequence_length=32)
+SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
+PAIRS = {"objective": Objective(pair="nsp", masking="static", duplicates=3)} | {
+    "packing": Packing(format="segment_pair", short_seq_prob=0.1)
+}
+EVERY_STEP = Compute(checkpoint_seconds=0, checkpoint_share=1e9)
+
+
+def make_spec(**changes: Any) -> Pretrain:
+    fields: dict[str, Any] = {
+        "model": Architecture(max_position=64),
+        "size": SIZE,
+        "optimizer": Optimizer(learning_rate=3e-3),
+        "phases": PHASES,
+        "batch_size": 4,
+        "budget": Budget(steps=12),
+    }
+    return Pretrain(**{**fields, **changes})
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with `tokenizer` and `tokens` of a text whose documents keep to one word each."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    words = [f"{a}{b}" for a in "bcdf" for b in "aei"]
+    documents = []
+    for _ in range(200):
+        theme = rng.choice(words)
+        lengths = rng.integers(4, 12, rng.integers(2, 6))
+        documents.append([" ".join([theme] * length) for length in lengths])
+    texts = (sentence for document in documents for sentence in document)
+    train(Tokenizer(vocab_size=64), texts, folder / "tokenizer")
+    write_streams(documents, folder / "tokenizer", folder / "tokens", 0.1)
+    return folder
+
+
+Runner = Callable[..., dict[str, float]]
+
+
+@pytest.fixture
+def run(data: Path, tmp_path: Path) -> Runner:
+    """Runs a spec; `name` tells its output and work folders apart."""
+
+    def run(spec: Pretrain, name: str = "run", seed: int = 0, **options: Any) -> dict[str, float]:
+        out, work = tmp_path / name / "out", tmp_path / name / "work"
+        out.mkdir(parents=True, exist_ok=True)
+        work.mkdir(exist_ok=True)
+        return pretrain(spec, data / "tokens", data / "tokenizer", out, work, seed, **options)
+
+    return run
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "out/model/model.safetensors").read_bytes()
+
+
+class KilledError(Exception):
+    pass
+
+
+def kill_at(step: int) -> Callable[..., None]:
+    def progress(done: int, total: int, **figures: float) -> None:
+        if done == step:
+            raise KilledError
+
+    return progress
+
+
+@pytest.mark.parametrize("kill", [1, 5, 9, 11, 12])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_killed_and_resumed_ends_bit_for_bit_the_same(
+    run: Runner, tmp_path: Path, kill: int, pairs: bool
+) -> None:
+    """At the start, in the middle, at the change of length, and after the last update."""
+    spec = make_spec(**(PAIRS if pairs else {}))
+    whole = run(spec, "whole")
+    with pytest.raises(KilledError):
+        run(spec, "cut", progress=kill_at(kill), compute=EVERY_STEP)
+    figures = run(spec, "cut")
+    assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
+    curves = [(tmp_path / name / "out/curve.csv").read_text() for name in ("whole", "cut")]
+    assert curves[0] == curves[1]
+    timings = ("seconds", "tokens_per_second")
+    assert all(figures[name] == whole[name] for name in whole if name not in timings)
+
+
+def test_resume_goes_on_from_the_checkpoint(run: Runner) -> None:
+    with pytest.raises(KilledError):
+        run(make_spec(), progress=kill_at(7), compute=EVERY_STEP)
+    steps: list[int] = []
+    run(make_spec(), progress=lambda done, total, **figures: steps.append(done))
+    assert steps == [8, 9, 10, 11, 12]
+
+
+def test_checkpoints_hold_plain_data(run: Runner, tmp_path: Path) -> None:
+    run(make_spec(), compute=EVERY_STEP)
+    checkpoint = torch.load(tmp_path / "run/work/last.ckpt", weights_only=True)
+    assert checkpoint["global_step"] == 12
+    assert not list((tmp_path / "run/work").glob("*.tmp"))
+
+
+def test_the_seed_decides(run: Runner, tmp_path: Path) -> None:
+    for name, seed in (("one", 0), ("two", 0), ("other", 1)):
+        run(make_spec(), name, seed=seed)
+    assert weights(tmp_path / "one") == weights(tmp_path / "two") != weights(tmp_path / "other")
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_it_learns_and_leaves_a_model(
+    run: Runner, tmp_path: Path, family: str, pairs: bool
+) -> None:
+    spec = make_spec(
+        model=Architecture(family=family, max_position=64, dropout=0, initializer_range=0.1),
+        size=Size(num_layers=1, hidden_size=32, num_heads=2, intermediate_size=64),
+        optimizer=Optimizer(learning_rate=1e-2),
+        budget=Budget(steps=150),
+        **(PAIRS if pairs else {}),
+    )
+    figures = run(spec)
+    assert figures["validation_loss"] < 0.8 < np.log(12)
+    assert figures["steps"] == 150 and abs(figures["tokens"] - 150 * 4 * 40) < 300
+    assert ("validation_pair_accuracy" in figures) == pairs
+    rows = list(csv.DictReader((tmp_path / "run/out/curve.csv").read_text().splitlines()))
+    assert [int(row["step"]) for row in rows] == list(range(1, 151))
+    assert float(rows[0]["train_loss"]) > float(rows[-1]["train_loss"]) == figures["train_loss"]
+    assert int(rows[-1]["tokens"]) == figures["tokens"]
+    assert AutoModel.from_pretrained(tmp_path / "run/out/model").config.model_type == family
+
+
+def test_no_budget_saves_the_initial_weights(run: Runner, data: Path, tmp_path: Path) -> None:
+    spec = make_spec(budget=Budget(tokens=0))
+    figures = run(spec)
+    vocabulary = Vocabulary.load(data / "tokenizer")
+    initial = make_module(spec, vocabulary, 0, {}, 0).learner.backbone.network.state_dict()
+    saved = load_file(tmp_path / "run/out/model/model.safetensors")
+    assert all(torch.equal(saved[name], initial[name]) for name in saved)
+    assert figures["validation_loss"] == pytest.approx(np.log(vocabulary.size), abs=0.1)
+    assert figures["steps"] == figures["tokens"] == 0 and "train_loss" not in figures
+
+
+def test_accumulation_equals_one_large_batch(run: Runner, tmp_path: Path) -> None:
+    spec = make_spec(
+        model=Architecture(max_position=64, dropout=0, attention_dropout=0),
+        optimizer=Optimizer(learning_rate=1e-3, eps=1e-4),  # a tiny eps magnifies rounding
+        **PAIRS,
+    )
+    run(spec, "large")
+    run(spec, "parts", compute=Compute(micro_batch_tokens=64))
+    large, parts = (
+        load_file(tmp_path / name / "out/model/model.safetensors") for name in ("large", "parts")
+    )
+    for name, weight in large.items():
+        torch.testing.assert_close(parts[name], weight, rtol=1e-3, atol=1e-5)
+
+
+def test_validation_asks_every_arm_the_same(run: Runner) -> None:
+    """Whatever the objective and the packing, initial weights that are equal score equally."""
+    untrained = Budget(tokens=0)
+    one = run(make_spec(budget=untrained), "one")
+    other = Objective(transform=SpanMasking(mask_rate=0.4))
+    two = run(make_spec(budget=untrained, objective=other, packing=PAIRS["packing"]), "two")
+    assert one["validation_loss"] == two["validation_loss"]
+    assert one["validation_accuracy"] == two["validation_accuracy"]
+
+
+def test_bf16_trains(run: Runner) -> None:
+    figures = run(make_spec(precision="bf16-mixed"))
+    assert np.isfinite(figures["validation_loss"])
+
+
+def test_a_loss_that_is_not_finite_ends_with_advice(run: Runner) -> None:
+    wild = Optimizer(learning_rate=1e30, max_grad_norm=0)
+    spec = make_spec(optimizer=wild, schedule=Schedule(decay="constant"))
+    with pytest.raises(FloatingPointError, match=r"lower optimizer\.learning_rate"):
+        run(spec)
+
+
+def test_a_text_too_small_ends_with_advice(run: Runner) -> None:
+    with pytest.raises(ValueError, match="smaller batch_size or more text"):
+        run(make_spec(batch_size=10_000, budget=Budget(steps=1)))
+
+
+def test_memory_that_runs_out_halves_the_parts(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from harness.pretraining.module import Pretraining
+
+    loss = Pretraining.loss
+
+    def small_memory(self: Pretraining, part: dict[str, torch.Tensor], step: Step) -> Any:
+        if part["input_ids"].numel() > 100:
+            raise torch.OutOfMemoryError
+        return loss(self, part, step)
+
+    monkeypatch.setattr(Pretraining, "loss", small_memory)
+    assert run(make_spec(), compute=Compute(micro_batch_tokens=256))["steps"] == 12
+    long = make_spec(model=Architecture(), phases=(Phase(fraction=1, sequence_length=128),))
+    with pytest.raises(torch.OutOfMemoryError):  # not even one sequence fits
+        run(long, "long")
+
+
+def test_weights_are_kept_after_shares_of_the_updates(run: Runner, tmp_path: Path) -> None:
+    spec = make_spec(checkpoints=(0.25, 0.5))
+    run(spec, "whole")
+    with pytest.raises(KilledError):
+        run(spec, "cut", progress=kill_at(5), compute=EVERY_STEP)
+    run(spec, "cut")
+    for share in ("0.25", "0.5"):
+        one, two = (
+            load_file(tmp_path / name / f"out/checkpoints/{share}/model.safetensors")
+            for name in ("whole", "cut")
+        )
+        assert all(torch.equal(one[name], two[name]) for name in one)
+    final = load_file(tmp_path / "whole/out/model/model.safetensors")
+    assert not all(torch.equal(one[name], final[name]) for name in one)
+
+
+def test_a_checkpoint_is_the_state_of_the_run_at_that_update(run: Runner, tmp_path: Path) -> None:
+    """Not of a shorter run: the learning rate has not decayed there."""
+    constant = Schedule(decay="constant", warmup_fraction=0)
+    run(make_spec(budget=Budget(steps=6), schedule=constant, phases=(ONE,)), "short")
+    run(make_spec(checkpoints=(0.5,), schedule=constant, phases=(ONE,)), "one")
+    kept = load_file(tmp_path / "one/out/checkpoints/0.5/model.safetensors")
+    short = load_file(tmp_path / "short/out/model/model.safetensors")
+    assert all(torch.equal(kept[name], short[name]) for name in kept)
+
+
+def test_a_budget_in_seconds_is_settled_once(run: Runner, tmp_path: Path) -> None:
+    spec = make_spec(budget=Budget(seconds=0.3), phases=(ONE,))
+    with pytest.raises(KilledError):
+        run(spec, progress=kill_at(2), compute=EVERY_STEP)
+    note = tmp_path / "run/work/steps.json"
+    settled = json.loads(note.read_text())["steps"]
+    assert run(spec)["steps"] == settled > 2
+
+
+def test_going_on_from_another_run_starts_with_its_weights(run: Runner, tmp_path: Path) -> None:
+    first = make_spec()
+    run(first, "first")
+    none = make_spec(budget=Budget(tokens=0), objective=OBJECTIVES["clm"])
+    run(none, "second", folders={"start_from": tmp_path / "first/out"})
+    assert weights(tmp_path / "first") == weights(tmp_path / "second")

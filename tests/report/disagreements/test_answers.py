@@ -1,0 +1,194 @@
+"""Two arms side by side: who is right where, by hand; a page that no text can break."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.report.disagreements import answers, judgements
+from harness.report.disagreements.answers import Contrast, contrast
+from harness.report.disagreements.page import folder_name, render, write_contrast
+from harness.study import Study
+from harness.tasks import TASKS
+from harness.tasks.load_examples import load_examples
+from harness.tasks.scores import predictions_frame
+
+EXPERIMENT = """
+name: two
+question: Which is better?
+pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
+grid: {pretrain.objective.pair: [nsp, none]}
+seeds: {finetune: 2}
+evaluate: {suite: micro-glue-v1, tasks: [micro-sst2, micro-stsb]}
+"""
+WRONG = {("none", 0): [1], ("none", 1): [], ("nsp", 0): [1, 2], ("nsp", 1): [2]}
+"""(arm, fine-tuning seed) to the examples that it errs on."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    root = tmp_path_factory.mktemp("contrast")
+    (root / "two.yaml").write_text(EXPERIMENT)
+    study = Study.load(root / "two.yaml", (), root / "runs")
+    examples = load_examples(TASKS["micro-sst2"], TASKS["micro-sst2"].evaluation[0])
+    for cell in study.plan.cells:
+        if cell.task == "micro-sst2":
+            out = root / cell.key
+            out.mkdir()
+            given = examples.labels.copy()
+            wrong = WRONG[cell.arm, cell.finetune_seed]
+            given[wrong] = 1 - given[wrong]
+            frame = predictions_frame("validation", examples, given)
+            frame.to_parquet(out / "predictions.parquet")
+            study.store.record(cell.key, "finetune", "x", {}, {}, out)
+    return study
+
+
+def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    assert found.frame["index"].tolist() == [2]  # on 1 both are right under one of two seeds
+    row = found.frame.iloc[0]
+    assert (row["none: share right"], row["nsp: share right"]) == (1.0, 0.0)
+    assert row["none: answer"] == row["label"] != row["nsp: answer"]
+    assert row["nsp: by seed"] == f"0.0 {row['nsp: answer']}; 0.1 {row['nsp: answer']}"
+    assert "only none right on 1, only nsp on 0" in found.tests[0]
+    assert "p 1 (the least possible is 1)" in found.tests[0]
+    assert found.examples > 100
+
+
+def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    page = write_contrast(found, tmp_path / "out")
+    frame = pd.read_parquet(tmp_path / "out" / "examples.parquet")
+    assert frame.equals(found.frame.reset_index(drop=True))
+    assert frame["text"].iloc[0] in page.read_text()
+    assert "not of the ways they were pretrained" in page.read_text()
+    assert pd.read_csv(tmp_path / "out" / "examples.csv")["index"].tolist() == [2]
+
+
+def test_files_stay_where_new_ones_cannot_be_written(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    write_contrast(found, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def broken(frame: pd.DataFrame, path: Path, **_: Any) -> None:
+        path.write_text("half")
+        raise OSError("disk full")
+
+    for method in ("to_csv", "to_parquet"):
+        monkeypatch.setattr(pd.DataFrame, method, broken)
+        with pytest.raises(OSError, match="disk full"):
+            write_contrast(found, tmp_path)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        monkeypatch.undo()
+
+
+def test_what_cannot_be_compared_is_one_line(study: Study) -> None:
+    with pytest.raises(ValueError, match="the arm 'sop'"):
+        contrast(study, "micro-sst2", ["none", "sop"])
+    with pytest.raises(ValueError, match="two different arms"):
+        contrast(study, "micro-sst2", ["none", "none"])
+    with pytest.raises(ValueError, match="the task 'micro-cola'"):
+        contrast(study, "micro-cola", ["none", "nsp"])
+    with pytest.raises(ValueError, match="no run of none on micro-stsb is finished"):
+        contrast(study, "micro-stsb", ["none", "nsp"])
+
+
+def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fewer(*arguments: Any) -> Any:
+        return load_examples(*arguments).head(10)
+
+    monkeypatch.setattr(answers, "load_examples", fewer)
+    with pytest.raises(ValueError, match="its data have changed"):
+        contrast(study, "micro-sst2", ["none", "nsp"])
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "answer", "right"),
+    [
+        ("micro-sst2", 1.0, 1.0, True),
+        ("micro-sst2", 1.0, 0.0, False),
+        ("micro-squad", ["the cat", "a dog"], "Dog", True),
+        ("micro-squad", ["the cat"], "dog", False),
+        ("micro-squad2", [], "", True),
+        ("micro-squad2", [], "dog", False),
+    ],
+)
+def test_right_is_what_the_task_says(task: str, label: Any, answer: Any, right: bool) -> None:
+    assert judgements.right(TASKS[task], label, answer) == right
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "given", "answer", "right"),
+    [
+        ("micro-mnli", 0.0, [0.0, 0.0, 1.0, 2.0, 1.0, 0.0], 0.0, True),
+        ("micro-mnli", 0.0, [0.0, 0.0, 1.0, 2.0], 0.0, True),  # by half of the seeds, yet by most
+        ("micro-mnli", 0.0, [0.0, 1.0, 2.0], None, False),
+        ("micro-mnli", 0.0, [1.0, 1.0, 0.0], 1.0, False),
+        ("micro-squad", ["the cat"], ["dog", "The cat", "cat"], "The cat", True),
+        ("micro-squad", ["the cat"], ["dog", "cat"], None, False),
+    ],
+)
+def test_the_majority_itself_is_right_or_not(
+    task: str, label: Any, given: list[Any], answer: Any, right: bool
+) -> None:
+    found = judgements.majority(TASKS[task], given)
+    assert found == answer
+    assert judgements.right(TASKS[task], label, found) == right
+
+
+def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> None:
+    part = answers._of_split(
+        TASKS["micro-sst2"],
+        TASKS["micro-sst2"].evaluation[0],
+        ("none", "nsp"),
+        [answers._predictions(study, "micro-sst2", arm) for arm in ("none", "nsp")],
+    )
+    assert [part[f"{arm}: answer"].tolist()[1] for arm in ("none", "nsp")] == ["tie", "tie"]
+    for arm in ("none", "nsp"):
+        shown_right = part[f"{arm}: answer"] == part["label"]
+        assert part[f"{arm}: right"].tolist() == shown_right.tolist()
+    part[["none: right", "nsp: right"]] = False
+    part.loc[:2, "none: right"] = True
+    assert "only none right on 3, only nsp on 0" in answers._test(part, ("none", "nsp"))
+
+
+def test_every_two_arms_have_a_folder_of_their_own(study: Study) -> None:
+    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    assert folder_name(found) == "two-micro-sst2-none-nsp"
+    odd = [replace(found, arms=(first, "b" * 300)) for first in ("a/1", "a_1", "../..")]
+    names = {folder_name(one) for one in odd}
+    assert len(names) == 3
+    assert all("/" not in name and len(name) < 200 for name in names)
+
+
+def test_values_are_compared_by_their_means() -> None:
+    task = TASKS["micro-stsb"]
+    error, mean = judgements.judged(task, [2.0, 4.0], [[1.0, 2.0], [4.0, 4.0]])
+    assert error.tolist() == [0.5, 0.0]
+    assert mean == [1.5, 4.0]
+    found = judgements.disagreement(task, [error, error], [mean, [1.0, 4.0]])
+    assert found.tolist() == [0.5, 0.0]
+
+
+def test_different_wrong_answers_come_last_but_come() -> None:
+    shares = [np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.0, 0.5])]
+    found = judgements.disagreement(TASKS["micro-mnli"], shares, [[0, 1, 1], [2, 0, 1]])
+    assert found.tolist() == [judgements.BOTH_WRONG, 1.0, 0.0]
+
+
+def test_a_text_cannot_break_the_page() -> None:
+    evil = '"><script>alert(1)</script>'
+    frame = pd.DataFrame(
+        {"text": [evil], f"{evil}: share right": [1.0], "b: share right": [0.0], "index": [0]}
+    )
+    page = render(Contrast(evil, evil, "classification", (evil, "b"), frame, 3, (evil,)))
+    assert "<script>alert" not in page
+    assert page.count("<script>") == 1
+    assert "&lt;script&gt;alert(1)" in page
+    assert "http" not in page  # nothing is fetched

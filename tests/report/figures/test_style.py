@@ -1,0 +1,149 @@
+"""Figures whose names are many or long: all stand inside, and leave room for what is drawn."""
+
+from typing import Any
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
+from harness.report.figures.cost import fronts
+from harness.report.figures.plots import search_curves, seed_spread
+from harness.report.figures.pretraining import learning_curves, loss_curves
+from harness.report.figures.style import (
+    LONGEST,
+    STYLE,
+    WIDTH,
+    as_svg,
+    canvas,
+    explain,
+    legend_above,
+    row_canvas,
+    shortened,
+)
+from harness.report.figures.transfer import loss_and_score
+
+MANY = [f"learning_rate=0.00{i}/decaying" for i in range(24)]
+
+
+@pytest.fixture(autouse=True)
+def style():
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def drawn(figure: Any) -> Any:
+    """The figure as it is printed, with the places of all its parts."""
+    FigureCanvasAgg(figure).draw()
+    return figure.get_window_extent()
+
+
+def inside(part: Any, whole: Any) -> bool:
+    box = part.get_window_extent()
+    return whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1
+
+
+@pytest.mark.parametrize("names", [["a"], ["bert", "roberta"], MANY[:5], MANY])
+def test_a_legend_stands_inside_above_a_panel_of_its_height(names):
+    figure, axes = canvas(2.8, names)
+    legend_above(figure, {name: axes.plot([0, 1])[0] for name in names})
+    whole = drawn(figure)
+    assert inside(figure.legends[0], whole)
+    height = axes.get_window_extent().height / figure.dpi
+    assert height == pytest.approx(2.4, abs=0.3)  # inches; ticks take the rest
+
+
+def test_a_row_for_each_name_and_half_of_the_width_for_the_panel():
+    names = ["one", f"{MANY[0]}\n− {MANY[1]}", "three"]
+    figure, axes, places = row_canvas(names, [True, False, False], row=0.2, size=9)
+    assert places == [0.5, 1 + 1.75 / 2, 3.25]
+    whole = drawn(figure)
+    assert all(inside(label, whole) for label in axes.get_yticklabels())
+    assert axes.get_window_extent().width > 0.4 * WIDTH * figure.dpi
+    assert [label.get_fontweight() for label in axes.get_yticklabels()] == ["bold", *["normal"] * 2]
+
+
+def test_long_names_lose_their_middle():
+    long = "a" * 40 + "b" * 40
+    texts = shortened(["bert", long])
+    assert texts == {"bert": "bert", long: "a" * 17 + "…" + "b" * 17}
+    assert len(texts[long]) <= LONGEST
+
+
+def test_names_that_are_alike_at_both_ends_keep_where_they_differ():
+    decays = ("linear", "cosine")
+    start, end = "pretrain_learning_rate=0.001,decay=", ",warmup_fraction=0.06"
+    names = [f"{start}{decay}{end}" for decay in decays]
+    texts = list(shortened(names).values())
+    assert [decay in text for decay, text in zip(decays, texts, strict=True)] == [True, True]
+    assert all(len(text) <= LONGEST for text in texts)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a" * 40, "a" * 41, "a" * 42],
+        [f"{'a' * 30}{i}{'b' * 30}{j}{'c' * 30}" for i in range(3) for j in range(3)],
+    ],
+)
+def test_no_two_names_are_shortened_to_one(names):
+    assert len(set(shortened(names).values())) == len(names)
+
+
+HOSTILE = [r"a $\foo$ b", "_a", "_b", "$x$", "a\nb", '<i> & "c"']
+
+
+def curves() -> pd.DataFrame:
+    """Of each hostile name: points of every figure with a legend."""
+    rows = [(arm, seed, n) for arm in HOSTILE for seed in (0, 1) for n in (1, 2)]
+    frame = pd.DataFrame(rows, columns=["arm", "pretrain_seed", "trials"])
+    same = dict.fromkeys(("step", "tokens", "labels", "flops", "checkpoint"), frame["trials"])
+    floats = dict.fromkeys(("loss", "average", "score", "mean"), frame["trials"] / 2)
+    return frame.assign(run=frame["arm"], group=1, column="$SST$", deviation=0.1, **same, **floats)
+
+
+FIGURES = {
+    "search": lambda: search_curves(curves(), HOSTILE),
+    "label_counts": lambda: count_curves(curves()),
+    "layers": lambda: layer_lines({"$t$": pd.DataFrame(1.0, HOSTILE, ["embeddings", "layer 1"])}),
+    "forgetting": lambda: forgetting_maps(
+        {arm: pd.DataFrame(50.0, ["_t", "$t$"], ["_t", "$t$"]) for arm in HOSTILE}
+    ),
+    "loss": lambda: loss_curves(curves(), ["tokens"], "loss"),
+    "learning": lambda: learning_curves(curves(), ["tokens"], "learning"),
+    "transfer": lambda: loss_and_score(curves(), HOSTILE),
+    "costs": lambda: fronts(curves().drop_duplicates("arm"), {"flops": [True] * len(HOSTILE)}),
+    "seeds": lambda: seed_spread({"_$x$": {arm: np.ones(2) for arm in HOSTILE}}, HOSTILE),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_names_every_arm_whatever_it_is_called(name):
+    svg = FIGURES[name]()
+    assert svg and "explained:" not in svg
+    root = ElementTree.fromstring(svg)
+    texts = ["".join(text.itertext()).strip() for text in root.iterfind(".//{*}text")]
+    for arm in HOSTILE:
+        assert all(line in texts for line in arm.split("\n")), arm
+    assert not any("mathdefault" in text for text in texts)  # numbers of axes
+
+
+def test_seeds_stand_in_a_row_named_by_their_arm():
+    scores = {"SST-2": {arm: np.array([50.0, 60.0]) for arm in MANY}}
+    svg = seed_spread(scores, MANY)
+    assert svg and all(f">{arm}<" in svg for arm in [*MANY, "SST-2"])
+    assert seed_spread({"SST-2": {arm: np.array([]) for arm in MANY}}, MANY) is None
+
+
+@pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
+def test_what_is_drawn_says_what_it_is_where_a_pointer_rests(text):
+    figure, axes = canvas(2.8)
+    (line,) = axes.plot([0, 1], "o-")
+    explain(line, text)
+    (root,) = ElementTree.fromstring(as_svg(figure, "name")).iterfind(".//{*}g[@class='explained']")
+    assert root[0].tag.endswith("}title")  # the first child: else no browser shows it
+    assert root[0].text == text
+    assert len(root) > 1  # what is drawn

@@ -1,0 +1,86 @@
+"""The section on the search: curves of random trials alone, settings, importance or why not."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.finetuning.search.optuna_search import point
+from harness.finetuning.search.sweep import Sweep
+from harness.report.page import write_report
+from harness.report.sections.search import (
+    importance_table,
+    search_curves,
+    search_table,
+    settings_table,
+)
+
+SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
+
+
+def searched(sampler: str = "random", trials: int = 9) -> dict[str, object]:
+    """Trials whose score grows with the epochs alone; the first of each search diverged."""
+    sweep = Sweep.read({"trials": trials, "sampler": sampler, "space": SPACE})
+    rows = []
+    for arm, task in [(arm, task) for arm in ("good", "bad") for task in ("sst2", "mrpc")]:
+        for number in range(trials):
+            params = point(sweep, number)
+            value = int(params["epochs"]) / 10 + (0.5 if arm == "good" else 0)
+            state = "complete" if number else "diverged"
+            score = value if number else np.nan
+            rows.append({"arm": arm, "task": task, "trial": number, "value": score,
+                         "state": state, "seconds": 1.0, "reached": 3, **params})  # fmt: skip
+    return {"trials": pd.DataFrame(rows), "sweep": sweep}
+
+
+def test_curves_of_random_trials(fabricate) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6}, **searched())
+    curves = search_curves(data)
+    assert len(curves) == 18
+    trials = data.trials.query("arm == 'good' and task == 'sst2'")
+    first = 100 * trials["value"].fillna(0).mean()
+    means = curves.query("arm == 'good'")["mean"].to_numpy()
+    assert means[0] == pytest.approx(first) and (np.diff(means) >= 0).all()
+    assert search_table(data).head == ["arm", "1", "2", "4", "8", "9"]
+
+
+def test_settings_and_importance(fabricate) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=20))
+    grid = settings_table(data)
+    assert [row[:6] for row in grid.rows][:2] == [
+        ["good", "sst2", "20", "1", "0", "0"],
+        ["good", "mrpc", "20", "1", "0", "0"],
+    ]
+    best = grid.rows[0]
+    assert best[-3:][0] == "80.0" and best[-1] == "3"
+    shares = importance_table(data).rows[0]
+    assert float(shares[-1]) > float(shares[-2])
+
+
+def test_few_trials_have_a_reason(fabricate) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=3))
+    rows = importance_table(data).rows
+    assert all("at least 8 whole trials" in row[-1] for row in rows)
+
+
+def test_trials_that_are_not_drawn_at_random_have_no_curve(fabricate, tmp_path: Path) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6}, **searched())
+    learned = Sweep.read({**json.loads(data.sweep.model_dump_json()), "sampler": "tpe"})
+    other = fabricate({"good": 0.9, "bad": 0.6}, trials=data.trials, sweep=learned)
+    assert search_curves(other).empty and not search_table(other).rows
+    write_report(other, tmp_path)
+    assert "are not drawn independently" in (tmp_path / "README.md").read_text()
+    assert not (tmp_path / "search.svg").exists()
+
+
+def test_the_report_has_the_section_only_where_there_was_a_search(
+    fabricate, tmp_path: Path
+) -> None:
+    write_report(fabricate({"good": 0.9, "bad": 0.6}, **searched()), tmp_path / "with")
+    write_report(fabricate({"good": 0.9, "bad": 0.6}), tmp_path / "without")
+    for name in ("README.md", "index.html"):
+        assert "Importance of each hyperparameter" in (tmp_path / "with" / name).read_text()
+        assert "Chosen settings" not in (tmp_path / "without" / name).read_text()
+    assert (tmp_path / "with/search.svg").exists()

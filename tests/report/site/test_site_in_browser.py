@@ -1,0 +1,98 @@
+"""The site in a real browser: no error, sorted and searched by keyboard, sound at phone width."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.report.site.build import build_site
+from tests.browser import look, needs_chromium
+from tests.filled_store import EVIL, fill
+
+pytestmark = needs_chromium
+NAMES = """const names = () => [...document.querySelectorAll("tbody tr.measured th")]
+  .map((cell) => cell.textContent);"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("browser")
+    return build_site(fill(folder / "store"), folder / "out").parent
+
+
+def test_a_board_is_sorted_by_its_heads(site):
+    script = (
+        NAMES
+        + """
+      const heads = [...document.querySelectorAll("thead th")];
+      const average = heads.find((head) => head.textContent.startsWith("average"));
+      const before = names();
+      average.querySelector("button").click();
+      const down = [names(), average.getAttribute("aria-sort")];
+      average.querySelector("button").click();
+      const up = [names(), average.getAttribute("aria-sort")];
+      heads[1].querySelector("button").click();
+      const last = [...document.querySelectorAll("tbody tr")].map((row) => row.className);
+      return { before, down, up, byName: names(), last,
+               sorted: document.querySelectorAll("[aria-sort]").length };"""
+    )
+    seen = look(site / "leaderboards" / "swag-v1.html", script)
+    assert seen["down"] == [seen["before"], "descending"]
+    assert seen["up"] == [seen["before"][::-1], "ascending"]
+    assert seen["byName"] == sorted(seen["before"])
+    assert seen["sorted"] == 1
+    assert f"one: {EVIL}" in seen["before"]
+    measured = [name for name in seen["last"] if name in ("measured", "reference")]
+    assert measured == sorted(measured)  # levels to read against stay below
+
+
+def test_the_first_page_is_searched(site):
+    script = """
+      const field = document.getElementById("search");
+      const shown = () => [...document.querySelectorAll(".listed tbody tr")]
+        .filter((row) => row.offsetParent).length;
+      const type = (words) => {
+        field.value = words;
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+        return [shown(), document.getElementById("found").textContent];
+      };
+      const all = shown();
+      return { all, arm: type("alike"), table: type("SUPERGLUE leader"), none: type("zzz"),
+               again: type("")[0], visible: field.offsetParent !== null };"""
+    seen = look(site / "index.html", script)
+    assert seen["visible"]
+    assert seen["arm"] == [2, "2 found"]  # the board that it stands on, and its experiment
+    assert seen["table"] == [1, "1 found"]
+    assert seen["none"] == [0, "0 found"]
+    assert seen["again"] == seen["all"] == 22
+
+
+def test_a_board_is_searched_and_keeps_what_scores_are_read_against(site):
+    script = """
+      const field = document.getElementById("search");
+      field.value = "good";
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+      const shown = [...document.querySelectorAll("tbody tr")].filter((row) => row.offsetParent);
+      return { arms: shown.filter((row) => row.className === "measured").length,
+               levels: shown.filter((row) => row.className === "reference").length,
+               found: document.getElementById("found").textContent };"""
+    seen = look(site / "leaderboards" / "swag-v1.html", script)
+    assert seen == {"arms": 1, "levels": seen["levels"], "found": "1 found"}
+    assert seen["levels"] > 0
+
+
+@pytest.mark.parametrize(
+    "page", ["index", "leaderboards/swag-v1", "published/superglue_leaderboard"]
+)
+def test_a_phone_shows_all_in_its_width_and_a_keyboard_reaches_it(site, page):
+    script = """
+      const reached = [...document.querySelectorAll("a, button, input, [tabindex]")];
+      return { hidden: reached.filter((one) => one.tabIndex < 0).length,
+               skip: reached[0].getAttribute("href"),
+               heads: document.querySelectorAll("thead th").length,
+               buttons: document.querySelectorAll("thead th > button").length,
+               wide: (await shownAt(390)).scrollWidth };"""
+    seen = look(site / f"{page}.html", script)
+    assert seen["wide"] <= 390
+    assert seen["hidden"] == 0
+    assert seen["skip"] == "#main"
+    assert seen["buttons"] == seen["heads"] > 0

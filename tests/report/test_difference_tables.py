@@ -1,0 +1,77 @@
+"""Differences stay readable: averages first, every column folded; a forest plot of few rows."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from harness.report.data import ReportData
+from harness.report.difference_tables import ELSEWHERE, points
+from harness.report.page import write_report
+
+
+def readme(folder: Path) -> str:
+    return (folder / "README.md").read_text()
+
+
+def test_few_differences_are_shown_at_once(
+    fabricate: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    write_report(fabricate({"good": 0.9, "bad": 0.6}, expect=[("good", "bad")]), tmp_path)
+    text = readme(tmp_path).partition("## What differs")[0]
+    assert "| good − bad (expected > 0) | sst2 |" in text
+    assert "<details>" not in text
+
+
+def test_of_many_the_averages_are_shown_and_the_rest_folded(
+    fabricate: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    arms = {f"arm{i}": 0.5 + i / 25 for i in range(6)}
+    write_report(fabricate(arms, examples=60, seeds=(2, 1)), tmp_path)
+    text = readme(tmp_path).partition("## What differs")[0]
+    seen, _, folded = text.partition("<details>")
+    assert seen.count("| arm0 − ") == 5
+    assert "sst2 |" not in seen.partition("## Differences")[2]
+    assert folded.count("| arm0 − ") == 5 * 4  # three columns and the average
+    assert len(pd.read_csv(tmp_path / "differences.csv")) == 15 * 4
+
+
+def test_pairs_without_an_average_stand_among_the_columns_unless_they_were_expected(
+    fabricate: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    arms = {f"arm{i}": 0.5 + i / 25 for i in range(5)}
+    data = fabricate(arms, examples=60, seeds=(2, 1), expect=[("arm4", "arm0")])
+    lacking = (data.results["arm"] == "arm0") & (data.results["task"] == "sst2")
+    write_report(replace(data, results=data.results[~lacking]), tmp_path)
+    text = readme(tmp_path).partition("## What differs")[0].partition("## Differences")[2]
+    seen, _, rest = text.partition("<details>")
+    assert [line for line in seen.splitlines() if "arm0" in line] == [
+        "| arm4 − arm0 (expected > 0) | – | – | – | – |"
+    ]
+    assert seen.count("| arm") == 7
+    assert "| arm1 − arm0 |" in rest or "| arm0 − arm1 |" in rest
+    assert ELSEWHERE in rest
+
+
+def test_a_forest_plot_has_the_columns_that_there_is_room_for(
+    fabricate: Callable[..., ReportData], tmp_path: Path
+) -> None:
+    heights = {}
+    for name, count, expect in (("few", 3, []), ("some", 5, [("arm1", "arm0")]), ("many", 6, [])):
+        arms = {f"arm{i}": 0.5 + i / 25 for i in range(count)}
+        write_report(fabricate(arms, examples=60, seeds=(2, 1), expect=expect), tmp_path / name)
+        svg = (tmp_path / name / "differences.svg").read_text()
+        found = re.search(r'height="([\d.]+)pt"', svg)
+        assert found
+        heights[name] = float(found[1])
+        assert (">sst2<" in svg) == (name != "many")
+    assert heights["many"] < 400
+
+
+def test_no_difference_has_no_sign() -> None:
+    assert [points(value) for value in (-0.0, 0.0, -1e-14, 0.04, -0.04, -1.26)] == [
+        *["0.0"] * 3,
+        *("+0.0", "−0.0", "−1.3"),
+    ]

@@ -1,0 +1,108 @@
+"""The snapshot says what MLflow says, whatever became of the runs."""
+
+import math
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from harness.store import store as tracking
+from harness.store.snapshot import Entry, Snapshot
+from harness.store.store import Record, Store
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with two stages and an experiment; making its tables takes longest."""
+    root = tmp_path_factory.mktemp("runs")
+    (root / "out").mkdir()
+    store = Store(root)
+    for key in ("k1", "k2"):
+        store.record(key, "pretrain", "x", {}, {"loss": 0.5}, root / "out")
+    store.record_experiment("one", "micro-glue-v1", root / "out")
+    return root
+
+
+def searched(store: Store) -> dict[str, Record]:
+    """What MLflow's own search finds."""
+    entries = store._server.search(f"tags.`{tracking.KEY}` != ''")
+    return {record.key: record for record in map(tracking._record, entries)}
+
+
+def test_it_tells_what_mlflow_tells_whatever_becomes_of_the_runs(made: Path) -> None:
+    store = Store(made)
+    assert store.finished() == searched(store)
+    assert set(store.finished(["k2"])) == {"k2"}
+    assert set(store.experiments()) == {"one"}
+    other = Store(made)
+    third = other.record("k3", "tokens", "x", {}, {}, made / "out")
+    assert store.finished() == searched(store)
+    assert "k3" in store.finished()
+    other.forget(third)
+    assert "k3" not in store.finished()
+    run = store.finished()["k2"].run_id
+    other._server.client.delete_run(run)
+    assert set(store.finished()) == {"k1"}
+    other._server.client.restore_run(run)
+    assert store.finished() == searched(store)
+    assert set(store.finished()) == {"k1", "k2"}
+
+
+def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(made)
+    expected = store.finished()
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(tracking, "read_entries", never)
+    monkeypatch.setattr(store._server, "search", never)
+    assert store.finished() == expected
+
+
+def test_an_undefined_metric_stays_one(made: Path) -> None:
+    store = Store(made)
+    record = store.record("nan", "tokens", "x", {}, {"loss": math.nan}, made / "out")
+    assert math.isnan(store.finished()["nan"].metrics["loss"])
+    store.forget(record)
+
+
+def test_it_may_be_deleted_or_damaged(made: Path) -> None:
+    store, path = Store(made), made / tracking.SNAPSHOT
+    expected = store.finished()
+    path.unlink()
+    assert store.finished() == expected
+    path.write_bytes(b"no database" * 100)
+    assert store.finished() == expected
+    assert path.read_bytes().startswith(b"SQLite")
+
+
+def test_tables_that_are_not_known_are_left_to_mlflow(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(made)
+    expected = store.finished()
+
+    def renamed(*_: object) -> dict[str, int]:
+        raise sqlite3.OperationalError("no such column")
+
+    monkeypatch.setattr(tracking, "finished_runs", renamed)
+    assert store.finished() == expected
+    assert set(store.experiments()) == {"one"}
+
+
+def test_entries_come_back_by_their_start(tmp_path: Path) -> None:
+    late, early, other = (
+        Entry(run, start, start + 1, "file:///x", tags, {"loss": 0.25})
+        for run, tags, start in (("r1", {"key": "a"}, 5), ("r2", {"key": "b"}, 3), ("r3", {}, 1))
+    )
+    snapshot = Snapshot(tmp_path / "s.db", ["key"])
+    snapshot.update([], [late, early, other])
+    assert snapshot.entries("key") == [early, late]
+    assert snapshot.entries("key", {"a", "c"}) == [late]
+    assert snapshot.ends() == {"r1": 6, "r2": 4, "r3": 2}
+    snapshot.update(["r1"], [])
+    assert snapshot.entries("key") == [early]
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+        assert database.execute("select count(*) from runs").fetchone() == (2,)

@@ -1,0 +1,295 @@
+"""Tasks of a user's own files, declared in the experiment and nowhere else."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import harness
+from harness.data import hub
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.source import DeclarationError
+from harness.plan.factory import load_plan
+from harness.tasks.custom import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
+from harness.tasks.load_examples import load_examples
+from harness.tasks.metrics import METRICS
+from harness.tasks.task import FileData, Split, Task
+
+GOOD, BAD = ("a fine and lovely meal, really", "a cold and awful meal, really")
+
+
+def review_rows(count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": n, "text": (BAD, GOOD)[n % 2], "stars": ("bad", "good")[n % 2]} for n in range(count)
+    ]
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> dict[str, Any]:
+    """An experiment over a shipped task, a csv and a jsonl file."""
+    for name, count in (("train", 40), ("dev", 12)):
+        rows = review_rows(count)
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        lines = [{"one": BAD, "two": row["text"], "alike": float(row["id"] % 3)} for row in rows]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    files = {
+        form: {"train": f"{tmp_path}/train.{form}", "validation": f"{tmp_path}/dev.{form}"}
+        for form in ("csv", "jsonl")
+    }
+    reviews = {
+        "name": "reviews",
+        "kind": "classification",
+        "data": {"source": "csv", "files": files["csv"]},
+        "text_fields": ["text"],
+        "label_field": "stars",
+        "labels": ["bad", "good"],
+        "metrics": ["accuracy", "macro_f1"],
+        "chance": 0.5,
+    }
+    alike = {
+        "name": "alike",
+        "kind": "regression",
+        "data": {"source": "jsonl", "files": files["jsonl"]},
+        "text_fields": ["one", "two"],
+        "label_field": "alike",
+        "metrics": ["pearson"],
+    }
+    return {
+        "name": "own",
+        "question": "Does a task need any Python?",
+        "pretrain": {
+            "size": "nano",
+            "corpus": {"source": "microworld", "num_tokens": 20_000},
+            "tokenizer": {"vocab_size": 300},
+            "phases": [{"fraction": 1, "sequence_length": 64}],
+            "batch_size": 8,
+            "budget": {"tokens": 2_000},
+        },
+        "evaluate": {
+            "suite": {"name": "reviews-v1", "tasks": ["micro-sst2", reviews, alike]},
+            "tasks": ["reviews", "alike"],
+            "protocol": {"pooling": "mean", "max_train": 30, "max_sequence_length": 32},
+            "finetune": {"epochs": 1},
+        },
+    }
+
+
+def write(folder: Path, experiment: dict[str, Any]) -> Path:
+    path = folder / "own.yaml"
+    path.write_text(yaml.safe_dump(experiment, sort_keys=False))
+    return path
+
+
+def reviews_of(own: dict[str, Any]) -> dict[str, Any]:
+    task: dict[str, Any] = own["evaluate"]["suite"]["tasks"][1]
+    return task
+
+
+def problem(path: Path) -> str:
+    with pytest.raises(DeclarationError) as caught:
+        load_plan(path)
+    (line,) = caught.value.problems
+    return line
+
+
+def test_from_files_to_a_table_and_a_report(tmp_path: Path, own: dict[str, Any]) -> None:
+    study = harness.load(write(tmp_path, own), store=tmp_path / "runs").run(jobs=1)
+    assert not study.last_run.failed
+    table = study.table()
+    assert [(c.name, c.metrics) for c in table.columns] == [
+        ("reviews", ("accuracy",)),
+        ("alike", ("pearson",)),
+    ]
+    assert table.references[0].scores[0].mean == 50  # type: ignore[union-attr]
+    assert set(study.results()["metric"]) == {"accuracy", "macro_f1", "pearson"}
+    assert set(study.results()["suite"]) == {"reviews-v1"}
+    page = (study.write_report() / "index.html").read_text()
+    assert "reviews-v1" in page
+
+
+def test_a_suite_of_ones_own(own: dict[str, Any]) -> None:
+    suite = Evaluate.read(own["evaluate"]).suite_value
+    assert suite.tasks == ("micro-sst2", "reviews", "alike") == tuple(tasks_of(suite))
+    assert [column.task for column in suite.columns] == list(suite.tasks)
+    assert suite.average == "mean_of_columns"
+    assert as_suite("glue-v1").name == "glue-v1"
+
+
+def test_where_the_files_lie_is_not_in_a_key(tmp_path: Path, own: dict[str, Any]) -> None:
+    _, here = load_plan(write(tmp_path, own))
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    for task in own["evaluate"]["suite"]["tasks"][1:]:
+        for split, path in task["data"]["files"].items():
+            task["data"]["files"][split] = str(Path(path).rename(other / Path(path).name))
+    _, there = load_plan(write(tmp_path, own))
+    assert list(here.stages) == list(there.stages)
+    with (other / "dev.csv").open("a") as file:
+        file.write("99,another,good\n")
+    _, changed = load_plan(write(tmp_path, own))
+    assert len(set(changed.stages) - set(there.stages)) == 1
+
+
+def test_a_missing_file_is_found_before_anything_is_spent(
+    tmp_path: Path, own: dict[str, Any]
+) -> None:
+    (tmp_path / "dev.csv").unlink()
+    line = problem(write(tmp_path, own))
+    number = next(
+        n
+        for n, text in enumerate((tmp_path / "own.yaml").read_text().splitlines(), 1)
+        if "dev.csv" in text
+    )
+    assert line.startswith(
+        f"{tmp_path}/own.yaml:{number}: reviews: needs the file {tmp_path}/dev.csv"
+    )
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_missing_column_is_found_too(tmp_path: Path, own: dict[str, Any], form: str) -> None:
+    number = 1 if form == "csv" else 2
+    own["evaluate"]["suite"]["tasks"][number]["label_field"] = "mark"
+    line = problem(write(tmp_path, own))
+    assert f"needs the column 'mark', but {tmp_path}/train.{form} has " in line
+
+
+def test_a_missing_column_of_the_test_split_is_found_too(
+    tmp_path: Path, own: dict[str, Any]
+) -> None:
+    reviews = reviews_of(own)
+    (tmp_path / "test.csv").write_text("text\na meal\n")
+    reviews["test"] = [{"name": "test"}]
+    reviews["data"]["files"]["test"] = str(tmp_path / "test.csv")
+    assert f"needs the column 'stars', but {tmp_path}/test.csv has text" in problem(
+        write(tmp_path, own)
+    )
+
+
+def test_a_file_that_is_not_json(tmp_path: Path, own: dict[str, Any]) -> None:
+    (tmp_path / "train.jsonl").write_text("one,two\n")
+    assert "must be jsonl in UTF-8" in problem(write(tmp_path, own))
+
+
+def test_stars_as_numbers_are_the_names_of_classes(tmp_path: Path, own: dict[str, Any]) -> None:
+    rows = "".join(f"a text,{1 + n % 5}\n" for n in range(10))
+    (tmp_path / "dev.csv").write_text("text,stars\n" + rows)
+    reviews = reviews_of(own)
+    reviews["labels"] = ["1", "2", "3", "4", "5"]
+    task = Evaluate.read(own["evaluate"]).chosen["reviews"]
+    labels = load_examples(task, Split(name="validation")).labels
+    np.testing.assert_array_equal(labels, np.arange(10) % 5)
+
+
+def test_a_text_must_be_text(tmp_path: Path, own: dict[str, Any]) -> None:
+    (tmp_path / "dev.csv").write_text("text,stars\n,good\nfine,bad\n")
+    task = Evaluate.read(own["evaluate"]).chosen["reviews"]
+    with pytest.raises(ValueError, match="reviews needs text in 'text', but row 1 of its split"):
+        load_examples(task, Split(name="validation"))
+
+
+def file_task(folder: Path, form: str, text: str, **fields: Any) -> Task:
+    """A task whose train and validation are one file."""
+    path = folder / f"rows.{form}"
+    path.write_text(text)
+    data = FileData.model_validate(
+        {"source": form, "files": dict.fromkeys(("train", "validation"), str(path))}
+    )
+    common: dict[str, Any] = {"name": "mine", "text_fields": ("text",), "metrics": ("accuracy",)}
+    return Task(data=data, **(common | fields))
+
+
+def json_task(folder: Path, rows: list[dict[str, Any]], **fields: Any) -> Task:
+    text = "".join(json.dumps({"text": "a"} | row) + "\n" for row in rows)
+    return file_task(folder, "jsonl", text, **fields)
+
+
+VALIDATION = Split(name="validation")
+CHOICE = {"kind": "multiple_choice", "choices_field": "choices"}
+VALUES = {"kind": "regression", "metrics": ("pearson",)}
+TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields", "message"),
+    [
+        ([{"label": 2, "choices": ["b", "c"]}], CHOICE, "the place of a choice.* 2 for 2 choices"),
+        (
+            [{"label": 0, "choices": ["b"]}, {"label": -1, "choices": ["b"]}],
+            CHOICE,
+            "the place of a choice.* -1 for 1 choices",
+        ),
+        ([{"label": None}, {"label": 1.5}], VALUES, "finite numbers in 'label'.* None"),
+        ([{"label": "Infinity"}], VALUES, "finite numbers in 'label'.* 'Infinity'"),
+        ([{"label": "high"}], VALUES, "finite numbers in 'label'.* 'high'"),
+        ([{"text": ["a", "b"], "label": [0, 2]}], TAGS, "tags of mine must be 0 to 1.* 0 to 2"),
+        ([{"text": ["a", "b"], "label": [0]}], TAGS, "a tag a word.* 1 tags for the 2 words a b"),
+        ([{"text": ["a"], "label": [0]}, {"text": ["a"], "label": None}], TAGS, "label in every"),
+        (
+            [{"label": 0.5}],
+            {"kind": "classification", "labels": ("no", "yes")},
+            "labels of mine must be whole, but there is 0.5",
+        ),
+    ],
+)
+def test_labels_that_nothing_can_be(
+    tmp_path: Path, rows: list[dict[str, Any]], fields: dict[str, Any], message: str
+) -> None:
+    task = json_task(tmp_path, rows, **fields)
+    for split in ("train", VALIDATION):
+        with pytest.raises(ValueError, match=message) as caught:
+            load_examples(task, split)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("label", [-1, None])
+@pytest.mark.parametrize(
+    "fields", [CHOICE, {"kind": "classification", "labels": ("no", "yes")}], ids=lambda f: f["kind"]
+)
+def test_only_train_may_not_hide_its_labels(
+    tmp_path: Path, fields: dict[str, Any], label: int | None
+) -> None:
+    rows = [{"label": label, "choices": ["b", "c"]}] * 2
+    task = json_task(tmp_path, rows, **fields)
+    assert load_examples(task, VALIDATION).hidden
+    with pytest.raises(ValueError, match=r"mine needs labels to train on.* train has hidden"):
+        load_examples(task, "train")
+
+
+def test_an_empty_split_is_one_line(tmp_path: Path) -> None:
+    classes = {"kind": "classification", "labels": ("no", "yes")}
+    split = Split(name="loud", of="validation", where={"label": "yes"})
+    with pytest.raises(ValueError, match="but its split loud has none with label yes"):
+        load_examples(json_task(tmp_path, [{"label": "no"}], **classes), split)
+    task = json_task(tmp_path, [{"label": -1}], prepare="drop_unlabelled", **classes)
+    with pytest.raises(ValueError, match=r"mine needs examples, but its split train has none$"):
+        load_examples(task, "train")
+
+
+@pytest.mark.parametrize("names", [("None", "NA"), ("null", "nan"), ("true", "false")])
+def test_names_of_classes_in_a_csv_stay_names(tmp_path: Path, names: tuple[str, str]) -> None:
+    text = "text,label\n" + "".join(f"a,{name}\n" for name in names)
+    task = file_task(tmp_path, "csv", text, kind="classification", labels=names)
+    assert load_examples(task, "train").labels.tolist() == [0, 1]
+
+
+def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(ValueError, match="cannot be read as jsonl") as caught:
+        hub.load_file("jsonl", path)
+    assert "\n" not in str(caught.value)
+
+
+def test_metrics_of_a_kind_are_metrics() -> None:
+    for names in (*METRICS_OF_KIND.values(), *GROUPED.values()):
+        assert set(names) <= set(METRICS)
+    grouped = {name for names in GROUPED.values() for name in names}
+    assert grouped == {name for name, metric in METRICS.items() if metric.grouped}

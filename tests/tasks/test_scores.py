@@ -1,0 +1,134 @@
+"""What is kept of a task's predictions: scores, rows, counts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.tasks import TASKS
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.metrics import METRICS
+from harness.tasks.scores import counts, load_counts, predictions_frame, save_counts, score
+from harness.tasks.task import FileData, Task
+
+FILE = FileData(source="jsonl", files={})
+
+
+def task(kind, metrics, labels=()):
+    return Task(
+        name="made-up", kind=kind, data=FILE, text_fields=("a",), metrics=metrics, labels=labels
+    )
+
+
+def objects(*labels):
+    column = np.empty(len(labels), dtype=object)
+    column[:] = labels
+    return column
+
+
+def examples(labels, groups=None):
+    return Examples([("text",)] * len(labels), labels, None, groups)
+
+
+EXTRACTION = objects(Answers(("Rome", "in Rome"), (3, 0)), Answers((), ()))
+GROUPS = np.array(["q1", "q1", "q2"], dtype=object)
+CASES = {
+    "classification": (
+        task("classification", ("f1", "accuracy", "matthews"), ("no", "yes")),
+        examples(np.array([0, 1, 1])),
+        np.array([0.0, 1.0, -1.0]),
+    ),
+    "regression": (
+        task("regression", ("spearman", "pearson")),
+        examples(np.array([0.0, 2.5, 5.0])),
+        np.array([1.0, 3.0, 2.0]),
+    ),
+    "multiple_choice": (
+        task("multiple_choice", ("accuracy",)),
+        examples(np.array([3, 0])),
+        np.array([3, 1]),
+    ),
+    "groups": (
+        task("classification", ("f1_answers", "exact_match_groups"), ("no", "yes")),
+        examples(np.array([0, 1, 1]), GROUPS),
+        np.array([0, 1, 0]),
+    ),
+    "extraction": (
+        task("extraction", ("token_f1", "exact_match")),
+        examples(EXTRACTION),
+        ["rome", "Paris"],
+    ),
+    "tagging": (
+        task("tagging", ("entity_f1", "accuracy_tags"), ("O", "B-X", "I-X")),
+        examples(objects((1, 2), (0, 0), (1,))),
+        [np.array([1, 2]), [0, 1], (1,)],
+    ),
+    "similarity": (
+        task("similarity", ("spearman", "spearman_mean_of_groups")),
+        examples(np.array([1.0, 2.0, 3.0, 4.0]), np.array(list("xxyy"), dtype=object)),
+        np.array([0.1, 0.4, 0.2, 0.3]),
+    ),
+    "generation": (
+        task("generation", ("rougeL", "bleu")),
+        examples(objects(("a b c d",), ("x y", "z"))),
+        ["a b c d", "x"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_scores_can_be_made_again_from_the_counts(kind, tmp_path):
+    made, asked, predictions = CASES[kind]
+    scores = score(made, asked, predictions)
+    assert tuple(scores) == made.metrics
+    save_counts(tmp_path / "counts.npz", {"dev": counts(made, asked, predictions)})
+    stored = load_counts(tmp_path / "counts.npz")
+    assert stored.keys() == {f"dev/{name}" for name in (*made.metrics, "labels")}
+    for name, value in scores.items():
+        sums = stored[f"dev/{name}"].sum(axis=0)
+        assert METRICS[name].from_counts(sums) == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_rows_come_back_from_a_file(kind, tmp_path):
+    made, asked, predictions = CASES[kind]
+    frame = predictions_frame("dev", asked, predictions)
+    frame.to_parquet(tmp_path / "predictions.parquet", index=False)
+    stored = pd.read_parquet(tmp_path / "predictions.parquet")
+    grouped = ["group"] if asked.groups is not None else []
+    assert list(stored) == ["split", "index", "label", "prediction", *grouped]
+    assert list(stored["index"]) == list(range(len(asked)))
+    if asked.labels.dtype != object:
+        assert stored["label"].dtype == stored["prediction"].dtype == np.float64
+    again = stored["prediction"].to_numpy()
+    assert score(made, asked, again) == pytest.approx(score(made, asked, predictions))
+
+
+def test_labels_of_an_extraction_are_its_texts():
+    frame = predictions_frame("dev", examples(EXTRACTION), np.array(["rome", ""]))
+    assert frame["label"].tolist() == [["Rome", "in Rome"], []]
+    assert frame["prediction"].tolist() == ["rome", ""]
+
+
+def test_groups_stand_beside_the_predictions():
+    _, asked, predictions = CASES["groups"]
+    assert predictions_frame("dev", asked, predictions)["group"].tolist() == ["q1", "q1", "q2"]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_digest_tells_other_labels_another_order_and_other_groups(kind):
+    made, asked, predictions = CASES[kind]
+    digest = counts(made, asked, predictions)["labels"]
+    assert digest.dtype == np.uint8 and digest.shape == (32,)
+    order = np.arange(len(asked))[::-1]
+    turned = counts(made, asked.take(order), [predictions[place] for place in order])["labels"]
+    assert not np.array_equal(digest, turned)
+    copied = Examples(list(asked.texts), asked.labels.copy(), None, asked.groups)
+    assert np.array_equal(digest, counts(made, copied, predictions)["labels"])
+    if asked.groups is not None:
+        others = Examples(asked.texts, asked.labels, None, asked.groups[::-1])
+        assert not np.array_equal(digest, counts(made, others, predictions)["labels"])
+
+
+def test_constant_predictions_have_null_correlation():
+    asked = examples(np.arange(4.0))
+    assert score(TASKS["stsb"], asked, np.ones(4)) == {"spearman": None, "pearson": None}
