@@ -27,11 +27,11 @@ from transformers import PreTrainedTokenizerFast
 from harness.data.microworld.documents import documents
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.encoded_cache import encoded
-from harness.finetuning.heads import form_of
+from harness.finetuning.heads import task_head
 from harness.finetuning.inputs import Encoded, TrainBatches
 from harness.finetuning.module import finetune
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -71,7 +71,7 @@ def padding(data: Encoded, batches: list[np.ndarray]) -> float:
 def measure(task: str, folder: Path, settings: Finetune, num_examples: int) -> dict[str, float]:
     """Seconds of each part, and shares of padding."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder / "tokenizer")
-    form = form_of(TASKS[task], PROTOCOL, tokenizer)
+    form = task_head(TASKS[task], PROTOCOL, tokenizer)
     examples = load_examples(TASKS[task], "train").head(num_examples)
     with tempfile.TemporaryDirectory() as cache:
         cold, _ = timed(lambda: encoded(form, examples, folder / "tokenizer", Path(cache)))

@@ -37,13 +37,14 @@ from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.module import Pretraining
+from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import learning_rate_factor, make_adamw
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.run import default_micro_batch_tokens, fit
 
 RESULTS = Path(__file__).parent / "results" / "pretraining_throughput.json"
@@ -181,7 +182,7 @@ def run_bare(bench: Bench, folder: Path) -> Clock:
 def run_harness(bench: Bench, folder: Path) -> Clock:
     """The harness as its pretrain stage runs it."""
     clock: Clock = []
-    module = Pretraining(bench.learner(), bench.spec, bench.steps, seed=0)
+    module = PretrainingModule(bench.learner(), bench.spec, bench.steps, seed=0)
     feed = Feed(bench.step, bench.steps)
 
     def progress(done: int, total: int, **figures: float) -> None:

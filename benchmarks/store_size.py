@@ -155,16 +155,16 @@ def add_experiment(
 
 
 class _Metrics:
-    """What `results_frame` reads of a record."""
+    """What `scores_frame` reads of a record."""
 
     def __init__(self, metrics: dict[str, float]) -> None:
         self.metrics = metrics
 
 
 def study_results(study: Study, records: dict[str, Any]) -> pd.DataFrame:
-    from harness.analysis.frames.scores import results_frame
+    from harness.analysis.frames.scores import scores_frame
 
-    return results_frame(study.plan, records)
+    return scores_frame(study.plan, records)
 
 
 def timed(*arguments: str) -> tuple[float, float]:

@@ -5,7 +5,7 @@ span corruption written example by example.
 
 The text is random tokens in rows without padding, words of 4 tokens in 3; one thread.
 
-- transforms: `corrupt` on a batch of rows, as the harness calls it for each update.
+- transforms: `apply_transform` on a batch of rows, as the harness calls it for each update.
 - training: transformers' BertForMaskedLM of size tiny (2 layers, 128 hidden), forward, backward
   and AdamW on token-masked rows; as it comes, with logits at every position ("plain"), and with the
   head at the masked positions only, as the harness trains. A transform should be 5 times as fast as
@@ -47,7 +47,7 @@ from harness.pretraining.objectives.transforms import (
     SpanMasking,
     TokenMasking,
 )
-from harness.pretraining.objectives.transforms.apply import corrupt
+from harness.pretraining.objectives.transforms.apply import apply_transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 RESULTS = Path(__file__).parent / "results" / "transforms.json"
@@ -167,7 +167,7 @@ def training(rows: Rows, vocabulary: Vocabulary, plain: bool) -> Callable[[], No
     )
     model: Any = transformers.BertForMaskedLM(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    result = corrupt(TokenMasking(), rows, np.random.default_rng(0), vocabulary)
+    result = apply_transform(TokenMasking(), rows, np.random.default_rng(0), vocabulary)
     inputs = torch.from_numpy(result.inputs[:TRAINED_ROWS])
     labels = torch.from_numpy(np.where(result.chosen, rows.tokens, -100)[:TRAINED_ROWS])
     masked = labels != -100
@@ -191,7 +191,7 @@ def systems(rows: Rows, vocabulary: Vocabulary) -> dict[str, tuple[Callable[[], 
     rng = np.random.default_rng(0)
     num_tokens = int(rows.lengths.sum())
     calls: dict[str, tuple[Callable[[], Any], int]] = {
-        name: (partial(corrupt, transform, rows, rng, vocabulary), num_tokens)
+        name: (partial(apply_transform, transform, rows, rng, vocabulary), num_tokens)
         for name, transform in TRANSFORMS.items()
     }
     calls[PER_EXAMPLE] = per_example(rows), num_tokens

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def load(path: str | Path, *overrides: str, store: str | Path = "runs") -> "Study":
-    """An experiment file as a study that can be run and looked at.
+    """An experiment file as a study.
 
     Args:
         overrides: `path=value`, as `--set` takes them.
@@ -22,4 +22,4 @@ def load(path: str | Path, *overrides: str, store: str | Path = "runs") -> "Stud
     """
     from harness.study import Study
 
-    return Study.load(Path(path), overrides, Path(store))
+    return Study.load(path, overrides, store)

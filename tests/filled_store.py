@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from harness.analysis.frames.scores import RESULT_COLUMNS
+from harness.store.recorded import SCORE_COLUMNS
 from harness.models import SIZES
 from harness.store.store import Store
 from harness.tasks import TASKS
@@ -37,7 +37,7 @@ def fill(folder: Path) -> Store:
         ]
         left = folder / f"left-{name}"
         left.mkdir()
-        pd.DataFrame(rows, columns=RESULT_COLUMNS).to_parquet(left / "results.parquet")
+        pd.DataFrame(rows, columns=SCORE_COLUMNS).to_parquet(left / "results.parquet")
         (left / "experiment.yaml").write_text(yaml.safe_dump(_resolved(name, spec)))
         store.record_experiment(name, "swag-v1", left)
     report = folder / "reports" / "one"

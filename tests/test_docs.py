@@ -64,7 +64,7 @@ def test_the_docs_show_each_way_to_adapt() -> None:
     fields = [*sorted(Evaluate.model_fields.keys() - {"probes", "submission"}), "sweep"]
     fields += [
         "siamese",
-        "shots",
+        "num_fewshot",
         "targets",
         "layer_decay",
         "objective",

@@ -35,7 +35,7 @@ grid: {pretrain.objective.masking: [static, dynamic]}
 seeds: {pretrain: 2, finetune: 1}
 evaluate:
   tasks: [micro-sst2, micro-stsb]
-  protocol: {pooling: mean, max_train: 100, max_sequence_length: 48}
+  protocol: {pooling: mean, max_train_examples: 100, max_sequence_length: 48}
   finetune: {learning_rate: 1e-3, epochs: 1}
 sweep: {trials: 2, sampler: random, space: {learning_rate: {low: 1e-4, high: 3e-3, log: true}}}
 """
@@ -123,7 +123,7 @@ def test_leaderboard_status_and_report(study: Study, folder: Path) -> None:
 def test_a_damaged_model_is_made_again(study: Study, folder: Path) -> None:
     more = ["seeds.finetune=2", "evaluate.tasks=[micro-sst2]"]
     wider = harness.load(folder / "small.yaml", *more, store=folder / "runs")
-    key = study.plan.pretrains["static", 0]
+    key = study.plan.pretrain_keys["static", 0]
     stored = wider.store.fetch(wider.records[key])
     assert stored is not None
     weights = next(stored.rglob("*.safetensors"))

@@ -5,12 +5,9 @@ MNLI sets), and a column the mean of one or more metrics: rules differ in all th
 WNLI and the other does not, which alone moves an average by points. So every table names its rule.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from harness.tasks.task import Column, Suite
+from harness.tasks.task import Column
 
 Term = tuple[Column, ...]
 
@@ -174,23 +171,6 @@ AVERAGES: dict[str, Average] = {
 }
 
 
-def terms_of(rule: Average, suite: Suite) -> tuple[Term, ...]:
-    """The rule's terms on `suite`.
-
-    Raises:
-        ValueError: the rule takes a task that the suite does not have.
-    """
-    terms = rule.terms or tuple((column,) for column in suite.columns)
-    missing = sorted({c.task for term in terms for c in term} - set(suite.tasks))
-    if missing:
-        fitting = [r.name for r in AVERAGES.values() if _fits(r, suite)]
-        raise ValueError(
-            f"average {rule.name} needs {', '.join(missing)}, which {suite.name} does not have; "
-            f"it can be averaged by {', '.join(fitting)}"
-        )
-    return terms
-
-
 def get_average(name: str) -> Average:
     """The rule of this name.
 
@@ -200,13 +180,3 @@ def get_average(name: str) -> Average:
     if name not in AVERAGES:
         raise ValueError(f"unknown average {name!r}; known: {', '.join(AVERAGES)}")
     return AVERAGES[name]
-
-
-def combine(terms: Sequence[Term], columns: Mapping[Column, np.ndarray]) -> np.ndarray:
-    """Mean over terms of the mean over their columns; arrays of one shape, NaN where one is."""
-    means = [np.mean([columns[column] for column in term], axis=0) for term in terms]
-    return np.asarray(np.mean(means, axis=0))
-
-
-def _fits(rule: Average, suite: Suite) -> bool:
-    return all(column.task in suite.tasks for term in rule.terms for column in term)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from harness.analysis.averages import combine, get_average, terms_of
+from harness.analysis.averages import get_average
+from harness.analysis.columns import combine, part_of_suite, terms_of
 from harness.analysis.statistics.variance import (
     Components,
     minimum_detectable_difference,
     seed_components,
     seeds_needed,
 )
-from harness.leaderboard.build import part_of_suite
 from harness.plan.plan import Plan
 from harness.tasks.task import Suite
 
@@ -51,7 +51,7 @@ def power_lines(plan: Plan, earlier: Sequence[pd.DataFrame] = ()) -> list[str]:
     there is but one arm.
 
     Args:
-        earlier: results of finished experiments (`harness.analysis.frames.scores.RESULT_COLUMNS`), which
+        earlier: results of finished experiments (`SCORE_COLUMNS`), which
             are believed rather than PRIORS where they hold the plan's suite.
     """
     evaluate = plan.experiment.evaluate

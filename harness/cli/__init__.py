@@ -1,2 +1,3 @@
-"""Commands in files of their own, each with what it needs imported when it is called; they are
-registered in `harness.cli.app`."""
+"""The commands: they parse, call, print and decide nothing. A command imports what it needs when it is
+called, so that `harness --help` answers at once.
+"""

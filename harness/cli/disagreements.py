@@ -1,14 +1,21 @@
-"""`harness errors`: where two arms answer differently."""
+"""`harness disagreements`: the examples on which two arms differ."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, Experiment, Overrides, StoreFolder, clear_errors, out
+from harness.cli.options import (
+    DEFAULT_STORE,
+    Experiment,
+    Overrides,
+    StoreFolder,
+    clear_errors,
+    out,
+)
 
 
-def errors(
+def disagreements(
     experiment: Experiment,
     task: Annotated[str, typer.Option(help="a task of the experiment", show_default=False)],
     arms: Annotated[
@@ -16,20 +23,21 @@ def errors(
     ],
     out_folder: Annotated[
         Path | None,
-        typer.Option("--out", help="default: errors/<name>-<task>-<A>-<B> in the store"),
+        typer.Option("--out", help="default: disagreements/<name>-<task>-<A>-<B> in the store"),
     ] = None,
     set_: Overrides = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """The examples on which two arms disagree, side by side: a page, a CSV and a parquet file."""
     from harness.core.files import output_folder
-    from harness.report.disagreements.answers import contrast
-    from harness.report.disagreements.page import folder_name, write_contrast
+    from harness.report.disagreements.answers import find_disagreements
+    from harness.report.disagreements.page import folder_name, write_disagreements
     from harness.study import Study
 
     with clear_errors():
         folder = output_folder(out_folder) if out_folder else None
-        study = Study.load(experiment, set_ or (), store)
-        found = contrast(study, task, arms)
-        page = write_contrast(found, folder or store / "errors" / folder_name(found))
+        results = Study.load(experiment, set_ or (), store).results
+        found = find_disagreements(results, task, arms)
+        default = store / "disagreements" / folder_name(found)
+        page = write_disagreements(found, folder or default)
     out.print(f"{len(found.frame)} of {found.examples} examples differ: {page}", markup=False)

@@ -26,7 +26,7 @@ def export(
         output_folder(folder)
         if Path(run).suffix in (".yaml", ".yml"):
             study = Study.load(Path(run), set_ or (), store)
-            chosen, found = selection.of_experiment(study, arm, seed), study.store
+            chosen, found = selection.of_experiment(study.results, arm, seed), study.store
         else:
             if arm is not None or seed is not None or set_:
                 raise ValueError("--arm, --seed and --set go with an experiment file, not a key")

@@ -1,88 +1,38 @@
-"""The families as lists, for `harness list` and `harness show`."""
+"""`harness list` and `harness show`: recipes, tasks, suites and what else an experiment can name."""
 
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
-from typing import Any
+from typing import Annotated
 
-import yaml
+import typer
 
-from harness.core.config import Value
-from harness.data.corpora import CORPORA
-from harness.data.tokenizers import TOKENIZERS
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
-from harness.finetuning.diagnostics import RECORDS
-from harness.finetuning.search.spaces import SPACES
-from harness.models import MODELS, SIZES
-from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.objective import Mixture, Objective
-from harness.pretraining.recipes import RECIPES
-from harness.pretraining.recipes.pretrain import Pretrain
-from harness.tasks import SUITES, TASKS
-from harness.tasks.probes import PROBES
-
-FAMILIES: dict[str, Mapping[str, Any]] = {
-    "recipes": RECIPES,
-    "objectives": OBJECTIVES,
-    "corpora": CORPORA,
-    "tokenizers": TOKENIZERS,
-    "models": MODELS,
-    "sizes": SIZES,
-    "adaptations": ADAPTATIONS,
-    "records": RECORDS,
-    "tasks": TASKS,
-    "suites": SUITES,
-    "probes": PROBES,
-    "spaces": SPACES,
-}
+from harness.cli.options import clear_errors, out
+from harness.experiment import families
 
 
-def rows(family: str) -> Iterator[tuple[str, str]]:
-    """Each member's name and a line on it.
-
-    Raises:
-        ValueError: there is no such family.
-    """
-    for name, member in _pick("the harness", FAMILIES, family).items():
-        yield name, _line(member)
+def _members(context: typer.Context) -> list[str]:
+    """For shell completion: the members of the family that was typed."""
+    family = str(context.params.get("family"))
+    return list(families.members(family)) if family in families.FAMILIES else []
 
 
-def details(family: str, name: str) -> str:
-    """All fields of one member, as YAML.
-
-    Raises:
-        ValueError: the family has no such member.
-    """
-    members = _pick("the harness", FAMILIES, family)
-    member = _plain(_pick(family, members, name))
-    return yaml.safe_dump({name: member}, sort_keys=False, allow_unicode=True)
+Family = Annotated[
+    str,
+    typer.Argument(
+        help=" | ".join(families.FAMILIES), autocompletion=lambda: list(families.FAMILIES)
+    ),
+]
 
 
-def _pick(where: str, members: Mapping[str, Any], name: str) -> Any:
-    if name not in members:
-        near = get_close_matches(name, members, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(members)}"
-        raise ValueError(f"{where} has no {name!r}; {hint}")
-    return members[name]
+def list_families(family: Family) -> None:
+    """The members of a family: recipes, tasks, suites, corpora, ..."""
+    with clear_errors():
+        for name, text in families.rows(family):
+            out.print(f"{name:20} {text}", markup=False)
 
 
-def _line(member: Any) -> str:
-    if isinstance(member, Adaptation):
-        about = " ".join((type(member).__doc__ or "").split())
-        return f"{member.label}: {about[0].lower()}{about[1:].rstrip('.')}"
-    if isinstance(member, Pretrain):
-        return f"{member.model.family}: {member.objective.formula}"
-    if isinstance(member, Objective | Mixture):
-        return member.formula
-    plain = _plain(member)
-    if isinstance(plain, dict):
-        text = ", ".join(f"{k}={v}" for k, v in plain.items() if not isinstance(v, (dict, list)))
-        return text or ", ".join(f"{k} {v}" for k, v in plain.items())
-    return str(plain)
-
-
-def _plain(member: Any) -> Any:
-    if isinstance(member, Value):
-        return member.model_dump(mode="json")
-    if isinstance(member, Mapping):
-        return {name: _plain(value) for name, value in member.items()}
-    return list(member) if isinstance(member, tuple) else member
+def show(
+    family: Family,
+    name: Annotated[str, typer.Argument(help="one of its members", autocompletion=_members)],
+) -> None:
+    """One member of a family with all its fields, as YAML."""
+    with clear_errors():
+        out.print(families.details(family, name), markup=False, end="")

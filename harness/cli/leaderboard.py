@@ -66,14 +66,14 @@ def _published(name: str | None, format: "Form") -> str:
         published_list,
         published_sheets,
     )
-    from harness.leaderboard.text_tables import render_sheets
+    from harness.leaderboard.text_tables import render_text_tables
 
     if name is None:
-        return render_sheets([published_list()], format)
+        return render_text_tables([published_list()], format)
     table = find_published(name)
     if format == "csv":
         return published_frame(table).to_csv(index=False, lineterminator="\n").rstrip()
-    return render_sheets(published_sheets(table), format)
+    return render_text_tables(published_sheets(table), format)
 
 
 def _measured(
@@ -84,12 +84,13 @@ def _measured(
     store: Path,
 ) -> "Table":
     if Path(name).suffix not in (".yaml", ".yml"):
-        from harness.leaderboard.boards import Filter, board_table
+        from harness.leaderboard.board_filter import BoardFilter
+        from harness.leaderboard.boards import board_table
         from harness.store.store import Store
 
         if set_:
             raise ValueError("--set goes with an experiment file: a board is of finished runs")
-        return board_table(name, Store(store), average, Filter(*taken) if any(taken) else None)
+        return board_table(name, Store(store), average, BoardFilter(*taken) if any(taken) else None)
     if any(taken):
         raise ValueError("--tag, --size and --budget go with a board: an experiment names its arms")
     from harness.study import Study

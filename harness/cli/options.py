@@ -19,6 +19,27 @@ Overrides = Annotated[
 StoreFolder = Annotated[
     Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
 ]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="stages at a time [default: CPU cores; 1 with a GPU]")
+]
+EXECUTORS = ("processes", "serial")
+"""`harness.execution.backends.BACKENDS`, which takes time to import."""
+
+
+def _executor(name: str) -> str:
+    if name not in EXECUTORS:
+        raise typer.BadParameter(f"must be one of {', '.join(EXECUTORS)}, but is {name}")
+    return name
+
+
+Executor = Annotated[
+    str,
+    typer.Option(
+        callback=_executor,
+        help=" | ".join(EXECUTORS),
+        autocompletion=lambda: list(EXECUTORS),
+    ),
+]
 DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 

@@ -7,28 +7,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harness.analysis.frames.continued_pretraining import continued_cost
+from harness.analysis.frames.continued_pretraining import total_continued_cost
 from harness.analysis.power import power_lines
 from harness.execution.progress import duration
 from harness.experiment.named_values import ROLES
-from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.differences import apart_from_the_first, condensed
-from harness.plan.factory import estimated_seconds
+from harness.models.flops import FLOPS_CONVENTION
+from harness.plan.costs import Cost, estimated_seconds, pretraining_cost
+from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
-from harness.pretraining.budget import FLOPS_CONVENTION
+from harness.plan.stage_kinds import STAGE_KINDS
+from harness.plan.unsupported import unsupported_lines
 
-KINDS = (
-    "tokenizer",
-    "tokens",
-    "pretrain",
-    "continued",
-    "loss",
-    "probe",
-    "learn",
-    "trial",
-    "tune",
-    "finetune",
-)
 MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""
 
@@ -43,7 +32,7 @@ def print_plan(plan: Plan, console: Console, earlier: Sequence[pd.DataFrame] = (
     console.print(_arms(plan))
     console.print(f"FLOPs by {FLOPS_CONVENTION}.")
     console.print(_differences(plan))
-    counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in KINDS}
+    counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
     stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     console.print(f"{len(plan.stages)} stages: {stages}")
     evaluate = experiment.evaluate
@@ -52,23 +41,10 @@ def print_plan(plan: Plan, console: Console, earlier: Sequence[pd.DataFrame] = (
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
-    for line in [*obstacle_lines(plan), *power_lines(plan, earlier)]:
+    for line in [*unsupported_lines(plan), *power_lines(plan, earlier)]:
         console.print(line, markup=False)
-    seconds = estimated_seconds(plan, list(plan.stages), workers=2)
+    seconds = estimated_seconds([s.flops for s in plan.stages.values()], num_threads=2)
     console.print(f"roughly {duration(seconds)} on 2 CPU threads if nothing is done yet")
-
-
-def obstacle_lines(plan: Plan) -> list[str]:
-    """Which arms cannot do which tasks, and why: one line for all arms with the same tasks."""
-    tasks: dict[tuple[str, str], list[str]] = {}
-    for (arm, task), why in plan.obstacles.items():
-        tasks.setdefault((arm, why), []).append(task)
-    arms: dict[tuple[str, str], list[str]] = {}
-    num_tasks = len(plan.experiment.evaluate.chosen)
-    for (arm, why), names in tasks.items():
-        these = ", ".join(names) if len(names) < num_tasks else "any task"
-        arms.setdefault((these, why), []).append(arm)
-    return [f"{', '.join(found)} cannot do {these}: {why}" for (these, why), found in arms.items()]
 
 
 def _arms(plan: Plan) -> Table:
@@ -84,7 +60,7 @@ def _arms(plan: Plan) -> Table:
             other = getattr(arm.pretrain, role)
             if other:
                 table.add_row(f"  its {role}", *_cost(pretraining_cost(other), first))
-        if cost := continued_cost(plan, arm.name):
+        if cost := total_continued_cost(plan, arm.name):
             table.add_row("  its continued runs", *_cost(cost, first))
     return table
 
@@ -114,7 +90,7 @@ def _differences(plan: Plan) -> Table:
     """Field by field; of many arms only what sets each one apart from the first."""
     table = Table(box=box.SIMPLE_HEAD, title="what differs between arms", title_justify="left")
     if len(plan.arms) > MAX_COLUMNS:
-        return _apart_from_the_first(plan, table)
+        return _differences_from_first(plan, table)
     table.add_column("field", no_wrap=True)
     table.add_column("because", no_wrap=True)
     for arm in plan.arms:
@@ -125,11 +101,11 @@ def _differences(plan: Plan) -> Table:
     return table
 
 
-def _apart_from_the_first(plan: Plan, table: Table) -> Table:
+def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
     table.add_column(f"where it is not as {arms[0]}; (r): by its recipe")
-    for arm, fields in apart_from_the_first(plan.differences, arms).items():
+    for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
             f"{path.removeprefix('pretrain.')} = {value}"
             + ("" if path in plan.declared else " (r)")

@@ -9,7 +9,7 @@ import typer
 from harness.cli.options import DEFAULT_STORE, StoreFolder, clear_errors, counted, out
 
 if TYPE_CHECKING:
-    from harness.exchange.results.measured import Measured
+    from harness.exchange.results.finished_runs import FinishedRuns
 
 app = typer.Typer(
     help="Results as parquet files: to others, and from others.", no_args_is_help=True
@@ -30,40 +30,40 @@ def export(
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes every score of experiments, and their examples beside, as docs/results.md says."""
-    from harness.exchange.results.export_results import write
+    from harness.exchange.results.export_results import export_results
     from harness.exchange.results.schema import examples_path
 
     with clear_errors():
         if bool(experiments) == all_:
             raise ValueError("name experiment files, or ask for --all of the store")
         found = _stored(store) if all_ else _declared(experiments or (), store)
-        scores, examples = write(found, file, source, counted)
+        scores, examples = export_results(found, file, source, counted)
     beside = examples_path(file)
     out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
 
 
-def _declared(paths: Sequence[Path], store: Path) -> "list[Measured]":
-    from harness.exchange.results.measured import of_study
+def _declared(paths: Sequence[Path], store: Path) -> "list[FinishedRuns]":
+    from harness.exchange.results.finished_runs import runs_of_results
     from harness.study import Study
 
-    return [of_study(Study.load(path, (), store)) for path in paths]
+    return [runs_of_results(Study.load(path, (), store).results) for path in paths]
 
 
-def _stored(folder: Path) -> "list[Measured]":
-    from harness.exchange.results.measured import of_store
-    from harness.leaderboard.boards import recorded
+def _stored(folder: Path) -> "list[FinishedRuns]":
+    from harness.exchange.results.finished_runs import runs_of_recorded
+    from harness.store.recorded import recorded_experiments
     from harness.store.store import Store
 
     store = Store(folder)
-    return [of_store(experiment, store) for experiment in recorded(store)]
+    return [runs_of_recorded(experiment, store) for experiment in recorded_experiments(store)]
 
 
 @app.command(name="import")
 def import_(file: ResultsFile, store: StoreFolder = DEFAULT_STORE) -> None:
     """Takes results of others into the store; leaderboards show them apart, with their source."""
-    from harness.exchange.results.import_results import read
+    from harness.exchange.results.import_results import import_results
     from harness.store.store import Store
 
     with clear_errors():
-        scores = read(file, Store(store))
+        scores = import_results(file, Store(store))
     out.print(f"{file}: {scores} scores imported", markup=False)

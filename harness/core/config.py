@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
 
 
-class Value(BaseModel):
+class ConfigModel(BaseModel):
     """A frozen, validated value. Two equal values have equal dumps, hence equal stage keys."""
 
     model_config = ConfigDict(
@@ -25,47 +25,47 @@ class Value(BaseModel):
         return cls.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
 
 
-TAGS = ("source", "kind")
+KIND_FIELDS = ("source", "kind")
 """Fields that name the kind of a value: one of another kind replaces it, and is not merged."""
 
 
-def of_kind(value: Any) -> Any:
+def kind_from_name(value: Any) -> Any:
     """A name alone stands for the value of that kind with its defaults."""
     return {"kind": value} if isinstance(value, str) else value
 
 
-def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `changes` laid over it, mapping by mapping; lists and scalars are replaced."""
     merged = dict(base)
     for name, new in changes.items():
         old = merged.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping) and _same_kind(old, new):
-            merged[name] = merge(old, new)
+            merged[name] = deep_merge(old, new)
         else:
             merged[name] = new
     return merged
 
 
 def _same_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return all(old.get(tag) == new.get(tag, old.get(tag)) for tag in TAGS)
+    return all(old.get(tag) == new.get(tag, old.get(tag)) for tag in KIND_FIELDS)
 
 
-def put(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """`tree` with `value` at a dotted `path`; a mapping there is merged into, as `merge` does."""
+def set_path(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """`tree` with `value` at a dotted `path`; a mapping there is merged into, as `deep_merge` does."""
     head, _, rest = path.partition(".")
     below = tree.get(head)
-    inner = put(below if isinstance(below, Mapping) else {}, rest, value) if rest else value
-    return merge(tree, {head: inner})
+    inner = set_path(below if isinstance(below, Mapping) else {}, rest, value) if rest else value
+    return deep_merge(tree, {head: inner})
 
 
-def tuples(data: Any) -> Any:
+def as_tuples(data: Any) -> Any:
     """`data` with all its lists as tuples: what a strict field takes from a validator."""
     if isinstance(data, Mapping):
-        return {name: tuples(value) for name, value in data.items()}
-    return tuple(tuples(value) for value in data) if isinstance(data, (list, tuple)) else data
+        return {name: as_tuples(value) for name, value in data.items()}
+    return tuple(as_tuples(value) for value in data) if isinstance(data, (list, tuple)) else data
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> str:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """What to say of a name that is not among the known ones, with the nearest of them."""
     names = list(known)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []

@@ -11,12 +11,12 @@ from filelock import FileLock
 
 def write_atomically(path: Path, text: str) -> None:
     """Writes `text` under a temporary name, then renames it."""
-    with whole(path) as draft:
+    with atomic_path(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """Gives another name to write to, which becomes `path` at the end, and vanishes on an error."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -31,7 +31,7 @@ DRAFT = ".harness-draft"
 
 
 @contextmanager
-def drafted(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """Gives an empty folder within `folder`, which is made if it is not there; at the end the files
     in it move to their places in `folder`. On an error they vanish, and `folder` if it is new."""
     draft, new = folder / DRAFT, not folder.exists()
@@ -39,7 +39,7 @@ def drafted(folder: Path) -> Iterator[Path]:
     draft.mkdir(parents=True)
     try:
         yield draft
-        for path in files_of(draft):
+        for path in relative_files(draft):
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
             (draft / path).replace(place)
@@ -49,7 +49,7 @@ def drafted(folder: Path) -> Iterator[Path]:
             folder.rmdir()
 
 
-def files_of(folder: Path) -> list[Path]:
+def relative_files(folder: Path) -> list[Path]:
     """Every file below a folder, relative to it, in order."""
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
 

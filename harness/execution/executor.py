@@ -1,201 +1,185 @@
-"""Runs a Plan in local processes: resume, failure policy, progress."""
+"""Runs a plan: submits stages whose parents are finished, records what they leave, resumes."""
 
-import os
 from collections.abc import Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 from filelock import FileLock
 
-from harness.execution.worker import Order, clean, perform, read_progress, start_worker
+from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.job import StageJob, StageOutput
 from harness.plan.plan import Plan, Stage
-from harness.store.store import Record, Store
+from harness.plan.stage_kinds import STAGE_KINDS
+from harness.store.artifacts import Artifact
+from harness.store.store import StageResult, Store
 
 POLL_SECONDS = 0.2
-MAX_JOBS = 8
-"""Workers at a time if nothing is said: each holds its own copy of torch."""
 
 
 @dataclass
-class Run:
-    """What `execute` did."""
+class Execution:
+    """What one call of `execute` did."""
 
-    done: dict[str, Record] = field(default_factory=dict)
+    finished: dict[str, StageResult] = field(default_factory=dict)
+    """Key to result of all finished stages of the plan, computed now or before."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Key to the one line that says why."""
+    """Key to the reason, in one line."""
     computed: list[str] = field(default_factory=list)
-    """Keys of the stages that this call computed, in the order of their ends."""
+    """Keys of the stages that this call computed, in the order in which they ended."""
 
 
 class Listener:
-    """What an observer of a run may hear; the default hears nothing."""
+    """Observes an execution; by default it does nothing."""
 
-    def begin(self, todo: list[Stage]) -> None: ...
-    def tick(self, running: Mapping[str, dict[str, Any]]) -> None: ...
-    def finished(self, stage: Stage, seconds: float) -> None: ...
-    def failed(self, stage: Stage, reason: str) -> None: ...
+    def begin(self, todo: list[Stage]) -> None:
+        """Called once, with the stages to compute."""
+
+    def tick(self, running: Mapping[str, dict[str, Any]]) -> None:
+        """Called several times a second, with the progress of the running stages by key."""
+
+    def finished(self, stage: Stage, seconds: float) -> None:
+        """Called when a stage was computed and recorded."""
+
+    def failed(self, stage: Stage, reason: str) -> None:
+        """Called when a stage failed."""
 
 
 def execute(
-    plan: Plan, store: Store, *, jobs: int | None = None, listener: Listener | None = None
-) -> Run:
-    """Computes every stage of `plan` that the store lacks, `jobs` at a time (null: `default_jobs`).
+    plan: Plan, store: Store, backend: Backend, listener: Listener | None = None
+) -> Execution:
+    """Computes the results of a plan that the store lacks, and the stages that they need.
 
-    A failed stage fails alone: what depends on it is left out, the rest goes on.
+    A failed stage does not stop the others; what depends on it is left out.
     """
+    execution = Execution(finished=store.finished(plan.stages))
+    todo = _todo(plan, execution.finished)
     listener = listener or Listener()
-    run = Run(done=store.finished(plan.stages))
-    todo = _needed(plan, run.done)
     listener.begin([plan.stages[key] for key in todo])
     if todo:
-        for key in run.done:  # a kill between storing and cleaning leaves files behind
-            clean(store.root / "work" / key)
-        _Executor(plan, store, run, todo, listener).loop(jobs or default_jobs())
-    return run
+        for key in execution.finished:  # a kill between recording and cleaning leaves files
+            backend.workspace.clean(key)
+        _Loop(plan, store, backend, execution, todo, listener).run()
+    return execution
 
 
-def _needed(plan: Plan, done: Mapping[str, Any]) -> list[str]:
-    """Unfinished results, and the unfinished stages that they wait for, parents first."""
-    wanted = {key for key in plan.stages if key not in done and _is_result(plan.stages[key])}
-    for key in reversed(list(plan.stages)):
+def _todo(plan: Plan, finished: Mapping[str, Any]) -> list[str]:
+    """Keys of unfinished results, and of the unfinished stages that they need, parents first."""
+    stages = plan.stages
+    wanted = {
+        key
+        for key, stage in stages.items()
+        if key not in finished and STAGE_KINDS[stage.kind].is_result
+    }
+    for key in reversed(list(stages)):
         if key in wanted:
-            wanted |= {parent for parent in plan.stages[key].parents.values() if parent not in done}
-    return [key for key in plan.stages if key in wanted]
+            wanted |= {parent for parent in stages[key].parents.values() if parent not in finished}
+    return [key for key in stages if key in wanted]
 
 
-def _is_result(stage: Stage) -> bool:
-    """Whether people look at this stage; the others are only made for those."""
-    return stage.kind in ("pretrain", "continued", "loss", "probe", "tune", "finetune")
-
-
-class _Executor:
-    """The loop: submit what is ready, take what is finished."""
+class _Loop:
+    """Submits what is ready and records what has ended, until nothing more can be done."""
 
     def __init__(
-        self, plan: Plan, store: Store, run: Run, todo: list[str], listener: Listener
+        self,
+        plan: Plan,
+        store: Store,
+        backend: Backend,
+        execution: Execution,
+        todo: list[str],
+        listener: Listener,
     ) -> None:
-        self.plan, self.store, self.run, self.listener = plan, store, run, listener
+        self.plan, self.store, self.backend = plan, store, backend
+        self.execution, self.listener = execution, listener
         self.waiting = list(todo)
+        self.running: set[str] = set()
         self.retried: set[str] = set()
-        self.folders: dict[str, Path] = {}
-        self.work = store.root / "work"
-        self.work.mkdir(parents=True, exist_ok=True)
+        self.verified: set[str] = set()
 
-    def loop(self, jobs: int) -> None:
-        """Works until nothing more can be done; a pool whose worker died is replaced."""
-        while self.waiting and self._work_with_pool(jobs):
-            pass
-
-    def _work_with_pool(self, jobs: int) -> bool:
-        """Returns whether the pool broke and work is left."""
-        running: dict[Future[dict[str, Any] | None], str] = {}
-        pool = ProcessPoolExecutor(
-            jobs,
-            mp_context=get_context("spawn"),
-            initializer=start_worker,
-            initargs=(os.getpid(), threads_per_worker(jobs)),
-        )
-        broken = False
-        while (self.waiting or running) and not (broken and not running):
-            while not broken and len(running) < jobs and (key := self._next_ready()):
-                running[pool.submit(perform, self._order(key))] = key
-            if not running:
-                break
-            ended, _ = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-            now_running = running.values()
-            self.listener.tick({key: read_progress(self.work / key) for key in now_running})
-            for future in ended:
-                broken |= isinstance(future.exception(), BrokenProcessPool)
-                self._take(running.pop(future), future)
-        pool.shutdown()  # not in a `with`: an interrupted run does not wait for its workers
-        return broken
+    def run(self) -> None:
+        try:
+            while self.waiting or self.running:
+                while len(self.running) < self.backend.capacity and (key := self._next_ready()):
+                    self.running.add(key)
+                    self.backend.submit(self._job(key))
+                if not self.running:
+                    break
+                outcomes = self.backend.wait(POLL_SECONDS)
+                self.listener.tick({key: self.backend.progress(key) for key in self.running})
+                for outcome in outcomes:
+                    self.running.discard(outcome.key)
+                    self._take(outcome)
+        finally:
+            self.backend.close()
 
     def _next_ready(self) -> str | None:
-        """The costliest stage whose parents are all there; damaged parents are made again."""
-        ready = [key for key in self.waiting if self._parents_done(key)]
+        """The most expensive stage whose parents are finished, with their files intact."""
+        ready = [key for key in self.waiting if self._parents_finished(key)]
         for key in sorted(ready, key=lambda key: -self.plan.stages[key].flops):
-            if self._parents_sound(key):
+            if self._parents_intact(key):
                 self.waiting.remove(key)
                 return key
         return None
 
-    def _parents_done(self, key: str) -> bool:
-        return all(parent in self.run.done for parent in self.plan.stages[key].parents.values())
+    def _parents_finished(self, key: str) -> bool:
+        parents = self.plan.stages[key].parents.values()
+        return all(parent in self.execution.finished for parent in parents)
 
-    def _parents_sound(self, key: str) -> bool:
-        """Checks the files that `key` needs; takes a damaged stage up again, with its parents."""
+    def _parents_intact(self, key: str) -> bool:
+        """Verifies the files that a stage reads; a damaged parent is computed again."""
         for parent in self.plan.stages[key].parents.values():
-            if parent in self.folders:
-                continue
-            folder = self.store.fetch(self.run.done[parent])
-            if folder is None:
-                self.store.forget(self.run.done.pop(parent))
-                self.waiting.insert(0, parent)
+            if parent not in self.execution.finished:  # found damaged for another stage just now
                 return False
-            self.folders[parent] = folder
+            if parent not in self.verified:
+                if self.store.fetch(self.execution.finished[parent]) is None:
+                    self.store.forget(self.execution.finished.pop(parent))
+                    self.waiting.insert(0, parent)
+                    return False
+                self.verified.add(parent)
         return True
 
-    def _order(self, key: str) -> Order:
-        stage = self.plan.stages[key]
-        folder = self.work / key
-        if (folder / "result.json").exists() and not (folder / "out").exists():
-            rmtree(folder)  # finished once, but no longer in the store
-        inputs = {role: str(self.folders[parent]) for role, parent in stage.parents.items()}
-        compute = self.plan.experiment.compute
-        root = str(self.store.root)
-        return Order(stage.kind, key, dict(stage.spec), inputs, compute, str(folder), root)
+    def _job(self, key: str) -> StageJob:
+        stage, workspace = self.plan.stages[key], self.backend.workspace
+        if workspace.result(key).exists() and not workspace.output(key).exists():
+            rmtree(workspace.folder(key))  # finished once, but no longer in the store
+        inputs = {
+            role: Artifact(found.artifact_uri, found.digest)
+            for role, parent in stage.parents.items()
+            for found in [self.execution.finished[parent]]
+        }
+        return StageJob(stage.kind, key, stage.spec, inputs, self.plan.experiment.compute)
 
-    def _take(self, key: str, future: "Future[dict[str, Any] | None]") -> None:
-        stage = self.plan.stages[key]
-        error = future.exception()
-        if isinstance(error, BrokenProcessPool) and key not in self.retried:
-            self.retried.add(key)
-            self.waiting.insert(0, key)
-            return
-        if error is not None:
+    def _take(self, outcome: Outcome) -> None:
+        stage, error = self.plan.stages[outcome.key], outcome.error
+        if outcome.lost and outcome.key not in self.retried:
+            self.retried.add(outcome.key)
+            self.waiting.insert(0, outcome.key)
+        elif error is not None:
             self._fail(stage, f"{type(error).__name__}: {error}")
-            return
-        result = future.result()
+        elif result := self._recorded(stage, outcome.output):
+            self.execution.finished[stage.key] = result
+            self.backend.workspace.clean(stage.key)
+        else:
+            self._fail(stage, "another process computed it but did not record it; run again")
+
+    def _recorded(self, stage: Stage, output: StageOutput | None) -> StageResult | None:
+        """The stage as the store has it, recorded now unless another process was faster."""
         with FileLock(self.store.root / "record.lock"):
-            record = self.store.find(key)
-            if record is None:
-                if result is None:
-                    self._fail(stage, "another process finished it but did not store it; run again")
-                    return
-                spec = {**stage.spec, "parents": stage.parents}
-                out = self.work / key / "out"
-                record = self.store.record(
-                    key,
+            result = self.store.find(stage.key)
+            if result is None and output is not None:
+                result = self.store.record(
+                    stage.key,
                     stage.kind,
                     stage.label,
-                    spec,
-                    result["metrics"],
-                    out,
-                    made_with=result.get("made_with", ""),
+                    {**stage.spec, "parents": stage.parents},
+                    output.metrics,
+                    self.backend.workspace.output(stage.key),
+                    made_with=output.made_with,
                 )
-                self.run.computed.append(key)
-                self.listener.finished(stage, result["metrics"]["seconds"])
-        self.run.done[key] = record
-        clean(self.work / key)
+                self.execution.computed.append(stage.key)
+                self.listener.finished(stage, output.metrics["seconds"] or 0.0)
+        return result
 
     def _fail(self, stage: Stage, reason: str) -> None:
-        self.run.failed[stage.key] = reason
+        self.execution.failed[stage.key] = reason
         self.listener.failed(stage, reason)
-
-
-def default_jobs() -> int:
-    """One worker for a GPU; else one for each CPU core: two small models side by side train faster
-    than one on two threads."""
-    from torch import cuda
-
-    return 1 if cuda.is_available() else min(MAX_JOBS, os.cpu_count() or 1)
-
-
-def threads_per_worker(jobs: int) -> int:
-    """CPU threads of each worker, so that all together use the machine once."""
-    return max(1, (os.cpu_count() or 1) // jobs)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.config import put
+from harness.core.config import set_path
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.named_values import expand_names
@@ -31,7 +31,7 @@ class Arm:
     def adapted(self) -> Pretrain:
         """The pretraining as a task meets it: with the objective of the last continued run that
         has one of its own."""
-        told = [step.objective for step in self.evaluate.continued if step.objective]
+        told = [step.objective for step in self.evaluate.continued_pretraining if step.objective]
         return self.pretrain.model_copy(update={"objective": told[-1]}) if told else self.pretrain
 
 
@@ -90,7 +90,7 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
         "evaluate": experiment.evaluate.model_dump(),
     }
     for path in sorted(changes, key=lambda path: path.count(".")):
-        tree = put(tree, path, changes[path])
+        tree = set_path(tree, path, changes[path])
         if isinstance(tree["pretrain"], Mapping):
             tree["pretrain"] = expand_names(tree["pretrain"])
         tree["evaluate"] = _with_adaptation(tree["evaluate"])

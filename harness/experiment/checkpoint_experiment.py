@@ -9,8 +9,6 @@ from typing import Any
 
 from harness.experiment.declaration import Declaration, check_data, read
 from harness.models.checkpoints import files
-from harness.plan.factory import make_plan
-from harness.plan.plan import Plan
 
 MAX_NAME = 64
 """Characters that the name of an experiment may have."""
@@ -18,7 +16,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckpointEvaluation:
     """What is to be evaluated, and how."""
 
     model: str
@@ -32,8 +30,8 @@ class Wanted:
     """Of its row; null: made from the model's."""
 
 
-def load_evaluation(wanted: Wanted, overrides: Sequence[str] = ()) -> tuple[Declaration, Plan]:
-    """Reads the checkpoint's files, downloads them where they must be, and plans its evaluation.
+def load_evaluation(wanted: CheckpointEvaluation, overrides: Sequence[str] = ()) -> Declaration:
+    """Reads the checkpoint's files, downloads them where they must be, and declares its evaluation.
 
     Raises:
         ValueError: there is no such checkpoint, it cannot be read, or is no model of text.
@@ -42,10 +40,10 @@ def load_evaluation(wanted: Wanted, overrides: Sequence[str] = ()) -> tuple[Decl
     text = json.dumps(_experiment(wanted, revision), indent=2)  # quoted: a commit may look a number
     declaration = read(text, Path(f"evaluate {wanted.model}"), overrides)
     check_data(declaration)
-    return declaration, make_plan(declaration.experiment, declaration.arms)
+    return declaration
 
 
-def _check(wanted: Wanted) -> str | None:
+def _check(wanted: CheckpointEvaluation) -> str | None:
     """The commit that is evaluated, of a checkpoint of the Hub; it pins what is read.
 
     Raises:
@@ -58,7 +56,7 @@ def _check(wanted: Wanted) -> str | None:
     if why := files.problem(folder):
         raise ValueError(why)
     from harness.data.tokenizers import pretrained
-    from harness.models.checkpoints.load import check_type  # loads torch, as the run will
+    from harness.pretraining.checkpoint_import import check_type  # loads torch, as the run will
 
     check_type(folder)
     pretrained.check(folder)
@@ -66,7 +64,7 @@ def _check(wanted: Wanted) -> str | None:
     return folder.name if pinned else wanted.revision
 
 
-def _experiment(wanted: Wanted, revision: str | None) -> dict[str, Any]:
+def _experiment(wanted: CheckpointEvaluation, revision: str | None) -> dict[str, Any]:
     """What an experiment file would say. Its one arm is named by an axis, so that the row has the
     model's name, and the experiment that of the suite, too."""
     name = wanted.name or Path(wanted.model).resolve().name or "checkpoint"

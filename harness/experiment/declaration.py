@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from harness.core.config import unknown
+from harness.core.config import unknown_name
 from harness.data.corpora import load_corpus
 from harness.experiment.arms import Arm, changed_tree, choices, combinations, resolve_arm
 from harness.experiment.checks import adaptation, checkpoint, continued_pretraining, grid, multitask
@@ -34,31 +34,26 @@ class Declaration:
 
     experiment: Experiment
     arms: tuple[Arm, ...]
-    overrides: tuple[str, ...]
+    overrides: tuple[str, ...] = ()
     """`path=value`, as given to `--set`; recorded with the run."""
-    path: Path
-    text: str
-    """The file as it stands."""
-    source: Source = field(repr=False, compare=False)
+    path: Path = Path("experiment")
+    """The file, or what stands for it in error messages."""
+    source: Source | None = field(default=None, repr=False, compare=False)
+    """Where each value was given; null if the experiment was not read from text."""
 
-    def locate(self, path: str, arm: Arm | None = None) -> str:
-        """`file:line` (or `--set ...`) of what gives the field at a dotted path its value.
-
-        Args:
-            arm: look among the values that the grid gives this arm, too.
-        """
-        labels = arm.labels if arm else {}
-        keys = _origin(self.source, self.experiment, labels, tuple(path.split(".")), "")
-        return self.source.place(keys).text
-
-
-def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
-    """The experiment in a file, with `overrides` laid over it.
-
-    Raises:
-        DeclarationError: every problem of the file, each with its line.
-    """
-    return load(path, overrides).experiment
+    def resolved(self) -> dict[str, Any]:
+        """Plain data: the experiment, its overrides, and the resolved fields of each arm."""
+        return {
+            "experiment": self.experiment.model_dump(mode="json"),
+            "overrides": list(self.overrides),
+            "arms": {
+                arm.name: {
+                    "pretrain": arm.pretrain.model_dump(mode="json"),
+                    "evaluate": arm.evaluate.model_dump(mode="json"),
+                }
+                for arm in self.arms
+            },
+        }
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Declaration:
@@ -83,7 +78,7 @@ def read(text: str, path: Path, overrides: Sequence[str] = ()) -> Declaration:
     arms = _arms(source, experiment) if experiment else []
     source.raise_problems()
     assert experiment is not None  # or there was a problem
-    return Declaration(experiment, tuple(arms), tuple(overrides), path, text, source)
+    return Declaration(experiment, tuple(arms), tuple(overrides), path, source)
 
 
 def check_data(declaration: Declaration) -> None:
@@ -93,6 +88,7 @@ def check_data(declaration: Declaration) -> None:
         DeclarationError: some are not, each with the line that asks for them.
     """
     experiment, source = declaration.experiment, declaration.source
+    assert source is not None  # what was read from text has one
     for arm in declaration.arms:
         vectors = arm.pretrain.model.vectors
         if vectors and not Path(vectors).is_file():
@@ -131,14 +127,14 @@ def _tasks_read(declaration: Declaration) -> list[Task]:
     found = dict(declaration.experiment.evaluate.chosen)
     for arm in declaration.arms:
         known = arm.evaluate.known_tasks
-        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate}
+        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate_tasks}
     return list(found.values())
 
 
 def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
     """Where a task is declared, or named: by itself, or with its suite."""
     suite = experiment.evaluate.suite
-    if isinstance(suite, custom.OwnSuite) and task in suite.tasks:
+    if isinstance(suite, custom.CustomSuite) and task in suite.tasks:
         return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)
     name = experiment.evaluate.suite_value.name
     return source.mentioned(("evaluate",), f"{task.name} {name}")
@@ -201,7 +197,7 @@ def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Pr
     try:
         fields = on_recipe(fields)
     except ValueError:
-        message = unknown("the recipe", fields["recipe"], RECIPES)
+        message = unknown_name("the recipe", fields["recipe"], RECIPES)
         yield ("pretrain", "recipe"), f"pretrain.recipe: {message}"
         fields = on_recipe({**fields, "recipe": DEFAULT_RECIPE})
     for name, model, data in (

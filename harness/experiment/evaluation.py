@@ -9,19 +9,19 @@ from pydantic import (
     model_validator,
 )
 
-from harness.core.config import Value, unknown
-from harness.finetuning import Finetune, Protocol
+from harness.core.config import ConfigModel, unknown_name
 from harness.finetuning.adaptation import AnyAdaptation, Full
-from harness.finetuning.continued_pretraining import Continued
-from harness.finetuning.diagnostics import RECORDS
-from harness.finetuning.task_chain import Intermediate, Multitask, siamese_problem
+from harness.finetuning.continued_pretraining import ContinuedPretraining
+from harness.finetuning.diagnostics import DIAGNOSTICS
+from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.task_chain import IntermediateTask, Multitask, siamese_problem
 from harness.tasks import TASKS
 from harness.tasks.custom import AnySuite, as_suite, suite_named, tasks_of
 from harness.tasks.probes import PROBES
 from harness.tasks.task import Suite, Task
 
 
-class Evaluate(Value):
+class Evaluate(ConfigModel):
     """What the arms are judged on."""
 
     suite: AnySuite = "micro-glue-v1"
@@ -34,37 +34,39 @@ class Evaluate(Value):
     """A name in `harness list adaptations`, or its fields."""
     protocol: Protocol = Protocol()
     finetune: Finetune = Finetune()
-    submission: bool = False
-    """Whether the splits without public labels are predicted, too, for a benchmark's server."""
-    record: tuple[str, ...] = ()
-    """What fine-tuning does, beside its scores: names in `harness list records`."""
-    keep_weights: bool = False
-    """Whether runs leave what they have trained beside their predictions."""
-    continued: tuple[Continued, ...] = ()
-    """Runs that go on from the pretrained model on other text before it meets a task, in order."""
-    intermediate: tuple[Intermediate, ...] = ()
-    """Tasks that a model is trained on, one after the other, before it meets the chosen ones."""
+    predict_test: bool = False
+    """Whether test splits without public labels are predicted as well, for a benchmark's server."""
+    diagnostics: tuple[str, ...] = ()
+    """Measurements of fine-tuning beside its scores: names in `harness list diagnostics`."""
+    save_weights: bool = False
+    """Whether fine-tuning runs save the trained weights beside their predictions."""
+    continued_pretraining: tuple[ContinuedPretraining, ...] = ()
+    """Further pretraining on other text before fine-tuning, in order (Gururangan et al. 2020)."""
+    intermediate_tasks: tuple[IntermediateTask, ...] = ()
+    """Tasks that a model is trained on, one after the other, before the chosen ones (Phang et al.
+    2018)."""
     multitask: Multitask | None = None
-    """How the chosen tasks are learned together by one model; null: each by a model of its own."""
-    sequence: bool = False
-    """Whether one model learns the chosen tasks one after the other, in their order, and is scored
-    after the last; after each task, the earlier ones are scored anew."""
+    """How one model learns the chosen tasks together; null: a model for each task."""
+    sequential: bool = False
+    """Whether one model learns the chosen tasks one after the other, in their order. It is scored on
+    all of them after the last, and on the earlier ones after each."""
 
     @property
-    def chained(self) -> bool:
-        """Whether what a task starts from has learned other tasks."""
-        return bool(self.chain)
+    def starts_from_tasks(self) -> bool:
+        """Whether a task starts from a model that has learned other tasks."""
+        return bool(self.other_tasks)
 
     @property
-    def chain(self) -> dict[str, object]:
-        """What is learned before a task or beside it, as lines of the protocol; empty: nothing."""
+    def other_tasks(self) -> dict[str, object]:
+        """The tasks learned before a task or beside it, as lines of the protocol; empty if none."""
         lines: dict[str, object] = {}
-        if self.intermediate:
-            lines["intermediate"] = " then ".join(one.label for one in self.intermediate)
+        if self.intermediate_tasks:
+            labels = (one.label for one in self.intermediate_tasks)
+            lines["intermediate tasks"] = " then ".join(labels)
         if self.multitask:
             lines["multitask"] = self.multitask.model_dump(exclude_none=True)
-        if self.sequence:
-            lines["sequence"] = " then ".join(self.chosen)
+        if self.sequential:
+            lines["sequential"] = " then ".join(self.chosen)
         return lines
 
     @property
@@ -97,7 +99,7 @@ class Evaluate(Value):
         suite = as_suite(given) if given else None
         for number, task in enumerate(tasks or ()):
             if suite and task not in suite.tasks:
-                raise ValueError(unknown(f"in {suite.name} the task", task, suite.tasks))
+                raise ValueError(unknown_name(f"in {suite.name} the task", task, suite.tasks))
             if tasks and task in tasks[:number]:
                 raise ValueError(f"the task {task!r} is given twice")
         return tasks
@@ -107,44 +109,45 @@ class Evaluate(Value):
     def _probes(cls, probes: tuple[str, ...]) -> tuple[str, ...]:
         for number, probe in enumerate(probes):
             if probe not in PROBES:
-                raise ValueError(unknown("the probe", probe, PROBES))
+                raise ValueError(unknown_name("the probe", probe, PROBES))
             if probe in probes[:number]:
                 raise ValueError(f"the probe {probe!r} is given twice")
         return probes
 
-    @field_validator("record")
+    @field_validator("diagnostics")
     @classmethod
-    def _record(cls, records: tuple[str, ...]) -> tuple[str, ...]:
-        for number, record in enumerate(records):
-            if record not in RECORDS:
-                raise ValueError(unknown("the record", record, RECORDS))
-            if record in records[:number]:
-                raise ValueError(f"the record {record!r} is given twice")
-        return records
+    def _diagnostics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for number, name in enumerate(names):
+            if name not in DIAGNOSTICS:
+                raise ValueError(unknown_name("the diagnostic", name, DIAGNOSTICS))
+            if name in names[:number]:
+                raise ValueError(f"the diagnostic {name!r} is given twice")
+        return names
 
     @model_validator(mode="after")
     def _one_chain(self) -> "Evaluate":
-        given = [name for name in ("intermediate", "multitask", "sequence") if getattr(self, name)]
+        names = ("intermediate_tasks", "multitask", "sequential")
+        given = [name for name in names if getattr(self, name)]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} do not go together; keep one of them")
-        if (self.multitask or self.sequence) and self.adaptation.kind != "full":
+        if (self.multitask or self.sequential) and self.adaptation.kind != "full":
             raise ValueError(
                 f"{given[0]} trains the whole model and needs the adaptation full, but it is "
                 f"{self.adaptation.kind}"
             )
-        for one in self.intermediate:
+        for one in self.intermediate_tasks:
             self._check_intermediate(one)
         return self
 
-    def _check_intermediate(self, one: Intermediate) -> None:
+    def _check_intermediate(self, one: IntermediateTask) -> None:
         known = self.known_tasks
         if one.task not in known:
-            raise ValueError(unknown("the intermediate task", one.task, known))
+            raise ValueError(unknown_name("the intermediate task", one.task, known))
         task = known[one.task]
         if not task.train:
             raise ValueError(f"an intermediate task needs a train set, but {one.task} has none")
-        for name in one.into or ():
+        for name in one.target_tasks or ():
             if name not in self.chosen:
-                raise ValueError(unknown("into: the chosen task", name, self.chosen))
+                raise ValueError(unknown_name("target_tasks: the chosen task", name, self.chosen))
         if one.siamese and (why := siamese_problem(task, one.siamese)):
             raise ValueError(why)

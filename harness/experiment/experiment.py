@@ -12,14 +12,14 @@ from pydantic import (
 )
 
 from harness.core.compute import Compute
-from harness.core.config import Value, tuples
+from harness.core.config import ConfigModel, as_tuples
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.search.sweep import Sweep
 
 MAX_SEEDS = 1_000
 
 
-class Seeds(Value):
+class Seeds(ConfigModel):
     """Replicates: a number n stands for 0 .. n-1."""
 
     pretrain: tuple[int, ...] = (0,)
@@ -34,7 +34,7 @@ class Seeds(Value):
             return tuple(range(value))
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"must be a number of replicates or a list of seeds, but is {value!r}")
-        return tuples(value)
+        return as_tuples(value)
 
     @field_validator("pretrain", "finetune")
     @classmethod
@@ -48,7 +48,7 @@ class Seeds(Value):
         return seeds
 
 
-class Comparison(Value):
+class Comparison(ConfigModel):
     """An expectation to confirm or refute: `better` scores above `worse`."""
 
     better: str
@@ -77,7 +77,7 @@ Axis = Annotated[
 """Values of one field, or named bundles of several fields (dotted path to value)."""
 
 
-class Experiment(Value):
+class Experiment(ConfigModel):
     """A question, a base, the axes that vary, and how the answer is judged."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
@@ -109,4 +109,4 @@ class Experiment(Value):
     )
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, (str, Mapping)) else tuples(value)
+        return (value,) if isinstance(value, (str, Mapping)) else as_tuples(value)

@@ -6,11 +6,11 @@ from typing import Any
 from harness.experiment.checks.grid import ONE_FOR_ALL
 from harness.experiment.experiment import Experiment
 from harness.experiment.named_values import NAMED, ROLES
-from harness.finetuning import Finetune
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.continued_pretraining import TEXTS
-from harness.finetuning.diagnostics import RECORDS
-from harness.finetuning.search.spaces import OF_THE_ADAPTATION, SPACES
+from harness.finetuning.diagnostics import DIAGNOSTICS
+from harness.finetuning.protocol import Finetune
+from harness.finetuning.search.spaces import ADAPTATION_PREFIX, SPACES
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -48,13 +48,13 @@ def json_schema() -> Schema:
     evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
     names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
     evaluate["tasks"]["anyOf"][0]["items"] = names
-    evaluate["record"]["items"] = {"enum": list(RECORDS)}
+    evaluate["diagnostics"]["items"] = {"enum": list(DIAGNOSTICS)}
     evaluate["probes"]["items"] = {"enum": list(PROBES)}
-    before = definitions["Intermediate"]["properties"]
-    before["into"]["anyOf"][0]["items"] = names
+    before = definitions["IntermediateTask"]["properties"]
+    before["target_tasks"]["anyOf"][0]["items"] = names
     before["task"] = {**names, "description": before["task"]["description"]}
-    _name_texts(definitions["Continued"]["properties"])
-    definitions["OwnSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
+    _name_texts(definitions["ContinuedPretraining"]["properties"])
+    definitions["CustomSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
     _name_spaces(definitions["Sweep"]["properties"]["space"])
     tidy = _tidy({**schema, "$defs": definitions})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **tidy}
@@ -110,7 +110,7 @@ def _name_texts(continued: Schema) -> None:
 
 def _name_spaces(space: Schema) -> None:
     own = {
-        f"{OF_THE_ADAPTATION}{field}": None  # a set that keeps its order
+        f"{ADAPTATION_PREFIX}{field}": None  # a set that keeps its order
         for adaptation in ADAPTATIONS.values()
         for field in type(adaptation).model_fields
         if field != "kind"

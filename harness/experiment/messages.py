@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from harness.core.config import TAGS, Value, unknown
+from harness.core.config import KIND_FIELDS, ConfigModel, unknown_name
 from harness.experiment.named_values import NAMED
 from harness.experiment.yaml_reader import Keys
 
@@ -40,7 +40,7 @@ MAX_SHOWN = 60
 
 
 def sentences(
-    error: ValidationError, model: type[Value], root: Keys, data: Any
+    error: ValidationError, model: type[ConfigModel], root: Keys, data: Any
 ) -> Iterator[tuple[Keys, str]]:
     """Where in `data` (found at `root`) each error stands, and a sentence on it; one per place.
 
@@ -86,21 +86,21 @@ def _holds(data: Any, step: int | str) -> bool:
     return isinstance(data, Mapping) and step in data
 
 
-def _sentence(detail: ErrorDetails, keys: Keys, model: type[Value]) -> str:
+def _sentence(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
     kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
     name = dotted(keys) or "the file"
     if kind == "missing":
         return f"{name} is required, but is not given"
     if kind == "extra_forbidden":
         holder = dotted(keys[:-1]) or "an experiment"
-        return f"{holder}: " + unknown("the field", keys[-1], _fields(model, detail["loc"]))
+        return f"{holder}: " + unknown_name("the field", keys[-1], _fields(model, detail["loc"]))
     if kind.startswith("union_tag"):
         return _tag(name, given, context)
     if kind == "value_error":
         message = str(context["error"])
         return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"
     if isinstance(given, str) and keys[-1] in NAMED and "type" in kind:
-        return f"{name}: " + unknown(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
+        return f"{name}: " + unknown_name(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
 
@@ -122,7 +122,7 @@ def _near(given: Any, expected: str) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _fields(model: type[Value], loc: tuple[int | str, ...]) -> Mapping[str, FieldInfo]:
+def _fields(model: type[ConfigModel], loc: tuple[int | str, ...]) -> Mapping[str, FieldInfo]:
     """The fields that could stand where the last step of `loc` does."""
     models = [model]
     for step in loc[:-1]:
@@ -132,15 +132,15 @@ def _fields(model: type[Value], loc: tuple[int | str, ...]) -> Mapping[str, Fiel
     return {name: field for holder in models for name, field in holder.model_fields.items()}
 
 
-def _models(annotation: Any) -> list[type[Value]]:
+def _models(annotation: Any) -> list[type[ConfigModel]]:
     """The value classes that a field's type names, at any depth."""
     if isinstance(annotation, FieldInfo):
         annotation = annotation.annotation
-    if isinstance(annotation, type) and issubclass(annotation, Value):
+    if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]
 
 
-def _tags(model: type[Value]) -> tuple[Any, ...]:
-    fields = (model.model_fields.get(tag) for tag in TAGS)
+def _tags(model: type[ConfigModel]) -> tuple[Any, ...]:
+    fields = (model.model_fields.get(tag) for tag in KIND_FIELDS)
     return tuple(name for field in fields if field for name in get_args(field.annotation))

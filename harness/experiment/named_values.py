@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 from harness.data.corpora import CORPORA
 from harness.data.tokenizers import TOKENIZERS
 from harness.models import MODELS, SIZES
 from harness.pretraining.objectives import OBJECTIVES
 
-NAMED: dict[str, Mapping[str, Value]] = {
+NAMED: dict[str, Mapping[str, ConfigModel]] = {
     "corpus": CORPORA,
     "tokenizer": TOKENIZERS,
     "objective": OBJECTIVES,
@@ -20,7 +20,7 @@ NAMED: dict[str, Mapping[str, Value]] = {
 
 DEFAULT_RECIPE = "bert"
 
-ROLES = ("start_from", "teacher")
+ROLES = ("init_from", "teacher")
 """Fields of a run that are runs themselves."""
 
 

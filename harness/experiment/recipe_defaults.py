@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.core.config import merge, unknown
+from harness.core.config import deep_merge, unknown_name
 from harness.experiment.named_values import DEFAULT_RECIPE, ROLES
 from harness.models.checkpoints import files, objectives
 from harness.pretraining.objectives import OBJECTIVES
@@ -41,7 +41,7 @@ def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     recipe = fields.get("recipe", DEFAULT_RECIPE)
     if not isinstance(recipe, str) or recipe not in RECIPES:
-        raise ValueError(unknown("the recipe", recipe, RECIPES))
+        raise ValueError(unknown_name("the recipe", recipe, RECIPES))
     resolved = _laid(RECIPES[recipe].model_dump(), fields)
     for role in ROLES:
         if isinstance(resolved.get(role), Mapping):
@@ -55,7 +55,7 @@ def _of_the_checkpoint(model: Any) -> dict[str, Any]:
     name = model.get("checkpoint") if isinstance(model, Mapping) else None
     if not isinstance(name, str):
         return {}
-    fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoints": ()}
+    fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoint_fractions": ()}
     folder = files.found(name, model.get("revision"))
     if folder and not files.problem(folder):  # else said where data are checked
         learned = objectives.learned(folder)
@@ -80,7 +80,11 @@ def _other_run(role: str, resolved: Mapping[str, Any], fields: Mapping[str, Any]
     if "recipe" in own:
         return on_recipe(_laid(inherited, own))
     given = RECIPES[resolved["recipe"]].model_dump()[role]
-    plain = {name: value for name, value in resolved.items() if name not in (*ROLES, "checkpoints")}
+    plain = {
+        name: value
+        for name, value in resolved.items()
+        if name not in (*ROLES, "checkpoint_fractions")
+    }
     return _laid(_laid(given or plain, inherited), own)
 
 
@@ -88,4 +92,4 @@ def _laid(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """`fields` over `base`; a budget replaces the other, for its units exclude each other."""
     if "budget" in fields:
         base = {name: value for name, value in base.items() if name != "budget"}
-    return merge(base, fields)
+    return deep_merge(base, fields)

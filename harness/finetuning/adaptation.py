@@ -4,10 +4,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, TypeAdapter
 
-from harness.core.config import Value, tuples, unknown
+from harness.core.config import ConfigModel, as_tuples, unknown_name
 
 
-class Adaptation(Value):
+class Adaptation(ConfigModel):
     """What of a pretrained model is trained on a task, and what is put into it."""
 
     kind: str
@@ -136,9 +136,9 @@ ADAPTATIONS: dict[str, Adaptation] = {
 
 def _named(value: Any) -> Any:
     if not isinstance(value, str):
-        return tuples(value)
+        return as_tuples(value)
     if value not in ADAPTATIONS:
-        raise ValueError(unknown("the adaptation", value, ADAPTATIONS))
+        raise ValueError(unknown_name("the adaptation", value, ADAPTATIONS))
     return ADAPTATIONS[value]
 
 

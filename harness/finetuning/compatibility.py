@@ -2,20 +2,21 @@
 
 from pathlib import Path
 
-from harness.finetuning import Finetune, Protocol, baselines
+from harness.finetuning import baselines
 from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Selective
-from harness.finetuning.module_names import MODEL_TYPES, misfit
+from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, WITH_A_TABLE
 from harness.models.checkpoints import files
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.scoring.requests import obstacle as asking_obstacle
+from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import Task
 
 WRITING = ("causal", "prefix", "encoder_decoder")
 """Readings from left to right, one token after the other."""
 
 
-def in_words(task: Task, protocol: Protocol) -> bool:
+def answered_as_text(task: Task, protocol: Protocol) -> bool:
     """Whether `task` is answered with a text; where nothing is trained (similarity), never."""
     asked = protocol.answer == "text" and task.kind != "similarity"
     return task.kind == "generation" or asked
@@ -82,16 +83,20 @@ def _num_decoder_layers(run: Pretrain) -> int:
     return run.model.num_decoder_layers or run.size.num_layers
 
 
-def obstacle(task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
+def unsupported_reason(
+    task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretrain
+) -> str:
     """Why a model pretrained by `run` cannot do `task`; empty if it can."""
     if FAMILIES[run.model.family].kind == "baseline":
-        return baselines.obstacle(run.model.family, task)
+        return baselines.unsupported_reason(run.model.family, task)
     if not adaptation.trains:
         return _asked(task, protocol, run)
     if not task.train and adaptation.kind not in ("full", "frozen"):
         return f"nothing is trained on the task, and {adaptation.kind} says what is"
-    why = misfit(adaptation, _model_type(run)) or _too_little(protocol, adaptation, run)
-    if not why and in_words(task, protocol):
+    why = unsupported_adaptation(adaptation, _model_type(run)) or _too_little(
+        protocol, adaptation, run
+    )
+    if not why and answered_as_text(task, protocol):
         return _writes(protocol, adaptation, run)
     return why
 
@@ -99,9 +104,9 @@ def obstacle(task: Task, protocol: Protocol, adaptation: Adaptation, run: Pretra
 def _asked(task: Task, protocol: Protocol, run: Pretrain) -> str:
     if task.prompt is None or task.kind not in ("classification", "multiple_choice"):
         return "the task has no prompt"
-    if protocol.shots and not task.train:
+    if protocol.num_fewshot and not task.train:
         return "the task has no train set to draw solved examples from"
-    return asking_obstacle(run.objective.components[-1][1])
+    return unsupported_request(run.objective.components[-1][1])
 
 
 def _too_little(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:

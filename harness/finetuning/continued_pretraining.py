@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from harness.core.config import Value, tuples, unknown
+from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import (
     Corpus,
@@ -20,7 +20,8 @@ from harness.models.checkpoints.objectives import readings
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 TEXTS: dict[str, Corpus | TaskCorpus] = {"task": TaskCorpus(), **CORPORA}
 """What a name stands for where a run goes on."""
@@ -30,15 +31,15 @@ def _named_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if value not in TEXTS:
-        raise ValueError(unknown("the corpus", value, TEXTS))
+        raise ValueError(unknown_name("the corpus", value, TEXTS))
     return TEXTS[value]
 
 
 def _named_objective(value: Any) -> Any:
     if not isinstance(value, str):
-        return tuples(value)
+        return as_tuples(value)
     if value not in OBJECTIVES:
-        raise ValueError(unknown("the objective", value, OBJECTIVES))
+        raise ValueError(unknown_name("the objective", value, OBJECTIVES))
     return OBJECTIVES[value]
 
 
@@ -55,7 +56,7 @@ Text = Annotated[
 """A corpus or the text of the task at hand, by value or by name."""
 
 
-class Continued(Value):
+class ContinuedPretraining(ConfigModel):
     """A run that goes on from a pretrained model on other text: domain- or task-adaptive
     pretraining (Gururangan et al. 2020, sections 3 and 4). It keeps the vocabulary; what is null is
     as in the pretraining of the arm, and the learning rate warms up and decays anew."""
@@ -104,7 +105,7 @@ class Continued(Value):
         return hash(self.model_dump_json())
 
 
-def _fields(value: Value) -> str:
+def _fields(value: ConfigModel) -> str:
     fields = value.model_dump(exclude={"source"}, exclude_defaults=True)
     return " ".join(f"{name}={_short(value)}" for name, value in fields.items())
 
@@ -132,7 +133,7 @@ def _objective_label(objective: Objective | Mixture) -> str:
     return next(known, "") or _fields(objective)
 
 
-def continued_run(run: Pretrain, step: Continued) -> Pretrain:
+def continued_run(run: Pretrain, step: ContinuedPretraining) -> Pretrain:
     """The run that goes on from `run` by `step`; its corpus, which depends on the task, is not set.
 
     Raises:
@@ -142,7 +143,7 @@ def continued_run(run: Pretrain, step: Continued) -> Pretrain:
     warmup = {"warmup_fraction": step.warmup_fraction, "warmup_steps": None}
     length = step.sequence_length or run.phases[-1].sequence_length
     changes: dict[str, Any] = {
-        "objective": step.objective or taught_no_more(run.objective),
+        "objective": step.objective or without_distillation(run.objective),
         "budget": step.budget,
         "phases": (Phase(fraction=1.0, sequence_length=length),),
         "batch_size": step.batch_size or run.batch_size,
@@ -151,19 +152,19 @@ def continued_run(run: Pretrain, step: Continued) -> Pretrain:
             update=warmup if step.warmup_fraction is not None else {}
         ),
         "checkpoints": (),
-        "start_from": None,
+        "init_from": None,
         "teacher": None,
     }
     fields = {name: getattr(run, name) for name in Pretrain.model_fields} | changes
-    start = run.model_copy(update={"start_from": None, "teacher": None, "checkpoints": ()})
+    start = run.model_copy(update={"init_from": None, "teacher": None, "checkpoints": ()})
     checkpoint = run.model.facts.kind == "checkpoint"
-    found = Pretrain.model_validate(fields | ({} if checkpoint else {"start_from": start}))
+    found = Pretrain.model_validate(fields | ({} if checkpoint else {"init_from": start}))
     if checkpoint:
         _check_checkpoint(run, found, length)
-    return found.model_copy(update={"start_from": None})
+    return found.model_copy(update={"init_from": None})
 
 
-def taught_no_more(objective: Objective | Mixture) -> Objective | Mixture:
+def without_distillation(objective: Objective | Mixture) -> Objective | Mixture:
     """The objective without a teacher, who stays behind."""
     if isinstance(objective, Mixture):
         return objective

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.core.files import make_once
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples
 
@@ -15,7 +15,7 @@ VERSION = 2
 FOLDER = "encoded"
 
 
-def encoded(form: Form, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
+def encoded(form: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
     """`form.encode(examples)`, read from a file under `shared` if it was made before.
 
     The file is named by all that the result depends on; the folder may be deleted at any time.
@@ -26,7 +26,7 @@ def encoded(form: Form, examples: Examples, tokenizer: Path, shared: Path) -> En
     return Encoded.load(path)
 
 
-def _key(form: Form, examples: Examples, tokenizer: Path) -> str:
+def _key(form: TaskHead, examples: Examples, tokenizer: Path) -> str:
     labels = [repr(label) for label in examples.labels.tolist()]
     content = {
         "version": VERSION,

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Finetune
+from harness.finetuning.protocol import Finetune
 
 POOL = 16
 """Batches whose items are sorted by length together."""

@@ -15,9 +15,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils.data import IterableDataset
 
-from harness.finetuning import Finetune
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, TrainBatches
+from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
 
@@ -29,11 +29,11 @@ OF_THE_NETWORK = "backbone."
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TaskData:
     """A task as it is learned."""
 
     name: str
-    form: Form
+    form: TaskHead
     train: Encoded
 
 
@@ -52,7 +52,7 @@ class JointBatches(IterableDataset[Batch]):
     order; one that comes less often is not read to its end."""
 
     def __init__(
-        self, lessons: Sequence[Lesson], finetune: Finetune, mixing: Multitask, seed: int
+        self, lessons: Sequence[TaskData], finetune: Finetune, mixing: Multitask, seed: int
     ) -> None:
         self.lessons = lessons
         self.parts = [TrainBatches(one.train, finetune, one.form.collate, seed) for one in lessons]
@@ -75,7 +75,7 @@ def _endless(part: TrainBatches) -> Iterator[np.ndarray]:
         yield from part.order(epoch)
 
 
-class Joint(TaskModel):
+class JointModel(TaskModel):
     """One network, with what answers each of K tasks; a batch says of which task it is."""
 
     def __init__(self, parts: Sequence[TaskModel], mixing: Multitask) -> None:
@@ -110,7 +110,7 @@ class JointLoss:
     exp(-s) L instead for values (Kendall et al. 2018, equations 5 and 10).
     """
 
-    def __init__(self, forms: Sequence[Form], log_variances: Tensor | None) -> None:
+    def __init__(self, forms: Sequence[TaskHead], log_variances: Tensor | None) -> None:
         self.forms, self.log_variances = forms, log_variances
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:

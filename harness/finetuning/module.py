@@ -11,16 +11,17 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from harness.finetuning import Finetune
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.compatibility import settings_problem
 from harness.finetuning.costs import Costs, measure
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, TrainBatches
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import learning_rate_factors, reinitialise
 from harness.finetuning.methods.parts import freeze_unread
 from harness.finetuning.methods.selective import begin_epoch
+from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_model import TaskModel
 from harness.models.build import load
 from harness.pretraining.optimizer import Optimizer, Schedule, configure
@@ -38,7 +39,7 @@ class HasLoss(Protocol):
         ...
 
 
-class Finetuning(pl.LightningModule):
+class FinetuningModule(pl.LightningModule):
     """The loss of the task's form; beside it the next-token loss on the inputs, if it has a weight
     (Radford et al. 2018, equation 5)."""
 
@@ -98,20 +99,21 @@ class Finetuned:
 def finetune(
     model_folder: Path,
     train: Encoded,
-    form: Form,
+    form: TaskHead,
     settings: Finetune,
     *,
     seed: int,
     adaptation: Adaptation = ADAPTATIONS["full"],
     progress: Callable[[int, int], None] = lambda done, total: None,
     on_epoch: Callable[[TaskModel, int], None] | None = None,
-    watching: Sequence[pl.Callback] = (),
+    callbacks: Sequence[pl.Callback] = (),
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> Finetuned:
     """Trains what `form` puts on the backbone in `model_folder`, and of the backbone what the
     adaptation says.
 
     A function of its arguments: the seed decides the head, the order of the examples and dropout.
-    `on_epoch(model, epoch)` is called after each epoch; `watching` sees every update.
+    `on_epoch(model, epoch)` is called after each epoch; `callbacks` see every update.
 
     Raises:
         ValueError: pooling or auxiliary loss does not suit the way the backbone is read.
@@ -119,9 +121,9 @@ def finetune(
     batches = TrainBatches(train, settings, form.collate, seed)
     hooks = _Hooks(batches.num_steps, settings.epochs, progress, on_epoch)
     # All epochs are in one.
-    trainer = make_trainer(hooks, *watching, max_epochs=1, gradient_clip_val=1.0)
+    trainer = make_trainer(hooks, *callbacks, compute=compute, max_epochs=1, gradient_clip_val=1.0)
     model = prepared_model(model_folder, form, adaptation, seed, settings)
-    module = Finetuning(model, form, settings, batches.num_steps, seed)
+    module = FinetuningModule(model, form, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     longest = np.argsort(train.lengths, kind="stable")[-settings.batch_size :]
     costs = measure(model, form.loss, form.collate(train, longest), settings.epochs - 1)
@@ -131,7 +133,7 @@ def finetune(
 
 
 def prepared_model(
-    folder: Path, form: Form, adaptation: Adaptation, seed: int, settings: Finetune
+    folder: Path, form: TaskHead, adaptation: Adaptation, seed: int, settings: Finetune
 ) -> TaskModel:
     """The backbone in `folder` with what `form` puts on it, as training begins with it."""
     backbone = load(folder)
@@ -174,14 +176,18 @@ class _Hooks(pl.Callback):
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, step: int
     ) -> None:
         self.progress(step + 1, self.num_steps)
-        if self.on_epoch and (step + 1) % self.per_epoch == 0 and isinstance(module, Finetuning):
+        if (
+            self.on_epoch
+            and (step + 1) % self.per_epoch == 0
+            and isinstance(module, FinetuningModule)
+        ):
             self.on_epoch(module.model, (step + 1) // self.per_epoch)
             module.train()
 
 
 @torch.inference_mode()
-def predict(model: TaskModel, form: Form, data: Encoded, examples: Examples) -> np.ndarray:
-    """[num_examples] predictions, as `Form.answers` gives them."""
+def predict(model: TaskModel, form: TaskHead, data: Encoded, examples: Examples) -> np.ndarray:
+    """[num_examples] predictions, as `TaskHead.answers` gives them."""
     model.eval()
     device = next(model.parameters()).device
     order = np.argsort(data.lengths, kind="stable")

@@ -7,7 +7,7 @@ from harness.finetuning.adaptation import Adaptation, Lora, Selective
 
 
 @dataclass(frozen=True)
-class Places:
+class ModuleNames:
     """Regular expressions of whole module names; empty: there is no such module."""
 
     query_value: str = ""
@@ -28,7 +28,7 @@ class Places:
     """Whether all layers are one."""
 
 
-_BERT = Places(
+_BERT = ModuleNames(
     query_value=r".*\.(query|value)",
     key_value=r".*\.(key|value)",
     feed_forward=r".*layer\.\d+\.output\.dense",
@@ -36,7 +36,7 @@ _BERT = Places(
     attention=r".*attention\.self",
     projections="query key value dense decoder",
 )
-_BART = Places(
+_BART = ModuleNames(
     query_value=r".*\.(q_proj|v_proj)",
     key_value=r".*\.(k_proj|v_proj)",
     feed_forward=r".*\.fc2",
@@ -44,7 +44,7 @@ _BART = Places(
     attention=r".*\.self_attn",
     projections="q_proj k_proj v_proj out_proj fc1 fc2 lm_head",
 )
-_GPT = Places(
+_GPT = ModuleNames(
     query_value=r".*\.c_attn",
     key_value=r".*\.c_attn",
     feed_forward=r".*\.mlp\.c_proj",
@@ -52,7 +52,7 @@ _GPT = Places(
     projections="c_attn c_fc c_proj lm_head",
 )
 
-PLACES: dict[str, Places] = {
+MODULE_NAMES: dict[str, ModuleNames] = {
     "bert": _BERT,
     "roberta": _BERT,
     "xlm-roberta": _BERT,
@@ -82,7 +82,7 @@ PLACES: dict[str, Places] = {
         attention="",
         projections="query_proj key_proj value_proj dense decoder",
     ),
-    "distilbert": Places(
+    "distilbert": ModuleNames(
         query_value=r".*\.(q_lin|v_lin)",
         key_value=r".*\.(k_lin|v_lin)",
         feed_forward=r".*\.ffn\.lin2",
@@ -90,7 +90,7 @@ PLACES: dict[str, Places] = {
         projections="q_lin k_lin v_lin out_lin lin1 lin2 vocab_transform vocab_projector",
         attention=r".*\.attention",
     ),
-    "modernbert": Places(
+    "modernbert": ModuleNames(
         query_value=r".*\.Wqkv",
         key_value=r".*\.Wqkv",
         feed_forward=r".*\.mlp\.Wo",
@@ -99,10 +99,10 @@ PLACES: dict[str, Places] = {
         attention=r".*\.attn",
         has_biases=False,
     ),
-    "xlnet": Places(projections="layer_1 layer_2 lm_loss"),  # its attention has bare matrices
+    "xlnet": ModuleNames(projections="layer_1 layer_2 lm_loss"),  # its attention has bare matrices
     "openai-gpt": _GPT,
     "gpt2": replace(_GPT, attention=r".*\.attn"),
-    "llama": Places(
+    "llama": ModuleNames(
         query_value=r".*\.(q_proj|v_proj)",
         key_value=r".*\.(k_proj|v_proj)",
         feed_forward=r".*\.down_proj",
@@ -111,7 +111,7 @@ PLACES: dict[str, Places] = {
         attention=r".*\.self_attn",
         has_biases=False,
     ),
-    "t5": Places(
+    "t5": ModuleNames(
         query_value=r".*\.(q|v)",
         key_value=r".*\.(k|v)",
         feed_forward=r".*\.wo",
@@ -122,8 +122,8 @@ PLACES: dict[str, Places] = {
     ),
     "bart": _BART,
     "mbart": _BART,
-    "harness_elmo": Places(has_norms=False),
-    "harness_static": Places(has_norms=False, has_biases=False, has_layers=False),
+    "harness_elmo": ModuleNames(has_norms=False),
+    "harness_static": ModuleNames(has_norms=False, has_biases=False, has_layers=False),
 }
 """`model_type` of transformers to where things are."""
 
@@ -138,14 +138,14 @@ MODEL_TYPES = {
 RECURRENT_OR_STATIC = ("harness_elmo", "harness_static")
 
 
-def misfit(adaptation: Adaptation, model_type: str) -> str:
+def unsupported_adaptation(adaptation: Adaptation, model_type: str) -> str:
     """Why a network of `model_type` has no place for an adaptation; empty if it has, or if the
     type is not known (empty), too."""
     if not model_type:
         return ""
-    kind, places = adaptation.kind, PLACES.get(model_type)
+    kind, places = adaptation.kind, MODULE_NAMES.get(model_type)
     if isinstance(adaptation, Selective):
-        return _missing_parts(adaptation, places or Places(), model_type)
+        return _missing_parts(adaptation, places or ModuleNames(), model_type)
     if isinstance(adaptation, Lora) and adaptation.targets:
         return _missing_targets(adaptation.targets, places, model_type)
     if kind == "prompt_tuning" and model_type == "harness_static":
@@ -164,7 +164,7 @@ def misfit(adaptation: Adaptation, model_type: str) -> str:
     return "" if getattr(places, field) else f"a {model_type} has no {what}"
 
 
-def _missing_targets(targets: tuple[str, ...], places: Places | None, model_type: str) -> str:
+def _missing_targets(targets: tuple[str, ...], places: ModuleNames | None, model_type: str) -> str:
     """Of a network that is not known here, its modules are looked at when training begins."""
     if model_type in RECURRENT_OR_STATIC:
         return f"a {model_type} has no projections to put lora into"
@@ -175,7 +175,7 @@ def _missing_targets(targets: tuple[str, ...], places: Places | None, model_type
     return ""
 
 
-def _missing_parts(adaptation: Selective, places: Places, model_type: str) -> str:
+def _missing_parts(adaptation: Selective, places: ModuleNames, model_type: str) -> str:
     if adaptation.parts == "layer_norms" and not places.has_norms:
         return f"a {model_type} has no layer norms"
     if adaptation.parts == "biases" and not places.has_biases:

@@ -10,10 +10,11 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader
 
-from harness.finetuning import Finetune
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.joint_model import Joint, JointBatches, JointLoss, Lesson
-from harness.finetuning.module import Finetuning, prepared_model
+from harness.finetuning.joint_model import JointBatches, JointLoss, JointModel, TaskData
+from harness.finetuning.module import FinetuningModule, prepared_model
+from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
 from harness.pretraining.trainer import make_trainer, seed_torch
@@ -25,7 +26,7 @@ FULL = ADAPTATIONS["full"]
 class Learned:
     """What one run gives, for each task in the order given."""
 
-    model: Joint
+    model: JointModel
     steps: Sequence[int]
     losses: Sequence[float]
     """Mean over the last of the task's updates, as many as one epoch of it has; NaN for none."""
@@ -37,14 +38,15 @@ class Learned:
         return not np.isfinite(ends).all()
 
 
-def learn(
+def finetune_jointly(
     model_folder: Path,
-    lessons: Sequence[Lesson],
+    lessons: Sequence[TaskData],
     settings: Finetune,
     mixing: Multitask,
     *,
     seed: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> Learned:
     """Trains the network in `model_folder` whole, with a head for each lesson.
 
@@ -53,10 +55,10 @@ def learn(
     batches = JointBatches(lessons, settings, mixing, seed)
     model = joint_model(model_folder, lessons, settings, mixing, seed)
     loss = JointLoss([one.form for one in lessons], model.log_variances)
-    module = Finetuning(model, loss, settings, batches.num_steps, seed)
+    module = FinetuningModule(model, loss, settings, batches.num_steps, seed)
     module.train()
     hook = _Progress(batches.num_steps, progress)
-    trainer = make_trainer(hook, max_epochs=1, gradient_clip_val=1.0)
+    trainer = make_trainer(hook, compute=compute, max_epochs=1, gradient_clip_val=1.0)
     trainer.fit(module, DataLoader(batches, batch_size=None))
     losses = torch.stack(module.losses).float().cpu().numpy()
     of_each = [losses[batches.places == place] for place in range(len(lessons))]
@@ -69,15 +71,15 @@ def learn(
 
 
 def joint_model(
-    folder: Path, lessons: Sequence[Lesson], settings: Finetune, mixing: Multitask, seed: int
-) -> Joint:
+    folder: Path, lessons: Sequence[TaskData], settings: Finetune, mixing: Multitask, seed: int
+) -> JointModel:
     """The network in `folder` with every head as the task alone would begin with it."""
     first = prepared_model(folder, lessons[0].form, FULL, seed, settings)
     parts: list[TaskModel] = [first]
     for lesson in lessons[1:]:
         seed_torch(torch.device("cpu"), seed)
         parts.append(lesson.form.make_model(first.backbone, FULL))
-    return Joint(parts, mixing)
+    return JointModel(parts, mixing)
 
 
 class _Progress(pl.Callback):

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from harness.finetuning import UNSEEING
+from harness.finetuning.protocol import UNSEEING
 
 NATIVE = {
     "bidirectional": "cls",  # Devlin et al. 2019, section 3
     "causal": "last",  # Radford et al. 2018, section 3.2
     "prefix": "last",  # the state that pretraining goes on from, into the target
     "encoder_decoder": "last",  # Lewis et al. 2020, section 3.1
-    "two_way": "ends",
-    "window": "mean",
+    "bilm": "ends",
+    "cbow": "mean",
 }
 """Reading to the pooling that suits it."""
 

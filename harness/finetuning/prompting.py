@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
 from harness.finetuning.baselines.predictor import Predictor
+from harness.finetuning.protocol import Protocol
 from harness.models.build import load
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.scoring.likelihood import log_likelihoods
@@ -36,7 +36,7 @@ def prompted(
     train: Examples | None,
     seed: int,
 ) -> Predictor:
-    """The answer whose words are likeliest in the task's prompt, after `protocol.shots` solved
+    """The answer whose words are likeliest in the task's prompt, after `protocol.num_fewshot` solved
     examples of `train`, drawn by `seed`; of equals the first.
 
     Raises:
@@ -44,11 +44,15 @@ def prompted(
     """
     if task.prompt is None:
         raise ValueError(f"{task.name} has no prompt")
-    if protocol.shots and train is None:
-        raise ValueError(f"{task.name} has no train set for its {protocol.shots} solved examples")
-    shown = draw(train, protocol.shots, seed) if protocol.shots and train else None
+    if protocol.num_fewshot and train is None:
+        raise ValueError(
+            f"{task.name} has no train set for its {protocol.num_fewshot} solved examples"
+        )
+    shown = draw(train, protocol.num_fewshot, seed) if protocol.num_fewshot and train else None
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
-    asker = Asker(task, task.prompt, splitter, protocol.max_sequence_length - SPECIAL_TOKENS, shown)
+    asker = Prompter(
+        task, task.prompt, splitter, protocol.max_sequence_length - SPECIAL_TOKENS, shown
+    )
     backbone, vocabulary = load(model), Vocabulary.load(tokenizer)
 
     def predict(examples: Examples) -> np.ndarray:
@@ -60,8 +64,8 @@ def prompted(
     return predict
 
 
-def draw(train: Examples, shots: int, seed: int) -> Examples:
-    """`shots` examples in random order, of each class as many as of any other, to within one.
+def draw(train: Examples, num_fewshot: int, seed: int) -> Examples:
+    """`num_fewshot` examples in random order, of each class as many as of any other, to within one.
 
     Right choices count as classes: none of their places is shown more often.
     """
@@ -72,12 +76,12 @@ def draw(train: Examples, shots: int, seed: int) -> Examples:
     for label in train.labels[order].tolist():
         ranks.append(seen.get(label, 0))
         seen[label] = ranks[-1] + 1
-    chosen = order[np.argsort(ranks, kind="stable")][:shots]
+    chosen = order[np.argsort(ranks, kind="stable")][:num_fewshot]
     return train.take(dice.permutation(chosen))
 
 
 @dataclass(frozen=True)
-class Asker:
+class Prompter:
     """Fills the pattern of a task."""
 
     task: Task

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from harness.core.config import Value
-from harness.finetuning import Finetune
+from harness.core.config import ConfigModel
+from harness.finetuning.protocol import Finetune
 from harness.tasks.task import Task
 
 Siamese = Literal["softmax", "cosine", "triplet"]
@@ -13,13 +13,13 @@ ENTAILED, CONTRADICTED = "entailment", "contradiction"
 """Labels that triplets are made of."""
 
 
-class Intermediate(Value):
+class IntermediateTask(ConfigModel):
     """A task that a model is trained on whole before it meets the others (Phang et al. 2018); its
     head is dropped."""
 
     task: str
     """Name in `harness list tasks`, or of a task of the suite."""
-    into: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    target_tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Tasks that start from it; null: all others."""
     siamese: Siamese | None = None
     """Both texts are read alone by one network, and their vectors are compared (Reimers and
@@ -31,21 +31,21 @@ class Intermediate(Value):
 
     @property
     def label(self) -> str:
-        """`micro-mnli (siamese softmax) into micro-rte`."""
+        """`micro-mnli (siamese softmax) for micro-rte`."""
         how = f" (siamese {self.siamese})" if self.siamese else ""
         settings = ""
         if self.finetune:
             fields = self.finetune.model_dump(exclude_none=True).items()
             settings = " with " + " ".join(f"{name} {value}" for name, value in fields)
-        into = " into " + " and ".join(self.into) if self.into else ""
-        return f"{self.task}{how}{settings}{into}"
+        targets = f" for {' and '.join(self.target_tasks)}" if self.target_tasks else ""
+        return f"{self.task}{how}{settings}{targets}"
 
     def leads_to(self, task: str) -> bool:
         """Whether `task` starts from it; never the task itself."""
-        return task != self.task and (self.into is None or task in self.into)
+        return task != self.task and (self.target_tasks is None or task in self.target_tasks)
 
 
-class Multitask(Value):
+class Multitask(ConfigModel):
     """One model for all chosen tasks, with a head for each; in words (`answer: text`) none.
 
     As many updates are made as the tasks would take one by one, so that the compute is the same.

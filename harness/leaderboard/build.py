@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from harness.analysis.averages import Term, get_average, terms_of
+from harness.analysis.columns import suite_columns
 from harness.leaderboard.measured_rows import SEEDS, measured_rows
 from harness.leaderboard.reference_rows import published_blocks, references
 from harness.leaderboard.table import Row, Table
 from harness.tasks.custom import suite_named, tasks_of
-from harness.tasks.task import Column, Suite
+from harness.tasks.task import Suite
 
 IDENTITY = ["experiment", "arm", "task", "split", "metric", *SEEDS]
 
@@ -50,48 +50,25 @@ def build(
         ValueError: an unknown suite, average or published table, an average of tasks that the
             suite does not have, or a result that is there twice.
     """
-    suite = suite if isinstance(suite, Suite) else suite_named(suite)
-    results = results[results["suite"] == suite.name]
-    suite = part_of_suite(suite, tasks) if tasks else suite
-    rule = get_average(average or suite.average)
-    terms = terms_of(rule, suite)
-    columns = table_columns(suite, terms)
+    whole = suite if isinstance(suite, Suite) else suite_named(suite)
+    results = results[results["suite"] == whole.name]
+    layout = suite_columns(whole, average, tasks)
     named = _named(results)
     absent = arms if results["experiment"].nunique() <= 1 else ()
-    rows = measured_rows(named, list(dict.fromkeys([*named["arm"], *absent])), columns, terms)
+    names = list(dict.fromkeys([*named["arm"], *absent]))
+    rows = measured_rows(named, names, layout.columns, layout.terms)
     return Table(
-        suite=suite,
-        columns=columns,
-        average=rule,
+        layout=layout,
         rows=_ranked(rows),
-        references=references(tasks_of(suite), columns, terms),
+        references=references(tasks_of(layout.suite), layout.columns, layout.terms),
         published=tuple(
-            block for name in published for block in published_blocks(name, columns, rule)
+            block
+            for name in published
+            for block in published_blocks(name, layout.columns, layout.average)
         ),
         protocol=protocol,
         trained=trained or {},
     )
-
-
-def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
-    """Some tasks of the suite, averaged over all their columns, under a name that says so."""
-    if set(tasks) == set(suite.tasks):
-        return suite
-    return suite.model_copy(
-        update={
-            "name": f"{suite.name}[{', '.join(t for t in suite.tasks if t in tasks)}]",
-            "tasks": tuple(task for task in suite.tasks if task in tasks),
-            "columns": tuple(column for column in suite.columns if column.task in tasks),
-            "average": "mean_of_columns",
-        }
-    )
-
-
-def table_columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
-    """The suite's columns with the metrics that the average takes, then what it takes besides."""
-    taken = {column.name: column for term in terms for column in term}
-    shown = {column.name: taken.get(column.name, column) for column in suite.columns}
-    return tuple({**shown, **taken}.values())
 
 
 def _named(results: pd.DataFrame) -> pd.DataFrame:

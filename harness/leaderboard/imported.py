@@ -1,41 +1,66 @@
-"""Imported results as rows apart: beside measured ones only where suite, splits and protocol are
+"""Imported results on a leaderboard: beside measured rows only where suite, splits and protocol are
 the same."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
+from harness.experiment.protocol_digest import protocol_digest, protocol_text
 from harness.leaderboard.build import build
-from harness.leaderboard.table import Published, Row
+from harness.leaderboard.table import Published, Row, Table
+from harness.store.recorded import imported_scores
+from harness.store.store import Store
 
 
-def imported_blocks(
-    scores: pd.DataFrame, suite: str, average: str, measured: Collection[str]
-) -> tuple[Published, ...]:
-    """The imported rows of a suite, one block for each source and protocol.
+def with_imports(
+    table: Table,
+    store: Store,
+    measured: Iterable[Mapping[str, Any]],
+    select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+) -> Table:
+    """The table with the imported results on its suite, in blocks of their own.
 
     Args:
-        scores: imported scores, as `harness.exchange.results` stores them.
-        measured: digests of the protocols of the measured rows.
+        measured: specs of the experiments with rows in the table
+            (`harness.store.recorded.RecordedExperiment.spec`).
+        select: the imported scores to show; null shows all.
     """
+    imported = imported_scores(store)
+    if imported is None:
+        return table
+    imported = select(imported) if select else imported
+    suite = table.suite.name
+    if suite not in set(imported["suite"]):
+        return table
+    protocols = {digest for spec in measured for digest in _protocols(spec)}
+    blocks = _blocks(imported, suite, table.average.name, protocols)
+    return replace(table, published=(*table.published, *blocks))
+
+
+def _protocols(spec: Mapping[str, Any]) -> set[str]:
+    """Digests of the protocols of an experiment's arms."""
+    sweep = spec["experiment"]["sweep"]
+    texts = (protocol_text(arm["evaluate"], sweep) for arm in spec["arms"].values())
+    return {protocol_digest(text) for text in texts}
+
+
+def _blocks(
+    scores: pd.DataFrame, suite: str, average: str, measured: Collection[str]
+) -> tuple[Published, ...]:
+    """One block for each source and protocol."""
     own = scores[scores["suite"] == suite]
     groups = own.groupby(["source", "protocol_digest"], sort=True)
     return tuple(
-        _block(str(source), str(digest), rows, suite, average, measured)
+        _block(str(source), str(digest), rows, build(rows, suite, average), measured)
         for (source, digest), rows in groups
     )
 
 
 def _block(
-    source: str,
-    digest: str,
-    scores: pd.DataFrame,
-    suite: str,
-    average: str,
-    measured: Collection[str],
+    source: str, digest: str, scores: pd.DataFrame, table: Table, measured: Collection[str]
 ) -> Published:
-    table = build(scores, suite, average)
     return Published(
         table=f"imported: {source}",
         source=f"imported from {source}",
@@ -43,7 +68,7 @@ def _block(
         protocol=f"protocol {digest}: {scores['protocol'].iloc[0]}",
         rows=tuple(_unranked(row) for row in table.rows),
         kind="Imported",
-        reason=_why_apart(digest, measured),
+        reason=_reason(digest, measured),
     )
 
 
@@ -51,9 +76,10 @@ def _unranked(row: Row) -> Row:
     return replace(row, rank=None)
 
 
-def _why_apart(digest: str, measured: Collection[str]) -> str:
+def _reason(digest: str, measured: Collection[str]) -> str:
+    """Why a block stands apart from the measured rows; empty where it does not."""
     if not measured or set(measured) == {digest}:
         return ""
     if digest in measured:
-        return "The measured rows are of several protocols."
-    return f"Another protocol than that of the measured rows ({', '.join(sorted(measured))})."
+        return "The measured rows have several protocols."
+    return f"The protocol differs from that of the measured rows ({', '.join(sorted(measured))})."

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.averages import Term, combine
+from harness.analysis.averages import Term
+from harness.analysis.columns import combine
 from harness.leaderboard.table import Row, Score
 from harness.tasks.task import Column
 

@@ -8,14 +8,14 @@ import yaml
 from pydantic import ValidationError
 
 from harness.analysis.averages import get_average
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 from harness.tasks import SUITES
 
 CELL = ["task", "split", "metric"]
 """What a printed number is of, beside the system."""
 
 
-class Board(Value):
+class Board(ConfigModel):
     """A leaderboard across experiments: a suite, and what stands beside the measured rows."""
 
     name: str

@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from harness.analysis.averages import AVERAGES, Term, combine
+from harness.analysis.averages import AVERAGES, Term
+from harness.analysis.columns import combine
 from harness.leaderboard.published import CELL, as_validation, leaderboards_folder, published_entry
 from harness.tasks.task import Column
 

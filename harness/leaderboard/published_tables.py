@@ -24,7 +24,7 @@ from harness.leaderboard.published_averages import (
     without_parts,
 )
 from harness.leaderboard.table import METRIC_LABELS
-from harness.leaderboard.text_tables import Sheet
+from harness.leaderboard.text_tables import TextTable
 
 UNITS = {
     "masked_lm_loss": "masked-LM loss, lower is better",
@@ -58,7 +58,7 @@ def find_published(words: str) -> str:
     raise ValueError(f"unknown published table {words!r}; known: {', '.join(names)}")
 
 
-def published_list() -> Sheet:
+def published_list() -> TextTable:
     """What published tables there are."""
     index = published_index()
     rows = [
@@ -66,10 +66,10 @@ def published_list() -> Sheet:
         for name in index.index
     ]
     head = ["table", "kind", "title", "source"]
-    return Sheet("Published tables", head, rows, text_columns=range(4))
+    return TextTable(head, rows, range(4), "Published tables")
 
 
-def published_sheets(name: str) -> tuple[Sheet, Sheet]:
+def published_sheets(name: str) -> tuple[TextTable, TextTable]:
     """A published table as it is printed, with its averages checked; and what its columns are.
 
     Raises:
@@ -90,7 +90,7 @@ def published_sheets(name: str) -> tuple[Sheet, Sheet]:
         *([f"{entry['notes'].rstrip('.')}."] if entry["notes"] else []),
     ]
     texts = [i for i, column in enumerate(wide) if not _is_numeric(wide[column])]
-    table = Sheet(entry["title"], [*wide], wide.to_numpy().tolist(), texts, notes)
+    table = TextTable([*wide], wide.to_numpy().tolist(), texts, entry["title"], notes)
     return table, _columns_sheet(name)
 
 
@@ -147,7 +147,7 @@ def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _columns_sheet(name: str) -> Sheet:
+def _columns_sheet(name: str) -> TextTable:
     """What each column holds: metric, unit, split, or what is said of a system."""
     raw = printed(name)
     known = printed("columns")
@@ -164,7 +164,7 @@ def _columns_sheet(name: str) -> Sheet:
             said = [f"{field} {value}" for field, value in of_tasks.loc[task].items() if value]
             rows.append([label, "; ".join([metric, *said]), unit(metric), split])
     head = ["column", "what it holds", "unit", "split"]
-    return Sheet("Columns", head, rows, text_columns=range(4))
+    return TextTable(head, rows, range(4), "Columns")
 
 
 def _cells(raw: pd.DataFrame) -> Iterator[tuple[str, str, str]]:

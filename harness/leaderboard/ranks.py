@@ -8,16 +8,16 @@ import numpy as np
 
 from harness.analysis.comparison.differences import (
     AVERAGE,
-    LEAST_SEEDS,
     LEVEL,
-    MOST_ROWS,
+    MAX_ROWS,
+    MIN_SEEDS,
     Compared,
     screened,
 )
 from harness.analysis.statistics.multiple_testing import tie_groups
 from harness.leaderboard.table import Row, Score, Table
 
-TOO_MANY = f"there are more than {MOST_ROWS} rows"
+TOO_MANY = f"there are more than {MAX_ROWS} rows"
 RANKING = (
     "Arms share a rank where p of their difference from the best of them (Welch's, of seeds and "
     "examples) is not below 0.05 by Benjamini and Hochberg, among all pairs of rows; one "
@@ -28,7 +28,7 @@ RANKING = (
 
 def with_ties(table: Table, compared: Compared) -> Table:
     """`table` with dense ranks in which arms that are not told apart are tied, and the scores of
-    each column's first group as its best; as it was where there are more than MOST_ROWS rows. Rows
+    each column's first group as its best; as it was where there are more than MAX_ROWS rows. Rows
     of one pretraining seed have no rank, and are nobody's best.
 
     Args:
@@ -36,8 +36,8 @@ def with_ties(table: Table, compared: Compared) -> Table:
     """
     if not table.rows:
         return table
-    if len(table.rows) > MOST_ROWS:
-        return as_they_stand(table, TOO_MANY)
+    if len(table.rows) > MAX_ROWS:
+        return without_ties(table, TOO_MANY)
     separable = _separable(table, compared)
     averages = _ranks(table.rows, [row.average for row in table.rows], separable[AVERAGE])
     columns = [
@@ -52,7 +52,7 @@ def with_ties(table: Table, compared: Compared) -> Table:
     return replace(table, rows=tuple(rows), ranking=RANKING)
 
 
-def as_they_stand(table: Table, reason: str) -> Table:
+def without_ties(table: Table, reason: str) -> Table:
     """Ranks by the averages alone, with the reason."""
     return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
 
@@ -75,7 +75,7 @@ def _separable(table: Table, compared: Compared) -> dict[str, np.ndarray]:
 
 def _judged(row: Row) -> bool:
     """Whether it has the pretraining seeds that a verdict asks for."""
-    return row.pretrain_seeds >= LEAST_SEEDS
+    return row.pretrain_seeds >= MIN_SEEDS
 
 
 def _ranks(

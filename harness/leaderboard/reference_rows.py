@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.averages import Average, Term, combine
+from harness.analysis.averages import Average, Term
+from harness.analysis.columns import combine
 from harness.leaderboard.published import (
     CELL,
     as_validation,

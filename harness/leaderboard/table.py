@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.averages import Average
+from harness.analysis.columns import SuiteColumns
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column, Suite
 
@@ -107,9 +108,7 @@ class Published:
 class Table:
     """A leaderboard: measured rows by rank, reference levels, published rows."""
 
-    suite: Suite
-    columns: tuple[Column, ...]
-    average: Average
+    layout: SuiteColumns
     rows: tuple[Row, ...]
     references: tuple[Row, ...] = ()
     """Levels to read the scores against, such as chance."""
@@ -123,6 +122,21 @@ class Table:
         "whether or not they can be told apart."
     )
     """How ranks were given, and what is bold."""
+
+    @property
+    def suite(self) -> Suite:
+        """The suite that the rows are scored on."""
+        return self.layout.suite
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns between the average and the seeds."""
+        return self.layout.columns
+
+    @property
+    def average(self) -> Average:
+        """The rule of the column `average`."""
+        return self.layout.average
 
     def to_frame(self) -> pd.DataFrame:
         """Measured rows with numbers: rank, arm, column and column_sd for each, average, seeds.

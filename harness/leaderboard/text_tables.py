@@ -31,18 +31,18 @@ HTML = """<figure class="sheet">
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """A table of text: what it is called, its head, its rows, and lines under it."""
+class TextTable:
+    """A table of text, with a title and notes."""
 
-    title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     text_columns: Sequence[int] = (0,)
-    """Columns that are read from the left; the others are numbers."""
+    """Columns aligned to the left; the others hold numbers."""
+    title: str = ""
     notes: Sequence[str] = ()
 
 
-def render_sheets(sheets: Sequence[Sheet], format: Format) -> str:
+def render_text_tables(sheets: Sequence[TextTable], format: Format) -> str:
     """Sheets one after the other.
 
     Raises:
@@ -53,20 +53,20 @@ def render_sheets(sheets: Sequence[Sheet], format: Format) -> str:
     return "\n".join(SHEET_FORMATS[format](sheet) for sheet in sheets)
 
 
-def _markdown(sheet: Sheet) -> str:
+def _markdown(sheet: TextTable) -> str:
     table = markdown_table(sheet.head, sheet.rows, sheet.text_columns)
     notes = [f"- {markdown_escape(note)}" for note in sheet.notes]
     lines = [f"**{markdown_escape(sheet.title)}**", "", *table]
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
 
-def _comma_separated(sheet: Sheet) -> str:
+def _comma_separated(sheet: TextTable) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([sheet.head, *sheet.rows])
     return text.getvalue()
 
 
-def _html(sheet: Sheet) -> str:
+def _html(sheet: TextTable) -> str:
     import jinja2
     from markupsafe import Markup
 
@@ -77,7 +77,7 @@ def _html(sheet: Sheet) -> str:
     return environment.from_string(HTML).render(sheet=sheet, text=text)
 
 
-def _latex(sheet: Sheet) -> str:
+def _latex(sheet: TextTable) -> str:
     align = "".join("l" if i in sheet.text_columns else "r" for i in range(len(sheet.head)))
     lines = [
         f"% {' '.join(sheet.title.split())}",
@@ -92,7 +92,7 @@ def _latex(sheet: Sheet) -> str:
     return "\n".join([*lines, *tex_notes(sheet.notes)]) + "\n"
 
 
-SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
+SHEET_FORMATS: dict[str, Callable[[TextTable], str]] = {
     "md": _markdown,
     "csv": _comma_separated,
     "html": _html,

@@ -6,27 +6,27 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
 
-class Size(Value):
+class Size(ConfigModel):
     """The shape of a network; of an encoder-decoder, of its encoder and of its decoder each."""
 
     num_layers: int = Field(ge=1)
     hidden_size: int = Field(ge=8)
     num_heads: int = Field(ge=1)
     intermediate_size: int = Field(ge=8)
-    head_size: int | None = Field(default=None, ge=1)
+    head_dim: int | None = Field(default=None, ge=1)
     """Width of an attention head, where that is not hidden_size / num_heads (T5 3B and 11B)."""
 
     @property
     def attention_size(self) -> int:
         """Width of all heads together."""
-        return self.num_heads * self.head_size if self.head_size else self.hidden_size
+        return self.num_heads * self.head_dim if self.head_dim else self.hidden_size
 
     @model_validator(mode="after")
     def _heads(self) -> "Size":
-        if self.head_size is None and self.hidden_size % self.num_heads:
+        if self.head_dim is None and self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size must be a multiple of num_heads, but {self.hidden_size} is not one "
                 f"of {self.num_heads}"
@@ -65,7 +65,7 @@ SIZES: dict[str, Size] = {
     "t5_small": _size(6, 512),  # Raffel et al. 2020, section 3.7, as all of T5's
     "t5_base": _size(12, 768),
     "t5_large": _size(24, 1024),
-    "t5_3b": _size(24, 1024, 32, intermediate_size=16_384, head_size=128),
+    "t5_3b": _size(24, 1024, 32, intermediate_size=16_384, head_dim=128),
 }
 
 Kind = Literal[
@@ -103,8 +103,8 @@ FAMILIES: dict[str, Family] = {
     # Raffel et al. 2020; read as one stack, it is T5's encoder
     "t5": Family("encoder_decoder", ("encoder_decoder", *_MASKED)),
     "bart": Family("encoder_decoder", ("encoder_decoder",)),  # Lewis et al. 2020
-    "elmo": Family("recurrent", ("two_way",)),  # Peters et al. 2018
-    "static": Family("static", ("window",)),  # Mikolov et al. 2013; Pennington et al. 2014
+    "elmo": Family("recurrent", ("bilm",)),  # Peters et al. 2018
+    "static": Family("static", ("cbow",)),  # Mikolov et al. 2013; Pennington et al. 2014
     "bag_of_words": Family("baseline", _MASKED),  # counts of words, logistic regression
     "majority": Family("baseline", _MASKED),  # the most frequent answer
     "lead": Family("baseline", _MASKED),  # the first three sentences
@@ -150,7 +150,7 @@ OF_SOME: Mapping[str, tuple[str, ...]] = {
     "gated_feed_forward": ("t5",),
     "tie_embeddings": ("t5", "llama", "elmo"),
     "num_kv_heads": ("llama",),
-    "window": ("static",),
+    "context_size": ("static",),
     "vectors": ("static",),
     "checkpoint": ("checkpoint",),
     "revision": ("checkpoint",),
@@ -158,7 +158,7 @@ OF_SOME: Mapping[str, tuple[str, ...]] = {
 """Field to the families that have it; in others it must stay at its default."""
 
 
-class Architecture(Value):
+class Architecture(ConfigModel):
     """A model family and its numbers apart from the size."""
 
     family: FamilyName = "bert"
@@ -184,7 +184,7 @@ class Architecture(Value):
     """The output matrix is the embedding."""
     num_kv_heads: int | None = Field(default=None, ge=1)
     """Heads of keys and values, shared by groups of query heads; null: one for each."""
-    window: int = Field(default=5, ge=1)
+    context_size: int = Field(default=5, ge=1)
     """Neighbours on each side that a static vector is predicted from."""
     vectors: str | None = None
     """File of word vectors to start from, in GloVe's text format."""

@@ -1,6 +1,6 @@
 """FLOPs as ELECTRA counts them: the figures that Clark et al. 2020 and others after them print.
 
-google-research/electra, flops_computation.py, differs from `harness.pretraining.budget.FLOPS_CONVENTION`:
+google-research/electra, flops_computation.py, differs from `FLOPS_CONVENTION`:
 backward costs as much as forward, embeddings are looked up by a product with one-hot vectors, and
 dropout, normalisation, activation and softmax count, element by element.
 """

@@ -25,13 +25,13 @@ class StaticConfig(PreTrainedConfig):
         self,
         vocab_size: int = 1000,
         hidden_size: int = 100,
-        window: int = 5,
+        context_size: int = 5,
         initializer_range: float = 0.02,
         **more: Any,
     ) -> None:
         super().__init__(**more)
         self.vocab_size, self.hidden_size = vocab_size, hidden_size
-        self.window, self.initializer_range = window, initializer_range
+        self.context_size, self.initializer_range = context_size, initializer_range
 
 
 class StaticVectors(PreTrainedModel):
@@ -63,7 +63,7 @@ class StaticVectors(PreTrainedModel):
         )
 
     def context(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """[B, T, H] mean of the vectors around each token: those of at most `window` places on each
+        """[B, T, H] mean of the vectors around each token: those of at most `context_size` places on each
         side that are neither padding nor the first or last token of an input; 0 for none."""
         special = [self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id]
         text = ~torch.isin(input_ids, torch.tensor(special, device=input_ids.device))
@@ -71,13 +71,13 @@ class StaticVectors(PreTrainedModel):
             text &= attention_mask.bool()
         place = torch.arange(input_ids.shape[1], device=input_ids.device)
         distance = (place - place[:, None]).abs()
-        near = ((distance > 0) & (distance <= self.config.window)) & text[:, None, :]
+        near = ((distance > 0) & (distance <= self.config.context_size)) & text[:, None, :]
         vectors = self.embeddings(input_ids)
         weights = near / near.sum(-1, keepdim=True).clamp(min=1)  # [B, T, T]
         return weights.to(vectors.dtype) @ vectors
 
     @torch.no_grad()
-    def start_from(self, path: Path, words: Sequence[str]) -> int:
+    def init_from(self, path: Path, words: Sequence[str]) -> int:
         """Takes the vectors of `words` [V] from a file; tokens without one get zeros.
 
         Returns:
@@ -140,7 +140,7 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticCon
     return StaticConfig(
         vocab_size=tokens.vocab_size,
         hidden_size=size.hidden_size,
-        window=architecture.window,
+        context_size=architecture.context_size,
         initializer_range=architecture.initializer_range,
         pad_token_id=tokens.pad,
         bos_token_id=tokens.start,

@@ -1,120 +1,123 @@
-"""Stages between pretraining and a task: runs that go on on other text, and losses around them."""
+"""Stages between pretraining and a task: continued pretraining, and the losses around it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus, TaskCorpus
 from harness.experiment.arms import Arm
-from harness.finetuning.continued_pretraining import continued_run, taught_no_more
-from harness.plan.costs import SUSTAINED_FLOPS, Cost, continued_cost, held_out_flops
+from harness.finetuning.continued_pretraining import continued_run, without_distillation
+from harness.plan.costs import Cost, continued_cost, held_out_flops, training_seconds_as_flops
+from harness.plan.graph import StageGraph
 from harness.plan.keys import run_content
-from harness.plan.plan import Continuation
+from harness.plan.plan import ContinuedRun
 from harness.pretraining.budget import Budget
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
 
-if TYPE_CHECKING:
-    from harness.plan.builder import Builder
+
+def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer: str) -> str:
+    """Adds the continued pretraining of an arm before `task`, under one pretraining seed.
+
+    Args:
+        tokenizer: key of the arm's tokenizer stage.
+
+    Returns:
+        Key of the pretrained model that is fine-tuned on `task`.
+    """
+    first = model = graph.pretrain_keys[arm.name, seed]
+    run, before_on_old_text = arm.pretrain, None
+    if not arm.pretrain.model.checkpoint:
+        before_on_old_text = first  # the pretraining stage holds its own held-out loss
+    for step, declared in enumerate(arm.evaluate.continued_pretraining):
+        text = declared.corpus_of(task.name)
+        run = continued_run(arm.pretrain.model_copy(update={"objective": run.objective}), declared)
+        cost = continued_cost(run, arm.pretrain)
+        corpus = corpus_label(text, task)
+        tokens = _tokenized(graph, arm, task, text, tokenizer)
+        label = f"{arm.name}, before {corpus}, seed {seed}"
+        loss_before = add_held_out_loss(graph, run, seed, model, tokens, label)
+        parents = {"tokenizer": tokenizer, "tokens": tokens, "init_from": model}
+        key = _add_training(graph, run, cost, seed, parents, f"{arm.name} on {corpus}, seed {seed}")
+        after_on_old_text = add_pretraining_loss(graph, arm, seed, key, f"after {corpus}")
+        graph.continued_runs[arm.name, task.name, step, seed] = ContinuedRun(
+            *(arm.name, task.name, step, corpus, seed, key, cost, loss_before),
+            before_on_old_text if after_on_old_text else None,
+            after_on_old_text,
+        )
+        model, before_on_old_text = key, after_on_old_text
+    return model
 
 
-def pretrained(builder: "Builder", arm: Arm, task: Task, seed: int, tokenizer: str) -> str:
-    """Key of the pretrained model that is adapted to `task`, after the arm's continued runs."""
-    return Chain(builder, arm, task, seed, tokenizer).model()
+def _add_training(
+    graph: StageGraph, run: Pretrain, cost: Cost, seed: int, parents: dict[str, str], label: str
+) -> str:
+    spec = graph.pretrain_spec(_without_checkpoint_name(run), seed)
+    flops = cost.flops or training_seconds_as_flops(run.budget)
+    return graph.stage("continue_pretraining", label, spec, parents, flops)
 
 
-class Chain:
-    """The continued runs of an arm before a task, under one pretraining seed."""
-
-    def __init__(self, builder: "Builder", arm: Arm, task: Task, seed: int, tokenizer: str) -> None:
-        self.builder, self.arm, self.task = builder, arm, task
-        self.seed, self.tokenizer = seed, tokenizer
-        self.start = builder.pretrains[arm.name, seed]
-
-    def model(self) -> str:
-        """Key of the last model, with the stages that lead there."""
-        model, run, old = self.start, self.arm.pretrain, None
-        if self.arm.evaluate.continued and not self.arm.pretrain.model.checkpoint:
-            old = self.start  # it tells the loss of the pretraining itself
-        for number, step in enumerate(self.arm.evaluate.continued):
-            text = step.corpus_of(self.task.name)
-            goes_on = self.arm.pretrain.model_copy(update={"objective": run.objective})
-            run = continued_run(goes_on, step)
-            cost = continued_cost(run, self.arm.pretrain)
-            tokens, about = self._tokens(text), in_words(text, self.task)
-            label = f"{self.arm.name}, before {about}"
-            before = loss_stage(self.builder, run, self.seed, model, tokens, label)
-            key = self._train(run, cost, model, tokens, f"{self.arm.name} on {about}")
-            old_after = pretraining_loss(self.builder, self.arm, self.seed, key, f"after {about}")
-            self.builder.continued[self.arm.name, self.task.name, number, self.seed] = Continuation(
-                self.arm.name,
-                self.task.name,
-                number,
-                about,
-                self.seed,
-                key,
-                cost,
-                before,
-                old if old_after else None,
-                old_after,
-            )
-            model, old = key, old_after
-        return model
-
-    def _train(self, run: Pretrain, cost: Cost, model: str, tokens: str, label: str) -> str:
-        spec = {"pretrain": run_content(_nameless(run)), "seed": self.seed}
-        parents = {"tokenizer": self.tokenizer, "tokens": tokens, "start_from": model}
-        flops = cost.flops or (run.budget.seconds or 0.0) * SUSTAINED_FLOPS
-        return self.builder.stage("continued", f"{label}, seed {self.seed}", spec, parents, flops)
-
-    def _tokens(self, text: Corpus | TaskCorpus) -> str:
-        """The stage of the text in the vocabulary of the model."""
-        spec: dict[str, Any] = {"corpus": text.model_dump()}
-        if isinstance(text, TaskCorpus):
-            protocol = self.arm.evaluate.protocol
-            spec |= {
-                "task": self.task.name,
-                "content": self.task.content,
-                "fingerprint": self.builder.task_fingerprint(self.task.name),
-                "holdout_fraction": protocol.holdout_fraction,
-                "max_holdout": protocol.max_holdout,
-            }
-        else:
-            spec["fingerprint"] = self.builder.corpus_fingerprint(text)
-        label = f"{in_words(text, self.task)}, tokens"
-        return self.builder.stage("tokens", label, spec, {"tokenizer": self.tokenizer})
+def _tokenized(
+    graph: StageGraph, arm: Arm, task: Task, text: Corpus | TaskCorpus, tokenizer: str
+) -> str:
+    """Key of the stage that tokenizes a text with the vocabulary of the model."""
+    spec: dict[str, Any] = {"corpus": text.model_dump()}
+    if isinstance(text, TaskCorpus):
+        protocol = arm.evaluate.protocol
+        spec |= graph.task_content(task)
+        spec["holdout_fraction"] = protocol.holdout_fraction
+        spec["max_holdout_examples"] = protocol.max_holdout_examples
+    else:
+        spec["fingerprint"] = graph.corpus_fingerprint(text)
+    label = f"{corpus_label(text, task)}, tokens"
+    return graph.stage("tokenize", label, spec, {"tokenizer": tokenizer})
 
 
-def pretraining_loss(builder: "Builder", arm: Arm, seed: int, model: str, when: str) -> str | None:
-    """The stage that tells the loss of `model` under the objective of the arm's pretraining, on the
-    held-out text of it; none of a checkpoint, which brings no text."""
-    tokens = builder.stages[builder.pretrains[arm.name, seed]].parents.get("tokens")
+def add_pretraining_loss(
+    graph: StageGraph, arm: Arm, seed: int, model: str, when: str
+) -> str | None:
+    """Adds the loss of `model` under the arm's pretraining objective and on its held-out text.
+
+    Args:
+        model: key of the stage that leaves the model.
+        when: ends the label.
+
+    Returns:
+        Its key; null for a checkpoint, which brings no text.
+    """
+    tokens = graph.stages[graph.pretrain_keys[arm.name, seed]].parents.get("tokens")
     if tokens is None:
         return None
-    return loss_stage(builder, arm.pretrain, seed, model, tokens, f"{arm.name}, {when}")
+    label = f"{arm.name}, {when}, seed {seed}"
+    return add_held_out_loss(graph, arm.pretrain, seed, model, tokens, label)
 
 
-def loss_stage(
-    builder: "Builder", run: Pretrain, seed: int, model: str, tokens: str, label: str
+def add_held_out_loss(
+    graph: StageGraph, run: Pretrain, seed: int, model: str, tokens: str, label: str
 ) -> str | None:
-    """The stage that tells what `run` asks the model about held-out text; none where it asks for
-    more than the model brings."""
+    """Adds the loss of `model` under the objective of `run` on the held-out text of `tokens`.
+
+    Returns:
+        Its key; null for replaced-token detection, whose discriminator predicts no tokens.
+    """
     if run.objectives[-1].output.kind == "replaced_token":
         return None
-    spec = {"pretrain": run_content(asked(_nameless(run))), "seed": seed}
-    tokenizer = builder.stages[tokens].parents["tokenizer"]
-    parents = {"tokenizer": tokenizer, "tokens": tokens, "start_from": model}
-    return builder.stage("loss", f"{label}, seed {seed}", spec, parents, held_out_flops(run))
+    content = run_content(held_out_settings(_without_checkpoint_name(run)))
+    tokenizer = graph.stages[tokens].parents["tokenizer"]
+    parents = {"tokenizer": tokenizer, "tokens": tokens, "init_from": model}
+    spec = {"pretrain": content, "seed": seed}
+    return graph.stage("held_out_loss", label, spec, parents, held_out_flops(run))
 
 
-def _nameless(run: Pretrain) -> Pretrain:
-    """A run without the name of the checkpoint that it goes on from, which is its parent."""
+def _without_checkpoint_name(run: Pretrain) -> Pretrain:
+    """A run without the name of the checkpoint it continues from: that is a parent, by content."""
     model = run.model.model_copy(update={"checkpoint": None, "revision": None})
     return run.model_copy(update={"model": model})
 
 
-def asked(run: Pretrain) -> Pretrain:
-    """What of a run decides its held-out loss: runs that differ in the rest share it."""
-    last = taught_no_more(run.objectives[-1]).model_copy(update={"pair": "none"})
+def held_out_settings(run: Pretrain) -> Pretrain:
+    """The settings of a run that decide its held-out loss; all others at their defaults, so that
+    runs that differ only in those share the stage."""
+    last = without_distillation(run.objectives[-1]).model_copy(update={"sentence_pair": "none"})
     return run.model_copy(
         update={
             "objective": last,
@@ -122,16 +125,15 @@ def asked(run: Pretrain) -> Pretrain:
             "schedule": Schedule(),
             "budget": Budget(tokens=0),
             "batch_size": 1,
-            "precision": "32-true",
-            "checkpoints": (),
-            "start_from": None,
+            "checkpoint_fractions": (),
+            "init_from": None,
             "teacher": None,
         }
     )
 
 
-def in_words(text: Corpus | TaskCorpus, task: Task) -> str:
-    """A text as people call it."""
+def corpus_label(text: Corpus | TaskCorpus, task: Task) -> str:
+    """A short name of a text: `texts of sst2`, `microworld medicine`, a path."""
     if isinstance(text, TaskCorpus):
         return f"texts of {task.name}"
     if isinstance(text, MicroworldCorpus):

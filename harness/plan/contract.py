@@ -1,57 +1,63 @@
-"""The proof of what differs between arms."""
+"""The single-variable contract: arms differ only where an axis, or a varied recipe, says so."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 from harness.experiment.arms import Arm
+
+_FIELDS_OF_A_CHECKPOINT = (
+    *("pretrain.recipe", "pretrain.objective"),
+    *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
+)
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
     """Dotted path to {arm: value} for each field whose value is not the same in all arms."""
     flat = {
-        arm.name: _own_fields(arm) | dict(flat_fields("evaluate", arm.evaluate)) for arm in arms
+        arm.name: _pretrain_fields(arm) | dict(flat_fields("evaluate", arm.evaluate))
+        for arm in arms
     }
     paths = dict.fromkeys(path for fields in flat.values() for path in fields)
     table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
     return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
 
 
-def _own_fields(arm: Arm) -> dict[str, Any]:
-    """Path to value of the fields of a run that hold for it; of a checkpoint, what it is."""
+def _pretrain_fields(arm: Arm) -> dict[str, Any]:
+    """Path to value of the settings that apply to a run; of a checkpoint, what identifies it."""
     fields = dict(flat_fields("pretrain", arm.pretrain))
     if not arm.pretrain.model.checkpoint:
         return fields
-    return {path: value for path, value in fields.items() if path.startswith(_OF_A_CHECKPOINT)}
-
-
-_OF_A_CHECKPOINT = (
-    *("pretrain.recipe", "pretrain.objective"),
-    *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
-)
+    return {p: value for p, value in fields.items() if p.startswith(_FIELDS_OF_A_CHECKPOINT)}
 
 
 def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     """(dotted path, value) of each field of a value, and of those within it."""
-    if isinstance(value, Value):
+    if isinstance(value, ConfigModel):
         for name in type(value).model_fields:
             yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
-    elif isinstance(value, tuple) and value and all(isinstance(item, Value) for item in value):
+    elif isinstance(value, tuple) and value and all(isinstance(v, ConfigModel) for v in value):
         yield prefix, [getattr(item, "label", None) or item.model_dump() for item in value]
     else:
         yield prefix, value
 
 
 def is_declared(path: str, arms: Sequence[Arm]) -> bool:
-    """Whether an axis sets this field, or a value that holds it."""
+    """Whether an axis sets the field at a dotted `path`, or a value that contains it."""
     axes = {axis for arm in arms for axis in arm.changes}
     return any(path == axis or path.startswith(f"{axis}.") for axis in axes)
 
 
-def check_contract(
-    differences: Mapping[str, Any], declared: frozenset[str], arms: Sequence[Arm]
-) -> None:
-    """The single-variable contract: a field differs only by an axis, or by the recipe it varies."""
+def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> None:
+    """Checks that every difference is declared, or implied by a varied recipe.
+
+    Args:
+        differences: as `differing_fields` returns them.
+        declared: those paths that an axis sets.
+
+    Raises:
+        ValueError: the arms differ in a field that no axis varies.
+    """
     recipe_varies = "pretrain.recipe" in differences
     for path in differences:
         implied = recipe_varies and path.startswith("pretrain.")

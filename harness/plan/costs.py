@@ -1,39 +1,40 @@
 """What the stages take, as far as it can be known before anything is spent."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.experiment.arms import Arm
-from harness.finetuning import Finetune
+from harness.finetuning.protocol import Finetune
 from harness.models.checkpoints import files, weights
 from harness.models.counts.backbones import count_parameters
-from harness.models.flops import forward_flops
-from harness.pretraining.budget import planned_steps, tokens_per_step, training_flops_per_step
-from harness.pretraining.objectives.expected_lengths import Lengths
+from harness.models.flops import Lengths, forward_flops
+from harness.pretraining.budget import Budget
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.steps import planned_steps, tokens_per_step, training_flops_per_step
 from harness.pretraining.training_flops import TRAINING
 from harness.tasks.probes import PROBES
 from harness.tasks.task import Task
 
+# Assumptions of the time estimate alone.
 MEAN_TASK_TOKENS = 40
-"""Tokens of a fine-tuning input, assumed for the time estimate only."""
-
+"""Tokens of a fine-tuning input."""
 PROBE_INPUTS = 3_000
-"""Inputs of each category of a probe, assumed for the time estimate only."""
+"""Inputs of each category of a probe."""
 PROBE_TOKENS = 12
-"""Their length, assumed likewise."""
-
+"""Tokens of such an input."""
 HELD_OUT_INPUTS = 1_000
-"""Sequences of held-out text, of 128 tokens, assumed likewise."""
-
+"""Sequences of held-out text."""
+HELD_OUT_TOKENS = 128
+"""Tokens of such a sequence."""
 SUSTAINED_FLOPS = 5e10
-"""FLOP/s of one CPU thread at `nano` and `tiny`, assumed for the time estimate only."""
+"""FLOP/s of one CPU thread at `nano` and `tiny`."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What pretraining one seed of an arm takes; null where a budget in seconds leaves it open, and
-    all of a checkpoint."""
+    """Cost of pretraining one seed of an arm; null where a budget in seconds leaves a number open,
+    and for checkpoints."""
 
     steps: int | None
     tokens: int | None
@@ -42,7 +43,7 @@ class Cost:
 
 
 def pretraining_cost(spec: Pretrain) -> Cost:
-    """Updates, tokens, parameters of the network and FLOPs of one pretraining run of `spec`."""
+    """The planned cost of one pretraining run, by the declared vocabulary size."""
     if spec.model.checkpoint:
         return Cost(None, None, None, None)
     parameters = count_parameters(
@@ -60,8 +61,13 @@ def pretraining_cost(spec: Pretrain) -> Cost:
 
 
 def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
-    """The same of `run`, which goes on from a model that `start` made; of a checkpoint 2 FLOPs for
-    each of its weights and each token forward, and twice that backward."""
+    """The planned cost of continued pretraining.
+
+    Args:
+        run: the continued run.
+        start: the pretraining of the model it starts from. Where that is a checkpoint, a forward
+            pass is taken as 2 FLOPs per weight and token, a backward pass as twice that.
+    """
     if not start.model.checkpoint:
         return pretraining_cost(run)
     folder = files.found(start.model.checkpoint, start.model.revision)
@@ -70,33 +76,45 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
         return Cost(None, None, parameters, None)
     steps = planned_steps(run)
     tokens = round(steps * tokens_per_step(run))
-    return Cost(steps, tokens, parameters, TRAINING * _reading_flops(start, tokens))
-
-
-def held_out_flops(run: Pretrain) -> float:
-    """FLOPs of reading the held-out text once, at most."""
-    return _reading_flops(run, 128) * HELD_OUT_INPUTS
+    return Cost(steps, tokens, parameters, TRAINING * _forward_flops(start, tokens))
 
 
 def expected_flops(spec: Pretrain) -> float:
-    """FLOPs of a run, for the time estimate."""
-    return pretraining_cost(spec).flops or (spec.budget.seconds or 0.0) * SUSTAINED_FLOPS
+    """Training FLOPs of a run, for the time estimate."""
+    return pretraining_cost(spec).flops or training_seconds_as_flops(spec.budget)
+
+
+def training_seconds_as_flops(budget: Budget) -> float:
+    """FLOPs that a budget in seconds pays for at the assumed rate; 0 for other budgets."""
+    return (budget.seconds or 0.0) * SUSTAINED_FLOPS
+
+
+def held_out_flops(run: Pretrain) -> float:
+    """FLOPs of one pass over the held-out text, an upper bound."""
+    return _forward_flops(run, HELD_OUT_TOKENS) * HELD_OUT_INPUTS
 
 
 def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
+    """FLOPs of one fine-tuning run, for the time estimate."""
     protocol = arm.evaluate.protocol
-    examples = min(task.train_size, protocol.max_train or task.train_size)
-    one = _reading_flops(arm.pretrain, MEAN_TASK_TOKENS)
+    examples = min(task.train_size, protocol.max_train_examples or task.train_size)
+    one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS)
     return TRAINING * one * examples * settings.epochs
 
 
 def probe_flops(arm: Arm, probe: str) -> float:
-    one = _reading_flops(arm.pretrain, PROBE_TOKENS)
+    """FLOPs of one probe, for the time estimate."""
+    one = _forward_flops(arm.pretrain, PROBE_TOKENS)
     return one * PROBE_INPUTS * len(PROBES[probe].categories)
 
 
-def _reading_flops(run: Pretrain, tokens: int) -> float:
-    """FLOPs of one input; of a checkpoint, 2 for each of its weights and each token."""
+def estimated_seconds(flops: Sequence[float], num_threads: int) -> float:
+    """Time of stages on `num_threads` CPU threads at the assumed rate: an order of magnitude."""
+    return sum(flops) / SUSTAINED_FLOPS / max(1, num_threads)
+
+
+def _forward_flops(run: Pretrain, tokens: int) -> float:
+    """FLOPs of a forward pass over one input; of a checkpoint, 2 per weight and token."""
     if run.model.checkpoint:
         folder = files.found(run.model.checkpoint, run.model.revision)
         return 2.0 * weights.num_weights(folder) * tokens

@@ -1,57 +1,53 @@
-"""Experiment -> Plan."""
+"""Declaration -> Plan."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration, check_data, load
-from harness.experiment.experiment import Experiment
-from harness.plan.builder import Builder
+from harness.plan.builder import PlanBuilder
 from harness.plan.contract import check_contract, differing_fields, is_declared
-from harness.plan.costs import SUSTAINED_FLOPS, pretraining_cost
+from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
 
 
-def load_plan(path: Path, overrides: Sequence[str] = ()) -> tuple[Declaration, Plan]:
-    """Reads, checks and plans an experiment file.
+def load_plan(path: Path, overrides: Sequence[str] = ()) -> Plan:
+    """The plan of an experiment file.
+
+    Args:
+        overrides: `path=value`, as `--set` takes them.
 
     Raises:
         DeclarationError: the file is wrong or its data is missing; every problem with its line.
     """
     declaration = load(path, overrides)
     check_data(declaration)
-    return declaration, make_plan(declaration.experiment, declaration.arms)
+    return make_plan(declaration)
 
 
-def make_plan(experiment: Experiment, arms: Sequence[Arm]) -> Plan:
-    """Plans `experiment`, whose grid resolves to `arms`. Reads fingerprints, imports no torch.
+def make_plan(declaration: Declaration) -> Plan:
+    """The plan of a declared experiment. Reads fingerprints of the data; imports no torch.
 
     Raises:
         ValueError: a data set is missing, or two arms differ where no axis says so.
     """
-    builder = Builder(experiment)
+    arms = declaration.arms
+    builder = PlanBuilder(declaration.experiment)
     for arm in arms:
         builder.add(arm)
     differences = differing_fields(arms)
     declared = frozenset(path for path in differences if is_declared(path, arms))
-    check_contract(differences, declared, arms)
+    check_contract(differences, declared)
     return Plan(
-        experiment=experiment,
-        arms=tuple(arms),
-        stages=builder.stages,
-        cells=tuple(builder.cells),
-        pretrains=builder.pretrains,
+        declaration=declaration,
+        stages=builder.graph.stages,
+        finetune_runs=tuple(builder.finetune_runs),
+        pretrain_keys=builder.graph.pretrain_keys,
         costs={arm.name: pretraining_cost(arm.pretrain) for arm in arms},
         differences=differences,
         declared=declared,
-        probes=tuple(builder.probes),
-        obstacles=builder.obstacles,
-        continued=tuple(builder.continued.values()),
-        rescored=tuple(builder.rescored),
-        retained=tuple(builder.retained),
+        probe_runs=tuple(builder.probe_runs),
+        sequential_scores=tuple(builder.sequential_scores),
+        retained_losses=tuple(builder.retained_losses),
+        continued_runs=tuple(builder.graph.continued_runs.values()),
+        unsupported=builder.unsupported,
     )
-
-
-def estimated_seconds(plan: Plan, keys: Sequence[str], workers: int) -> float:
-    """Time of the stages `keys` on this many CPU threads, at an assumed rate; an order of size."""
-    return sum(plan.stages[key].flops for key in keys) / SUSTAINED_FLOPS / max(1, workers)

@@ -1,56 +1,57 @@
-"""Stages of the search of settings.
+"""Stages of the hyperparameter search.
 
-Trials that heed no other are stages of their own, named by their number and not by how many there
-are: they run side by side, and more trials reuse those that are done. Trials that learn from those
-before them are one stage, whose study is named likewise.
+Independent trials are stages of their own, keyed by their number and not by how many there are, so
+they run in parallel and a longer search reuses them. Trials that depend on earlier ones (TPE) are one
+stage; the key of its Optuna study leaves the number of trials out, too.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.experiment.arms import Arm
-from harness.finetuning.search.sweep import Sweep
+from harness.plan.graph import StageGraph
 from harness.plan.keys import stage_key
 from harness.tasks.task import Task
 
-if TYPE_CHECKING:
-    from harness.plan.builder import Builder
 
-
-def searched(
-    builder: "Builder",
+def add_search(
+    graph: StageGraph,
     arm: Arm,
     task: Task,
     base: Mapping[str, Any],
     parents: Mapping[str, str],
     flops: float,
 ) -> str:
-    """Key of the stage that chooses the settings of `arm` on `task`."""
-    sweep = builder.experiment.sweep
+    """Adds the search of fine-tuning settings for `arm` on `task`.
+
+    Args:
+        base: spec of a fine-tuning run, without seed.
+        parents: role to key of what a run builds on.
+        flops: estimate for one run.
+
+    Returns:
+        Key of the stage that selects the settings.
+    """
+    sweep = graph.experiment.sweep
     spec = {**base, "sweep": sweep.model_dump()}
     label = f"{arm.name}, {task.name}, {sweep.size} trials"
-    lasting = {**base, "sweep": _lasting(sweep)}
+    resumable = {**base, "sweep": sweep.model_dump(exclude={"trials"})}
     if sweep.sampler == "tpe":
-        study = stage_key("tune", lasting, parents)
-        return builder.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
+        study = stage_key("tune", resumable, parents)
+        return graph.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
     trials = {
-        trial_role(number): builder.stage(
+        trial_role(number): graph.stage(
             "trial",
             f"{arm.name}, {task.name}, trial {number}",
-            {**lasting, "trial": number},
+            {**resumable, "trial": number},
             parents,
             flops,
         )
         for number in range(sweep.size)
     }
-    return builder.stage("tune", label, spec, trials)
+    return graph.stage("tune", label, spec, trials)
 
 
 def trial_role(number: int) -> str:
-    """What a trial is to the stage that gathers it."""
+    """Role of trial `number` among the parents of its `tune` stage."""
     return f"trial{number}"
-
-
-def _lasting(sweep: Sweep) -> dict[str, Any]:
-    """What stays of a search when it is continued with more trials."""
-    return sweep.model_dump(exclude={"trials"})

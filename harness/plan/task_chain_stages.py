@@ -1,175 +1,177 @@
 """Stages of the tasks that are learned before a task, or together with it.
 
-A stage `learn` trains one task or several and leaves the network (role `body` of what builds on it)
-and what answers each task (role `head`).
+A `train_tasks` stage trains one task or several and leaves the network (role `body` of what builds on
+it) and a head for each task (role `head`).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.experiment.arms import Arm
 from harness.experiment.evaluation import Evaluate
-from harness.finetuning import Finetune
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.compatibility import obstacle
-from harness.plan.continued_stages import pretraining_loss
+from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.protocol import Finetune
+from harness.plan.continued_stages import add_pretraining_loss
 from harness.plan.costs import finetuning_flops
-from harness.plan.plan import Rescored, Retained
+from harness.plan.graph import StageGraph
+from harness.plan.plan import RetainedLoss, SequentialScore
 from harness.tasks.task import Task
-
-if TYPE_CHECKING:
-    from harness.plan.builder import Builder
 
 Parents = Mapping[str, str]
 """Role to key of the stages that a run on a task builds on."""
 
 
-def chain_obstacle(arm: Arm, task: Task) -> str:
-    """Why an arm cannot learn what comes before `task`; empty if it can, or if nothing does."""
+def chain_unsupported_reason(arm: Arm, task: Task) -> str:
+    """Why an arm cannot learn the intermediate tasks of `task`; empty if it can, or has none."""
     evaluate = arm.evaluate
-    for one in () if _learns_nothing(arm) else evaluate.intermediate:
+    for one in () if _is_baseline(arm) else evaluate.intermediate_tasks:
         before = evaluate.known_tasks[one.task]
-        why = obstacle(before, evaluate.protocol, ADAPTATIONS["full"], arm.adapted)
+        why = unsupported_reason(before, evaluate.protocol, ADAPTATIONS["full"], arm.adapted)
         if why and not one.siamese and one.leads_to(task.name):
             return f"of the intermediate task {one.task}, {why}"
     return ""
 
 
-def other_tasks(
-    builder: "Builder",
+def learns_in_sequence(evaluate: Evaluate, arm: Arm) -> bool:
+    """Whether the arm learns task after task."""
+    return evaluate.sequential and not _is_baseline(arm)
+
+
+def add_other_tasks(
+    graph: StageGraph,
     arm: Arm,
     task: Task,
     parents: Parents,
     finetune_seed: int,
-    share: float = 1.0,
+    pretrain_fraction: float = 1.0,
 ) -> dict[str, str]:
-    """Role to key of the stages that a run on `task` builds on beside its pretrained model, of
-    which a `share` of the updates are made."""
-    run = Chain(builder, arm, parents, finetune_seed, share)
-    if _learns_nothing(arm):
+    """Adds the stages of other tasks that a run on `task` builds on beside its pretrained model.
+
+    Args:
+        pretrain_fraction: share of the pretraining updates behind that model.
+
+    Returns:
+        Role (`body`, `head`) to key; empty where the run builds on none.
+    """
+    chain = TaskChain(graph, arm, parents, finetune_seed, pretrain_fraction)
+    if _is_baseline(arm):
         return {}
     if arm.evaluate.multitask:
-        return run.of_all(task)
-    if arm.evaluate.sequence:
-        steps = run.steps()
-        return run.after(task, list(steps)[-1], steps) if steps else {}
-    return run.of_intermediates(task)
+        return chain.all_together(task)
+    if arm.evaluate.sequential:
+        steps = chain.in_sequence()
+        return chain.after(task, list(steps)[-1], steps) if steps else {}
+    return chain.intermediate(task)
 
 
-def rescored(
-    builder: "Builder", arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
-) -> list[Rescored]:
-    """The runs of a sequence that score, after each of its tasks, that one and those before it."""
-    run = Chain(builder, arm, parents, finetune_seed)
-    steps, found = run.steps(), []
+def add_sequential_scores(
+    graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
+) -> list[SequentialScore]:
+    """Adds the runs that score, after each task of a sequence, that task and those before it."""
+    chain = TaskChain(graph, arm, parents, finetune_seed)
+    steps, scores = chain.in_sequence(), []
     for number, step in enumerate(steps):
         for name in list(steps)[: number + 1]:
             task = arm.evaluate.chosen[name]
-            roles = {**parents, **run.after(task, step, steps)}
-            spec = {**builder.task_spec(arm.evaluate, task), "seed": finetune_seed}
+            roles = {**parents, **chain.after(task, step, steps)}
+            spec = {**graph.finetune_spec(arm.evaluate, task), "seed": finetune_seed}
             label = f"{arm.name}, {name} after {step}, seeds {pretrain_seed}.{finetune_seed}"
-            key = builder.stage("finetune", label, spec, roles)
-            found.append(Rescored(arm.name, step, name, pretrain_seed, finetune_seed, key))
-    return found
+            key = graph.stage("finetune", label, spec, roles)
+            scores.append(SequentialScore(arm.name, step, name, pretrain_seed, finetune_seed, key))
+    return scores
 
 
-def retained(
-    builder: "Builder", arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
-) -> list[Retained]:
-    """The losses of the pretraining before a sequence, and after each of its tasks."""
-    models = {"": parents["pretrain"], **Chain(builder, arm, parents, finetune_seed).steps()}
-    found = []
-    for step, model in models.items():
+def add_retained_losses(
+    graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
+) -> list[RetainedLoss]:
+    """Adds the pretraining losses before a sequence of tasks and after each of them."""
+    chain = TaskChain(graph, arm, parents, finetune_seed)
+    losses = []
+    for step, model in {"": parents["pretrain"], **chain.in_sequence()}.items():
         when = f"pretraining loss {f'after {step}' if step else 'before any task'}"
-        key = pretraining_loss(builder, arm, pretrain_seed, model, when)
-        if key:
-            found.append(Retained(arm.name, step, pretrain_seed, finetune_seed, key))
-    return found
+        if key := add_pretraining_loss(graph, arm, pretrain_seed, model, when):
+            losses.append(RetainedLoss(arm.name, step, pretrain_seed, finetune_seed, key))
+    return losses
 
 
-def _learns_nothing(arm: Arm) -> bool:
+def _is_baseline(arm: Arm) -> bool:
     return arm.pretrain.model.facts.kind == "baseline"
 
 
-class Chain:
+class TaskChain:
     """What is learned between one pretrained model of an arm and a task, under one seed."""
 
     def __init__(
-        self, builder: "Builder", arm: Arm, parents: Parents, seed: int, share: float = 1.0
+        self,
+        graph: StageGraph,
+        arm: Arm,
+        parents: Parents,
+        seed: int,
+        pretrain_fraction: float = 1.0,
     ) -> None:
-        self.builder, self.arm, self.parents, self.seed = builder, arm, parents, seed
-        self.share = share
+        self.graph, self.arm, self.parents, self.seed = graph, arm, parents, seed
+        self.pretrain_fraction = pretrain_fraction
 
-    def of_intermediates(self, task: Task) -> dict[str, str]:
+    def intermediate(self, task: Task) -> dict[str, str]:
+        """Role to key after the intermediate tasks of `task`."""
         body: dict[str, str] = {}
-        for one in self.arm.evaluate.intermediate:
+        for one in self.arm.evaluate.intermediate_tasks:
             if one.leads_to(task.name):
                 before = self.arm.evaluate.known_tasks[one.task]
                 settings = one.finetune or self.arm.evaluate.finetune
-                body = {"body": self._learn([before], body, settings, one.siamese)}
+                body = {"body": self._train([before], body, settings, one.siamese)}
         return body
 
-    def of_all(self, task: Task) -> dict[str, str]:
-        """A task without a train set has no head; its texts are read with the shared network."""
+    def all_together(self, task: Task) -> dict[str, str]:
+        """Role to key after multi-task training. A task without a train set has no head: its texts
+        are read with the shared network."""
         learned = list(self._learnable().values())
         if not learned:
             return {}
-        key = self._learn(learned, {}, self.arm.evaluate.finetune)
+        key = self._train(learned, {}, self.arm.evaluate.finetune)
         return {"body": key, "head": key} if task in learned else {"body": key}
 
-    def steps(self) -> dict[str, str]:
-        """Task to the key of the stage that has learned it, and those before it."""
-        found: dict[str, str] = {}
+    def in_sequence(self) -> dict[str, str]:
+        """Task to the key of the stage that has learned it and those before it."""
+        steps: dict[str, str] = {}
         body: dict[str, str] = {}
         for name, task in self._learnable().items():
-            found[name] = self._learn([task], body, self.arm.evaluate.finetune)
-            body = {"body": found[name]}
-        return found
+            steps[name] = self._train([task], body, self.arm.evaluate.finetune)
+            body = {"body": steps[name]}
+        return steps
 
     def after(self, task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:
-        """The network after a step, with the head that `task` got at its own."""
+        """Role to key: the network after `step`, with the head that `task` got at its own step."""
         head = {"head": steps[task.name]} if task.name in steps else {}
         return {"body": steps[step], **head}
 
     def _learnable(self) -> dict[str, Task]:
-        evaluate = self.arm.evaluate
+        evaluate, run = self.arm.evaluate, self.arm.adapted
         return {
             name: task
             for name, task in evaluate.chosen.items()
             if task.train
-            and not obstacle(task, evaluate.protocol, evaluate.adaptation, self.arm.adapted)
+            and not unsupported_reason(task, evaluate.protocol, evaluate.adaptation, run)
         }
 
-    def _learn(
+    def _train(
         self,
         tasks: Sequence[Task],
         body: Parents,
         settings: Finetune,
         siamese: str | None = None,
     ) -> str:
-        evaluate = self.arm.evaluate
+        evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         spec: dict[str, Any] = {
-            "tasks": [self._task(task, siamese) for task in tasks],
+            "tasks": [{**self.graph.task_content(task), "siamese": siamese} for task in tasks],
             "protocol": evaluate.protocol.model_dump(),
             "finetune": settings.model_dump(),
             "mixing": evaluate.multitask.model_dump() if evaluate.multitask else None,
             "seed": self.seed,
-            "checkpoint": self.share if self.share < 1 else None,
+            "pretrain_fraction": fraction if fraction < 1 else None,
         }
         label = f"{self.arm.name}, {' + '.join(task.name for task in tasks)}, seed {self.seed}"
-        cost = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
+        flops = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
-        return self.builder.stage("learn", label, spec, {**roles, **body}, cost)
-
-    def _task(self, task: Task, siamese: str | None) -> dict[str, Any]:
-        return {
-            "task": task.name,
-            "content": task.content,
-            "fingerprint": self.builder.task_fingerprint(task.name),
-            "siamese": siamese,
-        }
-
-
-def is_sequence(evaluate: Evaluate, arm: Arm) -> bool:
-    """Whether the arm learns task after task."""
-    return evaluate.sequence and not _learns_nothing(arm)
+        return self.graph.stage("train_tasks", label, spec, {**roles, **body}, flops)

@@ -10,7 +10,7 @@ import pytorch_lightning as pl
 
 from harness.core.compute import Compute
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.module import Pretraining
+from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives.loader import Step
 
 
@@ -21,7 +21,7 @@ class Watch(pl.Callback):
     def __init__(self, path: Path, compute: Compute, progress: Callable[..., None]) -> None:
         self.path, self.compute, self.progress = path, compute, progress
         self.saved = self.last = 0.0
-        self.pause = compute.checkpoint_seconds
+        self.pause = compute.checkpoint_interval_seconds
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         self.saved = self.last = monotonic()
@@ -29,12 +29,12 @@ class Watch(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Step, index: int
     ) -> None:
-        assert isinstance(module, Pretraining)
+        assert isinstance(module, PretrainingModule)
         now = monotonic()
         module.seconds += now - self.last
         self.last = now
         for share in self._due(module):
-            keep_weights(module.learner, self.path.parent / KEPT / share_name(share))
+            save_weights(module.learner, self.path.parent / CHECKPOINTS / fraction_name(share))
         if now - self.saved >= self.pause:
             self._save(trainer, module)
         figures = {"tokens_per_second": module.tokens / module.seconds}
@@ -42,12 +42,16 @@ class Watch(pl.Callback):
             figures["loss"] = module.curve[-1][2]
         self.progress(trainer.global_step, module.num_steps, **figures)
 
-    def _due(self, module: Pretraining) -> list[float]:
+    def _due(self, module: PretrainingModule) -> list[float]:
         """Shares of the updates that end with this one."""
         done, total = module.global_step, module.num_steps
-        return [share for share in module.spec.checkpoints if max(1, round(share * total)) == done]
+        return [
+            share
+            for share in module.spec.checkpoint_fractions
+            if max(1, round(share * total)) == done
+        ]
 
-    def _save(self, trainer: pl.Trainer, module: Pretraining) -> None:
+    def _save(self, trainer: pl.Trainer, module: PretrainingModule) -> None:
         module.check_loss()
         begin = monotonic()
         temporary = self.path.with_suffix(".tmp")
@@ -55,19 +59,21 @@ class Watch(pl.Callback):
         temporary.replace(self.path)
         self.saved = monotonic()
         took = self.saved - begin
-        self.pause = max(self.compute.checkpoint_seconds, took / self.compute.checkpoint_share)
+        self.pause = max(
+            self.compute.checkpoint_interval_seconds, took / self.compute.max_checkpoint_overhead
+        )
 
 
-KEPT = "checkpoints"
+CHECKPOINTS = "checkpoints"
 """Folder of the weights after shares of the updates."""
 
 
-def share_name(share: float) -> str:
+def fraction_name(share: float) -> str:
     """Name of the folder of the weights after a share of the updates."""
     return f"{share:.6g}"
 
 
-def keep_weights(learner: Learner, folder: Path) -> None:
+def save_weights(learner: Learner, folder: Path) -> None:
     """Saves what a task is fine-tuned on, whole or not at all."""
     temporary = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(temporary, ignore_errors=True)

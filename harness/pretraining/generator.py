@@ -19,7 +19,7 @@ def generator_size(size: Size, output: ReplacedToken) -> Size:
         hidden_size=size.hidden_size * heads // size.num_heads,
         num_heads=heads,
         intermediate_size=size.intermediate_size * heads // size.num_heads,
-        head_size=size.head_size,
+        head_dim=size.head_dim,
     )
 
 

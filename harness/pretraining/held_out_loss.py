@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import decoder_start, make_module, validation_loaders
@@ -12,9 +13,14 @@ from harness.pretraining.trainer import make_trainer
 
 
 def held_out(
-    spec: Pretrain, tokens: Path, tokenizer: Path, seed: int, folders: Mapping[str, Path]
+    spec: Pretrain,
+    tokens: Path,
+    tokenizer: Path,
+    seed: int,
+    folders: Mapping[str, Path],
+    compute: Compute = DEFAULT_COMPUTE,
 ) -> dict[str, float]:
-    """The held-out figures of the model in `folders["start_from"]`, as `pretrain` tells them at the
+    """The held-out figures of the model in `folders["init_from"]`, as `pretrain` tells them at the
     end: what is asked is that of the objective of `spec`.
 
     Returns:
@@ -24,7 +30,7 @@ def held_out(
     module = make_module(spec, vocabulary, seed, folders, num_steps=0)
     start = decoder_start(module, vocabulary)
     loaders = validation_loaders(spec, tokens / "validation", vocabulary, start)
-    trainer = make_trainer(pl.Callback(), precision=spec.precision)
+    trainer = make_trainer(pl.Callback(), compute=compute)
     trainer.validate(module, loaders, verbose=False)
     figures = module.figures()
     return {name: value for name, value in figures.items() if name.startswith("validation_")}

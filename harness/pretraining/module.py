@@ -21,7 +21,7 @@ CURVE_POINTS = 200
 """Rows of a loss curve, about."""
 
 
-class Pretraining(pl.LightningModule):
+class PretrainingModule(pl.LightningModule):
     """The weighted sum of a learner's mean losses, over all parts of a batch."""
 
     loss_sum: Tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +18,7 @@ SATURATED_STEP = 1e9
 NO_FACTORS: Mapping[int, float] = MappingProxyType({})
 
 
-class Optimizer(Value):
+class Optimizer(ConfigModel):
     """AdamW (Loshchilov and Hutter 2019), with the details that recipes differ in."""
 
     learning_rate: float = Field(default=1e-4, gt=0)
@@ -36,7 +36,7 @@ class Optimizer(Value):
     """Multiplies the learning rate of the input embeddings."""
 
 
-class Schedule(Value):
+class Schedule(ConfigModel):
     """Learning-rate schedule: linear warmup, then decay to zero at the end of the budget; under
     `inverse_sqrt` neither: the peak as long as the warmup takes, then 1/sqrt(step)."""
 

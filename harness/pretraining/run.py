@@ -13,21 +13,19 @@ import pytorch_lightning as pl
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from harness.core.compute import Compute
+from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.files import write_atomically
 from harness.data.corpora.token_stream import TokenStream
-from harness.pretraining.budget import planned_steps
-from harness.pretraining.callbacks import KEPT, Watch
+from harness.pretraining.callbacks import CHECKPOINTS, Watch
 from harness.pretraining.learners.factory import make_learner
-from harness.pretraining.module import Pretraining
+from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import held_out
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, TensorBatch, to_step, to_tensors
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.steps import planned_steps
 from harness.pretraining.trainer import make_trainer
-
-DEFAULT_COMPUTE = Compute()
 
 
 def pretrain(
@@ -45,13 +43,13 @@ def pretrain(
     """Trains a model from its initial weights, or the checkpoint in `work`, to its budget's end.
 
     Leaves the model in Hugging Face format in `out`/model, `out`/curve.csv, and the weights after
-    the shares of the updates that `spec.checkpoints` asks for in `out`/checkpoints/<share>.
+    the shares of the updates that `spec.checkpoint_fractions` asks for in `out`/checkpoints/<share>.
 
     Args:
         tokens: folder with the streams `train` and `validation`.
         tokenizer: folder of the tokenizer that made them; it decides the size of the vocabulary.
         progress: called with (done, total, **figures) after each update.
-        folders: what the runs left that this one builds on, as `start_from` and `teacher`.
+        folders: what the runs left that this one builds on, as `init_from` and `teacher`.
 
     Returns:
         steps, tokens, seconds, validation_loss, validation_accuracy; the same of other losses by
@@ -68,7 +66,7 @@ def pretrain(
     folders = folders or {}
 
     def trial(num_steps: int) -> list[float]:
-        copy = spec.model_copy(update={"checkpoints": ()})
+        copy = spec.model_copy(update={"checkpoint_fractions": ()})
         module = make_module(copy, vocabulary, seed, folders, num_steps)
         feed = make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
         return timed_steps(module, feed, work, compute)
@@ -91,12 +89,12 @@ def pretrain(
     return module.figures()
 
 
-def _leave(module: Pretraining, work: Path, out: Path) -> None:
+def _leave(module: PretrainingModule, work: Path, out: Path) -> None:
     """Writes the model, the weights kept along the way and the curve to `out`."""
     (out / "model").mkdir(exist_ok=True)
     module.learner.save(out / "model")
-    if (work / KEPT).exists():
-        shutil.copytree(work / KEPT, out / KEPT, dirs_exist_ok=True)
+    if (work / CHECKPOINTS).exists():
+        shutil.copytree(work / CHECKPOINTS, out / CHECKPOINTS, dirs_exist_ok=True)
     _write_curve(out / "curve.csv", module)
 
 
@@ -121,10 +119,10 @@ def settled_steps(spec: Pretrain, work: Path, trial: Callable[[int], list[float]
     return steps
 
 
-def timed_steps(module: Pretraining, feed: Feed, work: Path, compute: Compute) -> list[float]:
+def timed_steps(module: PretrainingModule, feed: Feed, work: Path, compute: Compute) -> list[float]:
     """Trains to the end without a checkpoint; the time at the end of each update."""
     ends: list[float] = []
-    never = compute.model_copy(update={"checkpoint_seconds": math.inf})
+    never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
     fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
     return ends
 
@@ -135,7 +133,7 @@ def default_micro_batch_tokens() -> int:
 
 
 def fit(
-    module: Pretraining,
+    module: PretrainingModule,
     feed: Feed,
     checkpoint: Path,
     compute: Compute,
@@ -146,7 +144,8 @@ def fit(
         module.learner.compile(dynamic=True)
     trainer = make_trainer(
         Watch(checkpoint, compute, progress),
-        precision=module.spec.precision,
+        compute=compute,
+        precision=compute.precision,
         max_steps=module.num_steps,
         max_epochs=-1,
     )
@@ -164,13 +163,13 @@ def make_module(
     seed: int,
     folders: Mapping[str, Path],
     num_steps: int,
-) -> Pretraining:
+) -> PretrainingModule:
     """A learner with its initial weights, to be trained for `num_steps` updates."""
-    return Pretraining(make_learner(spec, vocabulary, seed, folders), spec, num_steps, seed)
+    return PretrainingModule(make_learner(spec, vocabulary, seed, folders), spec, num_steps, seed)
 
 
 def make_feed(
-    module: Pretraining, stream: Path, vocabulary: Vocabulary, micro_batch_tokens: int
+    module: PretrainingModule, stream: Path, vocabulary: Vocabulary, micro_batch_tokens: int
 ) -> Feed:
     spec = module.spec
     maker = BatchMaker(
@@ -191,7 +190,7 @@ def make_feed(
     return Feed(make, module.num_steps)
 
 
-def decoder_start(module: Pretraining, vocabulary: Vocabulary) -> int:
+def decoder_start(module: PretrainingModule, vocabulary: Vocabulary) -> int:
     """Token that a decoder's input starts with."""
     start = getattr(module.learner.backbone.network.config, "decoder_start_token_id", None)
     return vocabulary.pad if start is None else int(start)
@@ -205,7 +204,7 @@ def validation_loaders(
     objective = spec.objectives[-1]
     longest = max(phase.sequence_length for phase in spec.phases)
     sets = [held_out.held_out_batches(stream, vocabulary, objective, longest, start)]
-    if objective.pair != "none":
+    if objective.sentence_pair != "none":
         length = spec.phases[-1].sequence_length
         sets.append(held_out.pair_batches(stream, vocabulary, objective, spec.packing, length))
     collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list
@@ -216,7 +215,7 @@ def validation_loaders(
     ]
 
 
-def _write_curve(path: Path, module: Pretraining) -> None:
+def _write_curve(path: Path, module: PretrainingModule) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("step", "tokens", "train_loss", "learning_rate"))

@@ -9,13 +9,21 @@ import pytorch_lightning as pl
 import torch
 import transformers
 
+from harness.core.compute import Compute
 
-def make_trainer(*callbacks: pl.Callback, **settings: Any) -> pl.Trainer:
-    """A trainer on one device that writes nothing: progress and results go their own ways."""
-    _quieten()
+
+def make_trainer(*callbacks: pl.Callback, compute: Compute, **settings: Any) -> pl.Trainer:
+    """A trainer without loggers, progress bars or checkpoints: the stages handle those themselves.
+
+    Args:
+        compute: hardware.
+        settings: further arguments of `pytorch_lightning.Trainer`.
+    """
+    _silence_libraries()
     return pl.Trainer(
-        accelerator="auto",
-        devices=1,
+        accelerator=compute.accelerator,
+        devices=compute.devices,
+        strategy=compute.strategy,
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -29,7 +37,10 @@ def seed_torch(device: torch.device, *key: int) -> None:
     """Seeds the generators that dropout and initial weights on `device` draw from.
 
     torch.manual_seed would also queue a call, with its stack, for each kind of accelerator that is
-    not there: half a millisecond at every step, and memory.
+    absent: half a millisecond at every step, and memory.
+
+    Args:
+        key: elements of a NumPy SeedSequence.
     """
     seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
     torch.default_generator.manual_seed(seed)
@@ -37,8 +48,8 @@ def seed_torch(device: torch.device, *key: int) -> None:
         torch.cuda.manual_seed(seed)
 
 
-def _quieten() -> None:
-    """Silences what the libraries say of every run; their errors stay."""
+def _silence_libraries() -> None:
+    """Suppresses what the libraries report of every run; their errors stay."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

@@ -1,4 +1,4 @@
-"""FLOPs of training on one sequence, by objective and by `harness.pretraining.budget.FLOPS_CONVENTION`.
+"""FLOPs of training on one sequence, by objective and by `FLOPS_CONVENTION`.
 
 Every network that takes part counts: generator and discriminator, student and teacher.
 """
@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from harness.models import Architecture, Size
 from harness.models.counts.shapes import embedding_width
-from harness.models.flops import forward_flops, replaced_head
+from harness.models.flops import Lengths, forward_flops, replaced_head
 from harness.pretraining.generator import generator_architecture, generator_size
-from harness.pretraining.objectives.expected_lengths import Lengths
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
 
@@ -105,7 +104,7 @@ def _further_heads(objective: Objective, network: Network, lengths: Lengths) -> 
     sides and a place (Joshi et al. 2020, section 3.2)."""
     hidden = network.size.hidden_size
     width = embedding_width(network.architecture, network.size)
-    pair = 2.0 * (hidden**2 + 2 * hidden) if objective.pair != "none" else 0.0
+    pair = 2.0 * (hidden**2 + 2 * hidden) if objective.sentence_pair != "none" else 0.0
     if not objective.span_boundary:
         return pair
     dense = (2 * hidden + PLACE_SIZE) * hidden + hidden * width

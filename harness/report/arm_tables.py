@@ -6,34 +6,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.table import protocol_line
-from harness.plan.differences import apart_from_the_first, condensed
-from harness.report.data import ReportData
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
+from harness.plan.differences import condensed, differences_from_first
+from harness.plan.stage_kinds import STAGE_KINDS
 from harness.report.sections.pretraining import shared_runs
 from harness.report.verdict import MANY_ARMS
 
-STAGE_KINDS = ("pretrain", "continued", "probe", "tune", "learn", "finetune")
 PLANNED = "by the declared vocabulary"
 """Of which fewer entries may be learned, where text is short."""
 COSTS = {"parameters": "{:,.0f}", "tokens": "{:,.0f}", "flops": "{:.2e}"}
 
 
-def what_differs(data: ReportData) -> Grid:
+def what_differs(results: Results) -> TextTable:
     """Field by field; of many arms only what sets each one apart from the first."""
-    if len(data.arms) > MANY_ARMS and data.differences:
-        apart = apart_from_the_first(data.differences, data.arms)
+    if len(results.arms) > MANY_ARMS and results.plan.differences:
+        apart = differences_from_first(results.plan.differences, results.arms)
         lines = [
             [arm, "; ".join(f"{path} = {_value(value)}" for path, value in fields)]
             for arm, fields in apart.items()
         ]
-        return Grid(["arm", f"where it is not as {data.arms[0]}"], lines, text_columns=(0, 1))
+        return TextTable(
+            ["arm", f"where it is not as {results.arms[0]}"], lines, text_columns=(0, 1)
+        )
     rows = [
-        [path, *(_value(values.get(arm)) for arm in data.arms)]
-        for path, values in condensed(data.differences)
+        [path, *(_value(values.get(arm)) for arm in results.arms)]
+        for path, values in condensed(results.plan.differences)
     ]
-    return Grid(["field", *data.arms], rows, text_columns=range(len(data.arms) + 1))
+    return TextTable(["field", *results.arms], rows, text_columns=range(len(results.arms) + 1))
 
 
 def _value(value: Any) -> str:
@@ -46,28 +49,30 @@ def _value(value: Any) -> str:
     return MISSING if value is None else str(value)
 
 
-def cost(data: ReportData) -> Grid:
+def cost(results: Results) -> TextTable:
     """Parameters, tokens and FLOPs of one pretraining seed, as planned; arms that share it in one
     row."""
-    costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")
-    firsts = {name: arms[0] for name, arms in shared_runs(data).items()}
-    others = {str(name): str(name) for name in costs.index if name not in data.arms}
+    costs = results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"].set_index(
+        "arm"
+    )
+    firsts = {name: arms[0] for name, arms in shared_runs(results).items()}
+    others = {str(name): str(name) for name in costs.index if name not in results.arms}
     rows = [
         [name, *(_figure(costs, arm, column, form) for column, form in COSTS.items())]
         for name, arm in {**firsts, **others}.items()
     ]
-    return Grid(["arm", f"parameters ({PLANNED})", "tokens", f"FLOPs ({PLANNED})"], rows)
+    return TextTable(["arm", f"parameters ({PLANNED})", "tokens", f"FLOPs ({PLANNED})"], rows)
 
 
-def time(data: ReportData) -> Grid:
+def time(results: Results) -> TextTable:
     """Seconds over all stages of each kind."""
-    costs = data.costs
+    costs = results.frame(costs_frame)
     kinds = [kind for kind in STAGE_KINDS if (costs["stage"] == kind).any()]
     rows = []
-    for arm in data.arms:
+    for arm in results.arms:
         here = costs[costs["arm"] == arm].set_index("stage")
         rows.append([arm, *(_figure(here, kind, "seconds", "{:,.1f}") for kind in kinds)])
-    return Grid(["arm", *kinds], rows if kinds else [])
+    return TextTable(["arm", *kinds], rows if kinds else [])
 
 
 def _figure(frame: pd.DataFrame, row: str, column: str, form: str) -> str:

@@ -8,7 +8,7 @@ from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.leaderboard.cells import MISSING
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import Pair
 
 FEW_ROWS = 15
@@ -42,23 +42,23 @@ def note(pairs: Sequence[Pair], many: bool) -> str:
     return NOTE + MANY_NOTE * many + ELSEWHERE * elsewhere
 
 
-def shown(pairs: Sequence[Pair]) -> Grid:
+def shown(pairs: Sequence[Pair]) -> TextTable:
     """What is seen at once: all differences if they are few, else those of the averages, as far as
     they are known or expected."""
     if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
         return every_column(pairs)
     seen = [pair for pair in pairs if pair.average or pair.expected] or pairs
-    return Grid(["average of", *HEAD], [[_named(p), *_cells(p, AVERAGE)] for p in seen])
+    return TextTable(["average of", *HEAD], [[_named(p), *_cells(p, AVERAGE)] for p in seen])
 
 
-def folded(pairs: Sequence[Pair]) -> Grid | None:
+def folded(pairs: Sequence[Pair]) -> TextTable | None:
     """Every column, where `shown` leaves some out."""
     if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
         return None
     return every_column(pairs)
 
 
-def every_column(pairs: Iterable[Pair]) -> Grid:
+def every_column(pairs: Iterable[Pair]) -> TextTable:
     """A row for each pair and column, as far as they are known; the average has one in any case."""
     rows = [
         [_named(pair), column, *_cells(pair, column)]
@@ -66,7 +66,7 @@ def every_column(pairs: Iterable[Pair]) -> Grid:
         for column, found in pair.differences.items()
         if found or column == AVERAGE
     ]
-    return Grid(["arms", "column", *HEAD], rows, text_columns=(0, 1))
+    return TextTable(["arms", "column", *HEAD], rows, text_columns=(0, 1))
 
 
 def _named(pair: Pair) -> str:

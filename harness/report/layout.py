@@ -4,14 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Grid:
-    """A plain table of text."""
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    text_columns: Sequence[int] = (0,)
+from harness.leaderboard.text_tables import TextTable
 
 
 @dataclass(frozen=True)
@@ -30,7 +23,7 @@ class Section:
     notes: Sequence[str] = ()
     plots: Mapping[str, Plot] = field(default_factory=dict)
     """By the names of their files, without the ending."""
-    grids: Mapping[str, Grid] = field(default_factory=dict)
+    tables: Mapping[str, TextTable] = field(default_factory=dict)
     """By what they are said to show; empty for what the title says."""
-    folded: Mapping[str, Grid] = field(default_factory=dict)
+    folded: Mapping[str, TextTable] = field(default_factory=dict)
     """Long tables, shown when asked for; by what they are said to show."""

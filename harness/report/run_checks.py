@@ -5,22 +5,28 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from harness.analysis.frames.runs import finetune_runs_frame
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.frames.trials import trials_frame
+from harness.analysis.results import Results
 from harness.leaderboard.table import Table
-from harness.report.data import ReportData, Scores
+from harness.report.run_scores import RunScores
 
 FEW_TRUNCATED = 0.01
 """Share of train examples up to which truncation is not worth a word."""
 
 
-def no_better_than_a_guess(data: ReportData, table: Table, scores: Scores) -> Iterator[str]:
+def no_better_than_a_guess(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
     """Runs at or below chance, and arms that have no others."""
     levels = chance(table)
-    counts = {arm: _failed(scores, levels, arm) for arm in data.arms if not guesses(data, arm)}
+    counts = {
+        arm: _failed(scores, levels, arm) for arm in results.arms if not guesses(results, arm)
+    }
     failed = {arm: found for arm, found in counts.items() if found[0]}
     if failed:
         named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
         yield (
-            "Scores no better than the best guess that does not read the input (failed runs, in "
+            "RunScores no better than the best guess that does not read the input (failed runs, in "
             f"the words of Mosbach et al. 2021, section 3): {named}."
         )
     if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
@@ -36,33 +42,31 @@ def chance(table: Table) -> dict[str, float]:
     return {column.name: score.mean for column, score in scores if score}
 
 
-def _failed(scores: Scores, chance: dict[str, float], arm: str) -> tuple[int, int]:
-    """Scores of an arm at or below chance, and all; an undefined one is of equal predictions."""
+def _failed(scores: RunScores, chance: dict[str, float], arm: str) -> tuple[int, int]:
+    """RunScores of an arm at or below chance, and all; an undefined one is of equal predictions."""
     runs = [(run, chance[name]) for name in chance if name in scores for run in scores[name][arm]]
     return sum(not run > level for run, level in runs), len(runs)
 
 
-def guesses(data: ReportData, arm: str) -> bool:
+def guesses(results: Results, arm: str) -> bool:
     """Whether it is the baseline that does not read its input."""
-    return family(data, arm) == "majority"
+    return family(results, arm) == "majority"
 
 
-def family(data: ReportData, arm: str) -> str | None:
+def family(results: Results, arm: str) -> str | None:
     """Null where all arms have the same."""
-    return data.differences.get("pretrain.model.family", {}).get(arm)
+    return results.plan.differences.get("pretrain.model.family", {}).get(arm)
 
 
-def planned(data: ReportData, arm: str, task: str) -> int:
-    """Runs that an arm is to have on a task: none where it cannot do it. Without a plan all
-    combinations of seeds that any arm has."""
-    if data.runs.empty:
-        return len(data.results[["pretrain_seed", "finetune_seed"]].drop_duplicates())
-    return int(((data.runs["arm"] == arm) & (data.runs["task"] == task)).sum())
+def planned(results: Results, arm: str, task: str) -> int:
+    """Runs planned for an arm on a task; none where it cannot do the task."""
+    runs = results.frame(finetune_runs_frame)
+    return int(((runs["arm"] == arm) & (runs["task"] == task)).sum())
 
 
-def truncated(data: ReportData) -> Iterator[str]:
+def truncated(results: Results) -> Iterator[str]:
     """Tasks whose train examples are longer than the protocol lets a model read, by arm."""
-    known = data.runs.dropna(subset="truncated")
+    known = results.frame(finetune_runs_frame).dropna(subset="truncated")
     shares = known.groupby(["task", "arm"], sort=False)["truncated"].mean()
     parts = [_spread(str(task), share) for task, share in shares.groupby(level=0, sort=False)]
     if named := [part for part in parts if part]:
@@ -81,15 +85,16 @@ def _spread(task: str, shares: "pd.Series[float]") -> str:
     return f"{task} {high} %" if low == high else f"{task} {low} to {high} %"
 
 
-def diverged(data: ReportData) -> Iterator[str]:
+def diverged(results: Results) -> Iterator[str]:
     """Runs and trials whose loss was no number."""
-    runs = data.runs[data.runs["diverged"]]
+    runs = results.frame(finetune_runs_frame)
+    runs = runs[runs["diverged"]]
     if len(runs):
         yield f"Diverged, and scored as they stand: {_counted(runs)}."
-    if len(data.trials):
-        trials = data.trials[data.trials["state"] == "diverged"]
-        if len(trials):
-            yield f"Trials that diverged, and count as the worst: {_counted(trials)}."
+    trials = results.frame(trials_frame)
+    trials = trials[trials["state"] == "diverged"]
+    if len(trials):
+        yield f"Trials that diverged, and count as the worst: {_counted(trials)}."
 
 
 def _counted(rows: pd.DataFrame) -> str:
@@ -98,10 +103,10 @@ def _counted(rows: pd.DataFrame) -> str:
     return ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
 
 
-def excluded_seeds(data: ReportData) -> Iterator[str]:
+def excluded_seeds(results: Results) -> Iterator[str]:
     """Pretraining seeds that some tasks of an arm have and others lack."""
-    scored = data.results.dropna(subset="value")
-    for arm in data.arms:
+    scored = results.frame(scores_frame).dropna(subset="value")
+    for arm in results.arms:
         by_task = scored[scored["arm"] == arm].groupby("task")["pretrain_seed"].agg(set)
         everywhere = set.intersection(*by_task) if len(by_task) else set()
         somewhere: set[int] = set().union(*by_task)
@@ -111,12 +116,12 @@ def excluded_seeds(data: ReportData) -> Iterator[str]:
                 f"Pretraining seed {seed} of {arm} is left out of the differences of averages, for "
                 f"it has no score on {_listed(tasks)}."
             )
-    yield from _unequal_seeds(data, scored)
+    yield from _unequal_seeds(results, scored)
 
 
-def _unequal_seeds(data: ReportData, scored: pd.DataFrame) -> Iterator[str]:
+def _unequal_seeds(results: Results, scored: pd.DataFrame) -> Iterator[str]:
     counts = scored.groupby("arm")["pretrain_seed"].nunique()
-    able = data.arms if data.runs.empty else [a for a in data.arms if a in set(data.runs["arm"])]
+    able = [arm for arm in results.arms if arm in set(results.frame(finetune_runs_frame)["arm"])]
     seeds = {arm: int(counts.get(arm, 0)) for arm in able}
     if len(set(seeds.values())) > 1:
         most = max(seeds.values())

@@ -5,49 +5,52 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.frames.trials import trials_frame
+from harness.analysis.results import Results
 from harness.finetuning.search import optuna_search
 from harness.models import FAMILIES
-from harness.report.data import ReportData
 from harness.report.run_checks import family, planned
 from harness.report.sections.search import chosen_trials
-from harness.tasks.custom import suite_named, tasks_of
+from harness.tasks.custom import tasks_of
 
 FAR_ABOVE_DEV = 10.0
 """Points by which a hold-out score may lie above dev without a word."""
 
 
-def unequal_trials(data: ReportData) -> Iterator[str]:
+def unequal_trials(results: Results) -> Iterator[str]:
     """Arms that were given other numbers of trials on a task, or none."""
-    for task, trials in data.trials.groupby("task", sort=False):
+    for task, trials in results.frame(trials_frame).groupby("task", sort=False):
         made = Counter(trials["arm"])
-        arms = [arm for arm in data.arms if planned(data, arm, str(task)) and _tuned(data, arm)]
+        arms = [
+            arm for arm in results.arms if planned(results, arm, str(task)) and _tuned(results, arm)
+        ]
         if len({made[arm] for arm in arms}) > 1:
             named = ", ".join(f"{arm} {made[arm]}" for arm in arms)
             yield f"Unequal trials on {task}: {named}. More trials find better settings."
 
 
-def untuned(data: ReportData) -> Iterator[str]:
+def untuned(results: Results) -> Iterator[str]:
     """Arms beside those that were searched which have nothing to search."""
-    arms = [arm for arm in data.arms if not _tuned(data, arm)]
-    if arms and len(data.trials):
+    arms = [arm for arm in results.arms if not _tuned(results, arm)]
+    if arms and len(results.frame(trials_frame)):
         yield f"Not tuned, for none of the settings searched holds for them: {', '.join(arms)}."
 
 
-def _tuned(data: ReportData, arm: str) -> bool:
+def _tuned(results: Results, arm: str) -> bool:
     """Whether settings of fine-tuning are anything to it: not to baselines and prompted models."""
-    facts = FAMILIES.get(family(data, arm) or "")
-    prompted = data.differences.get("evaluate.adaptation.kind", {}).get(arm) == "prompt"
+    facts = FAMILIES.get(family(results, arm) or "")
+    prompted = results.plan.differences.get("evaluate.adaptation.kind", {}).get(arm) == "prompt"
     return not (prompted or (facts and facts.kind == "baseline"))
 
 
-def holdout_beside_dev(data: ReportData) -> dict[tuple[str, str], tuple[float, float]]:
+def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, float]]:
     """(arm, task) to the main score x 100 of the chosen trial on its hold-out, and to the mean of
     the arm's runs on dev; where both are known."""
-    suite = suite_named(data.suite) if isinstance(data.suite, str) else data.suite
-    tasks = tasks_of(suite)
-    dev = data.results.groupby(["arm", "task", "split", "metric"])["value"].mean()
+    tasks = tasks_of(results.suite)
+    dev = results.frame(scores_frame).groupby(["arm", "task", "split", "metric"])["value"].mean()
     found = {}
-    for arm, task, _, best in chosen_trials(data):
+    for arm, task, _, best in chosen_trials(results):
         place = (arm, task, tasks[task].evaluation[0].name, tasks[task].metrics[0])
         both = 100 * float(best["value"]), 100 * float(dev.get(place, np.nan))
         if best["value"] > optuna_search.WORST and np.isfinite(both).all():

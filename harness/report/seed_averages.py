@@ -5,19 +5,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results
 from harness.leaderboard.build import build
-from harness.report.data import ReportData
 
 
-def average_of(data: ReportData, results: pd.DataFrame) -> float:
-    """Average x 100 of the rows of one pretraining seed; NaN where a score is missing."""
-    table = build(results, data.suite, data.average, tasks=data.tasks)
+def average_of(results: Results, scores: pd.DataFrame) -> float:
+    """Average x 100 of the `scores` of one arm and pretraining seed; NaN where one is missing."""
+    table = build(scores, results.suite, tasks=results.experiment.evaluate.tasks)
     average = table.rows[0].average
     return average.mean if average else np.nan
 
 
-def seed_averages(data: ReportData) -> pd.DataFrame:
+def seed_averages(results: Results) -> pd.DataFrame:
     """Columns arm, pretrain_seed, average (x 100)."""
-    groups: Any = data.results.groupby(["arm", "pretrain_seed"], sort=False)
-    rows = [(*seed, average_of(data, results)) for seed, results in groups]
+    groups: Any = results.frame(scores_frame).groupby(["arm", "pretrain_seed"], sort=False)
+    rows = [(*seed, average_of(results, scores)) for seed, scores in groups]
     return pd.DataFrame(rows, columns=["arm", "pretrain_seed", "average"])

@@ -5,60 +5,71 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from harness.analysis.frames.runs import finetune_runs_frame
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.frames.trials import trials_frame
+from harness.analysis.results import Results
 from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.table import Table
+from harness.plan.unsupported import unsupported_lines
 from harness.report import run_checks, search_checks
 from harness.report.constant_outputs import constant_labels, constant_runs
-from harness.report.data import ReportData, Scores
+from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
 
+FEW_STAGES = 5
+"""Unfinished stages that are named one by one."""
 ENOUGH_SEEDS = 10
 """Pretraining seeds an arm from which on their number needs no note."""
 
 
-def threats(data: ReportData, table: Table, pairs: Sequence[Pair], scores: Scores) -> list[str]:
+def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunScores) -> list[str]:
     """One sentence or two on each threat; then those that the experiment brings along, and what
     was looked for and not found."""
-    found = _checked(data, table, scores)
+    found = _checked(results, table, scores)
     absent = [name for name, sentences in found.items() if not sentences]
     return [
         *_few_seeds(table),
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),
-        *search_checks.untuned(data),
-        *data.threats,
+        *search_checks.untuned(results),
+        *results.experiment.threats,
+        *_unfinished(results),
+        *(f"{line}." for line in unsupported_lines(results.plan)),
         *([f"Looked for, and not found: {', '.join(absent)}."] if absent else []),
     ]
 
 
-def _checked(data: ReportData, table: Table, scores: Scores) -> dict[str, list[str]]:
+def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
     """What was looked for to the sentences on what was found; without what could not be known."""
-    found = {"missing scores": [*_missing_scores(data, table, scores)]}
-    if len(data.results) and run_checks.chance(table):
+    found = {"missing scores": [*_missing_scores(results, table, scores)]}
+    if len(results.frame(scores_frame)) and run_checks.chance(table):
         found["runs and arms no better than a guess"] = [
-            *run_checks.no_better_than_a_guess(data, table, scores)
+            *run_checks.no_better_than_a_guess(results, table, scores)
         ]
-    if len(data.results):
-        found["splits with one label"] = [*_constant_labels(data, table)]
-        found["runs that always give the same answer"] = [*_constant_predictions(data, table)]
-        found["seeds left out"] = [*run_checks.excluded_seeds(data)]
-    return found | _of_runs(data)
+    if len(results.frame(scores_frame)):
+        found["splits with one label"] = [*_constant_labels(results, table)]
+        found["runs that always give the same answer"] = [*_constant_predictions(results, table)]
+        found["seeds left out"] = [*run_checks.excluded_seeds(results)]
+    return found | _of_runs(results)
 
 
-def _of_runs(data: ReportData) -> dict[str, list[str]]:
+def _of_runs(results: Results) -> dict[str, list[str]]:
     """The same of what stages tell of themselves, which those of earlier code may not."""
     found = {}
-    finished = data.runs[data.runs["finished"].astype(bool)]
-    truncated = [*run_checks.truncated(data)]
+    finished = results.frame(finetune_runs_frame)[
+        results.frame(finetune_runs_frame)["finished"].astype(bool)
+    ]
+    truncated = [*run_checks.truncated(results)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
         name = f"truncated inputs above {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
         found[name] = truncated
-    if len(finished) or len(data.trials):
-        found["runs that diverged"] = [*run_checks.diverged(data)]
-    if len(data.trials):
-        found["unequal trials"] = [*search_checks.unequal_trials(data)]
-    if beside := search_checks.holdout_beside_dev(data):
+    if len(finished) or len(results.frame(trials_frame)):
+        found["runs that diverged"] = [*run_checks.diverged(results)]
+    if len(results.frame(trials_frame)):
+        found["unequal trials"] = [*search_checks.unequal_trials(results)]
+    if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
         found[name] = [*search_checks.far_above_dev(beside)]
     return found
@@ -77,13 +88,13 @@ def _few_seeds(table: Table) -> Iterator[str]:
         yield note
 
 
-def _missing_scores(data: ReportData, table: Table, scores: Scores) -> Iterator[str]:
+def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
     """Planned runs without a score."""
     tasks = {column.name: column.task for column in table.columns}
-    for arm in data.arms:
+    for arm in results.arms:
         missing = []
         for name, runs in scores.items():
-            total = run_checks.planned(data, arm, tasks[name])
+            total = run_checks.planned(results, arm, tasks[name])
             gap = total - int(np.isfinite(runs[arm]).sum())
             missing += [f"{name} ({gap} of {total})"] if gap > 0 else []
         if missing:
@@ -94,8 +105,8 @@ def _missing_scores(data: ReportData, table: Table, scores: Scores) -> Iterator[
             )
 
 
-def _constant_labels(data: ReportData, table: Table) -> Iterator[str]:
-    found = [f"{task} ({split})" for task, split in constant_labels(data, table)]
+def _constant_labels(results: Results, table: Table) -> Iterator[str]:
+    found = [f"{task} ({split})" for task, split in constant_labels(results, table)]
     if found:
         yield (
             f"Every example of {', '.join(found)} has the same label: there a constant answer is "
@@ -103,12 +114,12 @@ def _constant_labels(data: ReportData, table: Table) -> Iterator[str]:
         )
 
 
-def _constant_predictions(data: ReportData, table: Table) -> Iterator[str]:
-    right = {task for task, _ in constant_labels(data, table)}  # there it is the right answer
+def _constant_predictions(results: Results, table: Table) -> Iterator[str]:
+    right = {task for task, _ in constant_labels(results, table)}  # there it is the right answer
     found = Counter(
         (arm, task)
-        for arm, task, _ in constant_runs(data, table)
-        if task not in right and not run_checks.guesses(data, arm)
+        for arm, task, _ in constant_runs(results, table)
+        if task not in right and not run_checks.guesses(results, arm)
     )
     if found:
         runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
@@ -134,3 +145,13 @@ def _approximations(table: Table) -> Iterator[str]:
             "Intervals of Spearman correlations resample the ranks of the full dev set instead of "
             "ranking every resample anew."
         )
+
+
+def _unfinished(results: Results) -> list[str]:
+    """A sentence on each unfinished stage; of many, their number by kind."""
+    stages = [stage for key, stage in results.plan.stages.items() if key not in results.finished]
+    if len(stages) <= FEW_STAGES:
+        return [f"Not finished: {stage.kind} {stage.label}." for stage in stages]
+    counts = Counter(stage.kind for stage in stages)
+    named = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return [f"Not finished: {len(stages)} stages ({named}); `harness status` names them."]

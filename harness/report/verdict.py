@@ -8,19 +8,16 @@ from typing import Literal
 from harness.analysis.comparison.differences import (
     AVERAGE,
     LEVEL,
-    MOST_ROWS,
+    MAX_ROWS,
     Compared,
     Differences,
-    comparer,
     enough_seeds,
-    same_checkpoints,
     screened,
 )
-from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import holm
 from harness.leaderboard.table import Table
-from harness.report.data import ReportData
 
 Names = tuple[str, str]
 MANY_ARMS = 8
@@ -82,29 +79,24 @@ def judge(pair: Pair) -> Verdict:
     return Verdict(pair, "refuted", "the interval lies below zero")
 
 
-def pairwise(data: ReportData, table: Table, compared: Compared | None = None) -> tuple[Pair, ...]:
+def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, ...]:
     """Every pair of arms that have results, expected ones first and in the expected direction; of
     more than MANY_ARMS, the others are those of the arm that ranks first, and their p are adjusted
     for all pairs, as that arm was picked after looking.
 
     Args:
-        compared: saves the time of comparing anew.
-
-    Raises:
-        ValueError: two runs of a task were scored on different examples.
+        compared: compares two arms by name (`harness.leaderboard.experiment_table`).
     """
-    compared = compared or comparer(
-        arm_runs(data, table), table, same_checkpoints(data.differences)
-    )
-    expected = [pair for pair in data.expect if set(pair) <= set(data.arms)]
-    others = list(combinations(data.arms, 2))
-    if len(data.arms) > MANY_ARMS:
+    named = [(side.better, side.worse) for side in results.experiment.expect]
+    expected = [pair for pair in named if set(pair) <= set(results.arms)]
+    others = list(combinations(results.arms, 2))
+    if len(results.arms) > MANY_ARMS:
         first = table.rows[0].name
-        others = [(first, arm) for arm in data.arms if arm != first]
+        others = [(first, arm) for arm in results.arms if arm != first]
     seen = {frozenset(pair) for pair in expected}
     shown = [*expected, *(pair for pair in others if frozenset(pair) not in seen)]
     pairs = [Pair(*names, names in expected, compared(*names)) for names in shown]
-    screens = _screens(data.arms, shown, compared)
+    screens = _screens(results.arms, shown, compared)
     claims = _claims(pairs)
     return tuple(
         replace(pair, claim=claims.get(names), screen=screens[names])
@@ -129,8 +121,8 @@ def _screens(
     by themselves, so that they say what ranks say, and all columns together."""
     seen = {frozenset(pair) for pair in shown}
     hidden = [pair for pair in combinations(arms, 2) if frozenset(pair) not in seen]
-    taken = [*shown, *(hidden if len(arms) <= MOST_ROWS else ())]
-    unseen = 0 if len(arms) <= MOST_ROWS else len(hidden)
+    taken = [*shown, *(hidden if len(arms) <= MAX_ROWS else ())]
+    unseen = 0 if len(arms) <= MAX_ROWS else len(hidden)
     averages = {(names, AVERAGE): compared(*names)[AVERAGE] for names in taken}
     columns = {
         (names, name): one

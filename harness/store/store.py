@@ -1,6 +1,5 @@
 """The store of finished stages, of experiments that were run, and of results from elsewhere."""
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
@@ -8,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from harness.core.files import make_once
+from harness.store.artifacts import digest, resolve
 from harness.store.params import flatten, unflatten
 from harness.store.snapshot import Entry, Snapshot, finished_runs, read_entries
 
@@ -30,7 +28,7 @@ SNAPSHOT = "snapshot-2.db"
 
 
 @dataclass(frozen=True)
-class Record:
+class StageResult:
     """A finished stage, as the store holds it."""
 
     key: str
@@ -65,17 +63,17 @@ class Store:
             return Server(self._uri, EXPERIMENT, None)
         return Server(sqlite_uri(self._database), EXPERIMENT, self.root / "artifacts")
 
-    def finished(self, keys: Iterable[str] | None = None) -> dict[str, Record]:
+    def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
         """Key to record of every finished stage, or of those of `keys` that are finished."""
         entries = self._entries(KEY, None if keys is None else set(keys))
         return {entry.tags[KEY]: _record(entry) for entry in entries}
 
-    def find(self, key: str) -> Record | None:
+    def find(self, key: str) -> StageResult | None:
         """The record of one finished stage."""
         found = self._server.search(f"tags.`{KEY}` = '{key}'")
         return _record(found[-1]) if found else None
 
-    def spec(self, record: Record) -> dict[str, Any]:
+    def spec(self, record: StageResult) -> dict[str, Any]:
         """What a stage was told, read back from the params of its run."""
         return unflatten(self._server.params(record.run_id))
 
@@ -88,7 +86,7 @@ class Store:
         metrics: Mapping[str, float | None],
         folder: Path,
         made_with: str = "",
-    ) -> Record:
+    ) -> StageResult:
         """Stores a finished stage: its spec, metrics (nulls left out), the files of `folder`, and
         the packages and the machine that made them."""
         tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder), MADE_WITH: made_with}
@@ -101,7 +99,7 @@ class Store:
     def experiments(self) -> dict[str, Path]:
         """Experiment name to the folder that its latest run left."""
         latest = {entry.tags[NAME]: entry for entry in self._entries(NAME)}
-        return {name: _local(entry.artifact_uri) for name, entry in latest.items()}
+        return {name: resolve(entry.artifact_uri) for name, entry in latest.items()}
 
     def record_import(self, name: str, folder: Path) -> None:
         """Stores results that were measured elsewhere: the files of `folder`."""
@@ -109,17 +107,30 @@ class Store:
 
     def imports(self) -> list[Path]:
         """Folders of the results that were measured elsewhere, in the order of their coming."""
-        return [_local(entry.artifact_uri) for entry in self._entries(IMPORT)]
+        return [resolve(entry.artifact_uri) for entry in self._entries(IMPORT)]
 
-    def fetch(self, record: Record) -> Path | None:
+    def fetch(self, record: StageResult) -> Path | None:
         """The folder of a stage's files, or null if they are not what was stored."""
         try:
-            folder = _local(record.artifact_uri)
+            folder = resolve(record.artifact_uri)
         except OSError:
             return None
         return folder if digest(folder) == record.digest else None
 
-    def forget(self, record: Record) -> None:
+    def files(self, record: StageResult) -> Path:
+        """The folder of a stage's files.
+
+        Raises:
+            ValueError: they are not what was stored.
+        """
+        folder = self.fetch(record)
+        if folder is None:
+            raise ValueError(
+                f"the files of stage {record.key} are damaged: run the experiment again"
+            )
+        return folder
+
+    def forget(self, record: StageResult) -> None:
         """Takes a damaged stage out of the finished ones, so that it is made again."""
         self._server.fail(record.run_id)
 
@@ -151,18 +162,8 @@ def _make_tables(path: Path) -> None:
     make_tables(path)
 
 
-def digest(folder: Path) -> str:
-    """SHA-256 over the names and contents of the files of `folder`."""
-    total = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
-    return total.hexdigest()
-
-
-def _record(entry: Entry) -> Record:
-    return Record(
+def _record(entry: Entry) -> StageResult:
+    return StageResult(
         key=entry.tags[KEY],
         kind=entry.tags[KIND],
         run_id=entry.run_id,
@@ -171,12 +172,3 @@ def _record(entry: Entry) -> Record:
         digest=entry.tags[DIGEST],
         made_with=entry.tags.get(MADE_WITH, ""),
     )
-
-
-def _local(uri: str) -> Path:
-    """The local folder of an artifact URI; a remote one is downloaded."""
-    if uri.startswith("file:"):
-        return Path(url2pathname(urlsplit(uri).path))
-    from harness.store.mlflow_runs import download
-
-    return download(uri)

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator
 
-from harness.core.config import Value, unknown
+from harness.core.config import ConfigModel, unknown_name
 from harness.tasks import SUITES, TASKS
-from harness.tasks.preprocessing import PREPARATIONS
+from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import Column, FileData, Kind, Split, Suite, Task
 
 METRICS_OF_KIND: Mapping[Kind, tuple[str, ...]] = {
@@ -58,7 +58,7 @@ def _checked(task: Task) -> Task:
     for metric in task.metrics:
         if metric not in fitting_metrics(task):
             what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
-            raise ValueError(unknown(what, metric, fitting_metrics(task)))
+            raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more labels by name")
     if task.kind == "multiple_choice" and not task.choices_field:
@@ -74,8 +74,8 @@ def _checked(task: Task) -> Task:
         )
     if task.kind == "similarity" and task.train:
         raise ValueError("nothing is trained for similarity; set train to null")
-    if task.prepare and task.prepare not in PREPARATIONS:
-        raise ValueError(unknown("the preparation", task.prepare, PREPARATIONS))
+    if task.prepare and task.prepare not in PREPROCESSORS:
+        raise ValueError(unknown_name("the preparation", task.prepare, PREPROCESSORS))
     if isinstance(task.data, FileData):
         _check_form(task, task.data)
         _check_splits(task, task.data)
@@ -116,7 +116,7 @@ SuiteTask = Annotated[
 """A name in `harness list tasks`, or a task by its fields."""
 
 
-class OwnSuite(Value):
+class CustomSuite(ConfigModel):
     """A suite of an experiment's own: a column for each split of each task, in its first metric,
     and the mean of the columns.
 
@@ -146,18 +146,18 @@ class OwnSuite(Value):
         names = [task if isinstance(task, str) else task.name for task in tasks]
         for number, (name, task) in enumerate(zip(names, tasks, strict=True)):
             if isinstance(task, str) and task not in TASKS:
-                raise ValueError(unknown("the task", task, TASKS))
+                raise ValueError(unknown_name("the task", task, TASKS))
             if name in names[:number]:
                 raise ValueError(f"the task {name!r} is given twice")
         return tasks
 
 
 AnySuite = Annotated[
-    Annotated[str, Tag("shipped")] | Annotated[OwnSuite, Tag("own")], Discriminator(_is_name)
+    Annotated[str, Tag("shipped")] | Annotated[CustomSuite, Tag("own")], Discriminator(_is_name)
 ]
 
 
-class DeclaredSuite(Suite):
+class ResolvedSuite(Suite):
     """An own suite as every other stands, with those of its tasks that are not shipped."""
 
     own: tuple[Task, ...] = ()
@@ -170,11 +170,11 @@ def suite_named(name: str) -> Suite:
         ValueError: there is none.
     """
     if name not in SUITES:
-        raise ValueError(unknown("the suite", name, SUITES))
+        raise ValueError(unknown_name("the suite", name, SUITES))
     return SUITES[name]
 
 
-def as_suite(suite: str | OwnSuite) -> Suite:
+def as_suite(suite: str | CustomSuite) -> Suite:
     """A suite by its name, or an experiment's own.
 
     Raises:
@@ -183,7 +183,7 @@ def as_suite(suite: str | OwnSuite) -> Suite:
     if isinstance(suite, str):
         return suite_named(suite)
     tasks = [TASKS[task] if isinstance(task, str) else task for task in suite.tasks]
-    return DeclaredSuite(
+    return ResolvedSuite(
         name=suite.name,
         tasks=tuple(task.name for task in tasks),
         columns=tuple(column for task in tasks for column in _columns(task)),
@@ -209,7 +209,7 @@ def _columns(task: Task) -> list[Column]:
 
 def tasks_of(suite: Suite) -> dict[str, Task]:
     """Name to task, for every task of a suite."""
-    own = {task.name: task for task in suite.own} if isinstance(suite, DeclaredSuite) else {}
+    own = {task.name: task for task in suite.own} if isinstance(suite, ResolvedSuite) else {}
     return {name: own[name] if name in own else TASKS[name] for name in suite.tasks}
 
 

@@ -57,11 +57,11 @@ class Examples:
 
 
 def split_holdout(
-    examples: Examples, fraction: float, max_holdout: int, seed: int
+    examples: Examples, fraction: float, max_holdout_examples: int, seed: int
 ) -> tuple[Examples, Examples]:
     """Train without the hold-out, in random order, and the hold-out; both fixed by `seed`.
 
-    The hold-out has `fraction` of the examples, at most `max_holdout`, and the classes in the same
+    The hold-out has `fraction` of the examples, at most `max_holdout_examples`, and the classes in the same
     shares as the whole, to within one example; or whole groups of about as many examples, where
     there are groups.
 
@@ -73,14 +73,14 @@ def split_holdout(
     if num_units < 2:
         what = "examples" if examples.groups is None else "groups of examples"
         raise ValueError(f"a hold-out needs at least 2 {what}, but there are {num_units}")
-    size = min(max(1, round(fraction * len(examples))), max_holdout, len(examples) - 1)
+    size = min(max(1, round(fraction * len(examples))), max_holdout_examples, len(examples) - 1)
     order = np.random.default_rng(seed).permutation(num_units)
     if examples.groups is None and examples.labels.dtype.kind == "i":
         order = order[np.argsort(_class_quantiles(examples.labels[order]), kind="stable")]
     if examples.groups is None:
         held, train = np.isin(units, order[:size]), order[size:]
     else:
-        held = np.isin(units, _whole_groups(np.bincount(units), order, size, max_holdout))
+        held = np.isin(units, _whole_groups(np.bincount(units), order, size, max_holdout_examples))
         train = np.flatnonzero(~held)
     shuffled = np.random.default_rng([seed, 1]).permutation(train)
     return examples.take(shuffled), examples.take(np.flatnonzero(held))

@@ -11,7 +11,7 @@ from harness.data import hub
 from harness.data.microworld import examples
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
-from harness.tasks.preprocessing import NOWHERE, PREPARATIONS
+from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
 from harness.tasks.task import FileData, HubData, MicroworldData, Split, Task
 
 Columns = Mapping[str, Sequence[Any]]
@@ -59,10 +59,10 @@ def _with_places(examples: Examples) -> Examples:
     return examples.take(np.flatnonzero(~np.array(lost))) if any(lost) else examples
 
 
-def available_splits(task: Task, submission: bool = False) -> tuple[Split, ...]:
-    """The reported splits of `task` (with those for a submission, if asked for), less the optional
+def available_splits(task: Task, with_test: bool = False) -> tuple[Split, ...]:
+    """The reported splits of `task` (with those for a with_test, if asked for), less the optional
     ones that the mirror in use lacks."""
-    splits = (*task.evaluation, *(task.test if submission else ()))
+    splits = (*task.evaluation, *(task.test if with_test else ()))
     return tuple(split for split in splits if not split.optional or _is_there(task, split))
 
 
@@ -136,7 +136,7 @@ def _file(task: Task, split: str) -> Path:
 
 
 def _prepared(task: Task, columns: Columns) -> Columns:
-    return PREPARATIONS[task.prepare](columns) if task.prepare else columns
+    return PREPROCESSORS[task.prepare](columns) if task.prepare else columns
 
 
 def _examples(task: Task, split: Split, columns: Columns) -> Examples:

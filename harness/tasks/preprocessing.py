@@ -93,7 +93,7 @@ def lower_labels(columns: Columns) -> Columns:
     return {**columns, "label": [label.lower() for label in columns["label"]]}
 
 
-def two_way(columns: Columns) -> Columns:
+def binary_nli(columns: Columns) -> Columns:
     """Entailment or not, for MNLI and HANS alike: neutral and contradiction both become 1.
 
     `overlap` says whether every word of the hypothesis is one of the premise: the cue that HANS
@@ -148,7 +148,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-PREPARATIONS: dict[str, Callable[[Columns], Columns]] = {
+PREPROCESSORS: dict[str, Callable[[Columns], Columns]] = {
     function.__name__: function
     for function in (
         copa,
@@ -163,11 +163,11 @@ PREPARATIONS: dict[str, Callable[[Columns], Columns]] = {
         languages,
         drop_unlabelled,
         lower_labels,
-        two_way,
+        binary_nli,
         sts_subsets,
     )
 }
 """Name to the function; named by `Task.prepare`."""
-CLASSES_KEPT: Mapping[str, int] = {"two_way": 1, "openbookqa": 0, "mctest": 0, "lower_labels": 0}
+CLASSES_KEPT: Mapping[str, int] = {"binary_nli": 1, "openbookqa": 0, "mctest": 0, "lower_labels": 0}
 """Preparations that rewrite labels to how many of the first classes stay as they were published;
 every other preparation keeps all of them."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
 Kind = Literal[
     "classification",
@@ -20,7 +20,7 @@ Kind = Literal[
 a tag a word, how alike two texts are (nothing is trained), or a text."""
 
 
-class HubData(Value):
+class HubData(ConfigModel):
     """A data set of the Hugging Face Hub, or of a mirror laid out like it (`HARNESS_DATA`)."""
 
     source: Literal["hub"] = "hub"
@@ -30,7 +30,7 @@ class HubData(Value):
     """Commit of the Hub repository; null takes the latest, which nothing holds fixed."""
 
 
-class MicroworldData(Value):
+class MicroworldData(ConfigModel):
     """A task of the embedded world, made from its seed."""
 
     source: Literal["microworld"] = "microworld"
@@ -38,7 +38,7 @@ class MicroworldData(Value):
     """Name of the task in `harness.data.microworld`."""
 
 
-class FileData(Value):
+class FileData(ConfigModel):
     """Files of the user's own."""
 
     source: Literal["csv", "jsonl"]
@@ -49,7 +49,7 @@ class FileData(Value):
 Data = Annotated[HubData | MicroworldData | FileData, Field(discriminator="source")]
 
 
-class Split(Value):
+class Split(ConfigModel):
     """Examples that are reported together."""
 
     name: str
@@ -68,7 +68,7 @@ class Split(Value):
     """Left out, without an error, where a mirror has no such data."""
 
 
-class Prompt(Value):
+class Prompt(ConfigModel):
     """How a pretrained model is asked about an example without being trained for it."""
 
     pattern: str
@@ -78,14 +78,14 @@ class Prompt(Value):
     choices of its own."""
 
 
-class Task(Value):
+class Task(ConfigModel):
     """One task: where its data is, what it asks, how it is scored, and what the scores mean."""
 
     name: str
     kind: Kind
     data: Data
     prepare: str | None = None
-    """Name in `harness.tasks.preprocessing.PREPARATIONS`: columns of the data set to those named
+    """Name in `harness.tasks.preprocessing.PREPROCESSORS`: columns of the data set to those named
     below."""
     train: str | None = "train"
     """Split that is trained on; null where nothing is."""
@@ -127,7 +127,7 @@ class Task(Value):
         )
 
 
-class Column(Value):
+class Column(ConfigModel):
     """A column of a leaderboard: the mean of one or more metrics of a task on one split."""
 
     name: str
@@ -136,7 +136,7 @@ class Column(Value):
     metrics: tuple[str, ...]
 
 
-class Suite(Value):
+class Suite(ConfigModel):
     """A versioned selection of tasks; never edited once released, but superseded."""
 
     name: str

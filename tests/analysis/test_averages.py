@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.analysis.averages import AVERAGES, combine, get_average, terms_of
+from harness.analysis.averages import AVERAGES, get_average
+from harness.analysis.columns import combine, terms_of
 from harness.leaderboard.published import published_entry, published_table
 from harness.tasks import SUITES
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.files import DRAFT, drafted, output_folder, whole, write_atomically
+from harness.core.files import DRAFT, atomic_folder, atomic_path, output_folder, write_atomically
 
 
 def copy(to: Path, source: Path) -> None:
@@ -16,7 +16,7 @@ def copy(to: Path, source: Path) -> None:
 def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     write_atomically(path, "old")
-    with pytest.raises(OSError, match="No such file"), whole(path) as draft:
+    with pytest.raises(OSError, match="No such file"), atomic_path(path) as draft:
         copy(draft, tmp_path / "none")
     assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
     assert path.read_text() == "old"
@@ -24,7 +24,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) ->
 
 def test_what_ends_well_stands_in_its_place(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    with whole(path) as draft:
+    with atomic_path(path) as draft:
         draft.write_text("new")
         assert not path.exists()
     assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
@@ -33,14 +33,14 @@ def test_what_ends_well_stands_in_its_place(tmp_path: Path) -> None:
 
 def test_a_folder_is_filled_at_the_end_and_keeps_what_else_it_holds(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "out"
-    with drafted(folder) as draft:
+    with atomic_folder(folder) as draft:
         (draft / "a").mkdir()
         (draft / "a" / "b.txt").write_text("new")
         assert [path.name for path in folder.iterdir()] == [DRAFT]
     (folder / "mine.txt").write_text("mine")
     (folder / DRAFT).mkdir()  # one that was killed
     (folder / DRAFT / "half.txt").write_text("half")
-    with drafted(folder) as draft:
+    with atomic_folder(folder) as draft:
         assert not any(draft.iterdir())
         (draft / "c.txt").write_text("new")
     found = {str(path.relative_to(folder)) for path in folder.rglob("*")}
@@ -50,7 +50,7 @@ def test_a_folder_is_filled_at_the_end_and_keeps_what_else_it_holds(tmp_path: Pa
 def test_a_folder_that_could_not_be_filled_is_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     for name in ("old", "new"):
-        with pytest.raises(OSError, match="No such file"), drafted(tmp_path / name) as draft:
+        with pytest.raises(OSError, match="No such file"), atomic_folder(tmp_path / name) as draft:
             copy(draft / "x.txt", tmp_path / "none")
     assert [path.name for path in tmp_path.rglob("*")] == ["old"]
 

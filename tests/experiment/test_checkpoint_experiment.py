@@ -15,15 +15,15 @@ from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.execution.worker import Order, perform
-from harness.experiment.checkpoint_experiment import Wanted, load_evaluation
+from harness.execution.worker import StageJob, run_stage
+from harness.experiment.checkpoint_experiment import CheckpointEvaluation, load_evaluation
 from harness.experiment.source import DeclarationError
 from harness.models.checkpoints import files
 from harness.plan.factory import load_plan
 from harness.study import Study
 
 VOCAB = 500
-FAST = ("evaluate.protocol.max_train=48", "evaluate.finetune.epochs=1")
+FAST = ("evaluate.protocol.max_train_examples=48", "evaluate.finetune.epochs=1")
 MIXED = """
 name: mixed
 question: Is ours better than theirs?
@@ -44,7 +44,7 @@ seeds: {pretrain: 2, finetune: 1}
 evaluate:
   tasks: [micro-cola]
   probes: [micro-blimp]
-  protocol: {max_train: 48}
+  protocol: {max_train_examples: 48}
   finetune: {epochs: 1}
 """
 
@@ -97,7 +97,7 @@ def test_a_checkpoint_gets_its_row_and_nothing_is_done_twice(bert: Path, tmp_pat
 
 def test_keys_are_of_the_content_and_not_of_the_place(bert: Path, tmp_path: Path) -> None:
     def keys(model: Path) -> set[str]:
-        return set(load_evaluation(Wanted(str(model), "micro-glue-v1"))[1].stages)
+        return set(load_evaluation(CheckpointEvaluation(str(model), "micro-glue-v1"))[1].stages)
 
     other = tmp_path / "other"
     shutil.copytree(bert, other)
@@ -131,14 +131,14 @@ def _as(name: str, bert: Path, folder: Path, **more: Any) -> Path:
 def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Path) -> None:
     """Stage by stage, in this process."""
     folder = _as(name, bert, tmp_path / name)
-    wanted = Wanted(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
+    wanted = CheckpointEvaluation(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
     _, plan = load_evaluation(wanted, FAST)
     done: dict[str, Path] = {}
     for key, stage in plan.stages.items():
         inputs = {role: str(done[parent]) for role, parent in stage.parents.items()}
         work, root = tmp_path / key, str(tmp_path)
-        order = Order(stage.kind, key, dict(stage.spec), inputs, Compute(), str(work), root)
-        result = perform(order)
+        order = StageJob(stage.kind, key, dict(stage.spec), inputs, Compute(), str(work), root)
+        result = run_stage(order)
         done[key] = work / "out"
     assert result is not None
     assert 0 <= result["metrics"]["validation/f1"] <= 1
@@ -172,9 +172,9 @@ def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
     folder = _as(name, bert, tmp_path / name, **fields)
     long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
     protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | asked).items()]
-    wanted = Wanted(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
+    wanted = CheckpointEvaluation(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
     _, plan = load_evaluation(wanted, protocol)
-    found = next(iter(plan.obstacles.values()), "")
+    found = next(iter(plan.unsupported.values()), "")
     assert found.startswith(said) and bool(found) == bool(said)
 
 
@@ -182,7 +182,7 @@ def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED.replace("FOLDER", str(bert)))
     _, plan = load_plan(path)
-    seeds = [cell.pretrain_seed for cell in plan.cells if cell.arm == "theirs"]
+    seeds = [cell.pretrain_seed for cell in plan.finetune_runs if cell.arm == "theirs"]
     assert seeds == [0], "a checkpoint was pretrained once"
     assert plan.costs["theirs"].parameters is None
     output = CliRunner().invoke(app, ["plan", str(path)]).output
@@ -198,7 +198,7 @@ def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
 
     exported = tmp_path / "exported"  # our own network and tokenizer in one folder
     records = study.records
-    stage = study.plan.stages[study.plan.pretrains["ours", 0]]
+    stage = study.plan.stages[study.plan.pretrain_keys["ours", 0]]
     for key, inside in ((stage.key, "model"), (stage.parents["tokenizer"], "")):
         kept = study.store.fetch(records[key])
         assert kept is not None
@@ -276,7 +276,7 @@ def test_the_commit_of_the_hub_is_pinned(
         "found",
         lambda name, revision: snapshot if revision in (None, commit) else None,
     )
-    declaration, plan = load_evaluation(Wanted("some/model", "micro-glue-v1"))
+    declaration, plan = load_evaluation(CheckpointEvaluation("some/model", "micro-glue-v1"))
     assert declaration.arms[0].pretrain.model.revision == commit
     assert any(commit in str(stage.spec.get("fingerprint")) for stage in plan.stages.values())
 

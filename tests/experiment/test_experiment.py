@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness.core.config import merge, put
+from harness.core.config import deep_merge, set_path
 from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
@@ -86,7 +86,7 @@ def test_a_corpus_of_another_source_replaces_the_one_below() -> None:
         ("pretrain.objective.transform.whole_word", True, "whole_word=true"),
         ("pretrain.schedule.warmup_steps", None, "warmup_steps=null"),
         ("pretrain.objective.transform.mask_rate", 0.3, "mask_rate=0.3"),
-        ("pretrain.objective", {"pair": "sop", "duplicates": 3}, "sop,duplicates=3"),
+        ("pretrain.objective", {"pair": "sop", "dupe_factor": 3}, "sop,dupe_factor=3"),
     ],
 )
 def test_names_of_arms(axis: str, value: Any, name: str) -> None:
@@ -187,9 +187,11 @@ mappings = st.dictionaries(st.sampled_from("abc"), trees, max_size=3)
 def test_merging_is_associative_and_keeps_what_is_laid_over(
     x: dict[str, Any], y: dict[str, Any], z: dict[str, Any]
 ) -> None:
-    assert merge(merge(x, y), z) == merge(x, merge(y, z)) or _kinds_clash(x, y, z)
-    assert merge(merge(x, y), y) == merge(x, y)
-    assert merge({}, x) == x == merge(x, {})
+    assert deep_merge(deep_merge(x, y), z) == deep_merge(x, deep_merge(y, z)) or _kinds_clash(
+        x, y, z
+    )
+    assert deep_merge(deep_merge(x, y), y) == deep_merge(x, y)
+    assert deep_merge({}, x) == x == deep_merge(x, {})
 
 
 def _kinds_clash(x: Any, y: Any, z: Any) -> bool:
@@ -202,8 +204,8 @@ def _kinds_clash(x: Any, y: Any, z: Any) -> bool:
 
 
 def test_put_makes_what_is_missing() -> None:
-    assert put({"a": {"b": 1}}, "a.c.d", 2) == {"a": {"b": 1, "c": {"d": 2}}}
-    assert put({"a": 1}, "a.b", 2) == {"a": {"b": 2}}
+    assert set_path({"a": {"b": 1}}, "a.c.d", 2) == {"a": {"b": 1, "c": {"d": 2}}}
+    assert set_path({"a": 1}, "a.b", 2) == {"a": {"b": 2}}
 
 
 def run(**fields: Any) -> Any:
@@ -226,9 +228,9 @@ def test_a_start_is_the_run_itself_where_it_says_nothing() -> None:
     resolved = run(
         packing={"format": "full_sentences"},
         objective="clm",
-        start_from={"objective": "mlm", "budget": {"steps": 7}},
+        init_from={"objective": "mlm", "budget": {"steps": 7}},
     )
-    start = resolved.start_from
+    start = resolved.init_from
     assert start.budget.steps == 7 and start.budget.tokens is None
     assert start.objective == OBJECTIVES["mlm"]
     assert (start.size, start.model, start.packing) == (
@@ -236,7 +238,7 @@ def test_a_start_is_the_run_itself_where_it_says_nothing() -> None:
         resolved.model,
         resolved.packing,
     )
-    assert start.start_from is None
+    assert start.init_from is None
 
 
 def test_a_teacher_takes_over_the_text_but_not_the_network() -> None:

@@ -8,9 +8,9 @@ import yaml
 
 from harness.experiment.experiment import Experiment
 from harness.experiment.json_schema import json_schema
-from harness.finetuning import Finetune
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.diagnostics import RECORDS
+from harness.finetuning.diagnostics import DIAGNOSTICS
+from harness.finetuning.protocol import Finetune
 from harness.finetuning.search.spaces import SPACES
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -50,7 +50,7 @@ def test_shipped_axes_are_offered() -> None:
 def test_names_are_offered() -> None:
     evaluate = SCHEMA["$defs"]["Evaluate"]["properties"]
     before = SCHEMA["$defs"]["Intermediate"]["properties"]
-    assert evaluate["record"]["items"]["enum"] == list(RECORDS)
+    assert evaluate["record"]["items"]["enum"] == list(DIAGNOSTICS)
     assert evaluate["probes"]["items"]["enum"] == list(PROBES)
     assert evaluate["adaptation"]["anyOf"][0]["enum"] == list(ADAPTATIONS)
     assert before["task"]["anyOf"][0]["enum"] == list(TASKS)

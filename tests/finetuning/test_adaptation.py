@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import (
     ADAPTATIONS,
     Adaptation,
@@ -19,8 +18,9 @@ from harness.finetuning.adaptation import (
     Selective,
     read_adaptation,
 )
-from harness.finetuning.compatibility import layers_problem, obstacle
+from harness.finetuning.compatibility import layers_problem, unsupported_reason
 from harness.finetuning.heads.classifier import Classifier
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import Multitask
 from harness.models import MODELS
 from harness.plan.factory import load_plan
@@ -91,7 +91,7 @@ def test_more_layers_than_there_are() -> None:
     settings = Evaluate().finetune.model_copy(update={"reinit_layers": 3})
     assert "at most 2, the layers of the network, but is 3" in layers_problem(settings, FULL, run)
     many = Selective(top_layers=3)
-    assert "fewer than the 3" in obstacle(TASKS["sst2"], Protocol(), many, run)
+    assert "fewer than the 3" in unsupported_reason(TASKS["sst2"], Protocol(), many, run)
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import torch
 
-from harness.finetuning import Finetune, Protocol
-from harness.finetuning.heads.classification import Classes, Values
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.classification import Classification, Regression
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded, Ragged
 from harness.finetuning.joint_model import (
     PLACE,
     JointBatches,
     JointLoss,
-    Lesson,
+    TaskData,
     load_head,
     save_head,
     shares,
 )
 from harness.finetuning.module import finetune, prepared_model
 from harness.finetuning.multitask import FULL, learn
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.task_chain import Multitask
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
@@ -38,13 +38,13 @@ class Padding:
     pad_token_id = 0
 
 
-def lesson(name: str, num_items: int, values: bool = False, seed: int = 0) -> Lesson:
+def lesson(name: str, num_items: int, values: bool = False, seed: int = 0) -> TaskData:
     dice = np.random.default_rng(seed)
     rows = [
         [2, *dice.integers(4, 20, size=dice.integers(1, 6)).tolist(), 3] for _ in range(num_items)
     ]
     labels = np.array([row[1] % 2 for row in rows])
-    form: type[Form] = Values if values else Classes
+    form: type[TaskHead] = Regression if values else Classification
     task = TASKS["micro-stsb" if values else "micro-sst2"].model_copy(update={"name": name})
     train = Encoded(
         Ragged.of(rows),
@@ -52,7 +52,7 @@ def lesson(name: str, num_items: int, values: bool = False, seed: int = 0) -> Le
         labels.astype(np.float64) if values else labels,
         0.0,
     )
-    return Lesson(name, form(task, Protocol(), Padding()), train)  # type: ignore[arg-type]
+    return TaskData(name, form(task, Protocol(), Padding()), train)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,14 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads.classification import Classes, Values
+from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged, TrainBatches, pad_rows
 from harness.finetuning.module import finetune, predict
 from harness.finetuning.pooling import ScalarMix, pool
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -87,10 +87,10 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFa
 
 def make_form(
     kind: str, tokenizer: PreTrainedTokenizerFast, protocol: Protocol | None = None
-) -> Form:
+) -> TaskHead:
     """The tokenizer gives no more than the number of its padding: inputs are made by hand."""
     assert tokenizer.pad_token_id == PAD
-    form = Classes if kind == "classification" else Values
+    form = Classification if kind == "classification" else Regression
     return form(make_task(kind), protocol or Protocol(), tokenizer)
 
 
@@ -127,9 +127,9 @@ def test_pooling_ignores_padding(pooling: str) -> None:
     assert pool(states, torch.tensor([[1, 1, 0]]), pooling).tolist() == [POOLED[pooling]]
 
 
-@pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "window"])
+@pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "cbow"])
 def test_a_first_token_that_has_seen_nothing_is_not_pooled(reading: str) -> None:
-    family = {"causal": "gpt2", "encoder_decoder": "bart", "window": "static"}[reading]
+    family = {"causal": "gpt2", "encoder_decoder": "bart", "cbow": "static"}[reading]
     with pytest.raises(ValueError, match=f"first token.*read {reading}; set it to native"):
         Classifier(make(family, reading), 2, Protocol(pooling="cls"))
 
@@ -222,7 +222,7 @@ def test_padding_changes_no_prediction(family: str, representation: str, adaptat
         padded = model(batch_of(ROWS))
         alone = torch.cat([model(batch_of([row])) for row in ROWS])
     torch.testing.assert_close(padded, alone, atol=1e-5, rtol=1e-4)
-    if representation != "window":
+    if representation != "cbow":
         assert not torch.allclose(padded[0], padded[1], atol=1e-3)
 
 
@@ -250,7 +250,7 @@ def test_every_family_is_fine_tuned(
 
 def test_a_frozen_backbone_has_no_dropout() -> None:
     model = Classifier(
-        make("elmo", "two_way"), 2, Protocol(head_dropout=0), ADAPTATIONS["frozen"]
+        make("elmo", "bilm"), 2, Protocol(head_dropout=0), ADAPTATIONS["frozen"]
     ).train()
     batch = batch_of(ROWS)
     assert torch.equal(model(batch), model(batch))
@@ -333,7 +333,9 @@ def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> N
     back = Examples([(b, a) for a, b in pairs], np.zeros(2, np.int64))
     task = make_task("classification").model_copy(update={"symmetric": True})
     forms = [
-        Classes(task, Protocol(max_sequence_length=32, head_dropout=0, both_orders=both), tokenizer)
+        Classification(
+            task, Protocol(max_sequence_length=32, head_dropout=0, both_orders=both), tokenizer
+        )
         for both in (True, False)
     ]
     tokens = Tokens(len(tokenizer), 0, 2, 3, pair_format=True)

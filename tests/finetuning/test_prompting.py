@@ -14,10 +14,10 @@ import harness.models.build
 from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer, training
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.compatibility import obstacle
-from harness.finetuning.prompting import Asker, draw, prompted
+from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.prompting import Prompter, draw, prompted
+from harness.finetuning.protocol import Protocol
 from harness.models import Architecture, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -100,9 +100,9 @@ def ordering() -> Task:
     return task_of("multiple_choice", labels=(), choices_field="choices", prompt=prompt)
 
 
-def asker(task: Task, splitter: PreTrainedTokenizerFast, room: int = 500, **more: Any) -> Asker:
+def asker(task: Task, splitter: PreTrainedTokenizerFast, room: int = 500, **more: Any) -> Prompter:
     assert task.prompt
-    return Asker(task, task.prompt, splitter, room, **more)
+    return Prompter(task, task.prompt, splitter, room, **more)
 
 
 def filled(texts: tuple[str, ...], answer: str) -> str:
@@ -274,14 +274,14 @@ def test_the_longest_solved_examples_go_one_by_one(splitter: Any, room: int) -> 
 def test_shots_change_what_is_asked_and_seeds_what_is_shown(tokenizer: Path, saved: Saved) -> None:
     model = saved("gpt2", "clm")
 
-    def ask(shots: int, seed: int) -> list[float]:
-        protocol = Protocol(shots=shots, max_sequence_length=200)
+    def ask(num_fewshot: int, seed: int) -> list[float]:
+        protocol = Protocol(num_fewshot=num_fewshot, max_sequence_length=200)
         return list(prompted(model, tokenizer, ordering(), protocol, ORDERS, seed)(ORDERS))
 
     assert ask(3, 0) == ask(3, 0)
     assert len({tuple(ask(3, seed)) for seed in range(6)}) > 1
     with pytest.raises(ValueError, match="no train set for its 2 solved examples"):
-        prompted(model, tokenizer, task_of(), Protocol(shots=2), None, 0)
+        prompted(model, tokenizer, task_of(), Protocol(num_fewshot=2), None, 0)
 
 
 def run_of(recipe: str) -> Pretrain:
@@ -293,12 +293,12 @@ def run_of(recipe: str) -> Pretrain:
     [
         ("bert", "prompt", {}, {}, ""),
         ("gpt2", "prompt", {"prompt": None}, {}, "the task has no prompt"),
-        ("gpt2", "prompt", {"train": None}, {"shots": 2}, "no train set to draw"),
+        ("gpt2", "prompt", {"train": None}, {"num_fewshot": 2}, "no train set to draw"),
         ("electra", "prompt", {}, {}, "replaced tokens"),
         ("bert", "full", {}, {"answer": "text"}, "read bidirectional"),
         ("electra", "full", {}, {"answer": "text"}, "read bidirectional"),
-        ("elmo", "full", {}, {"answer": "text"}, "read two_way"),
-        ("cbow", "full", {}, {"answer": "text"}, "read window"),
+        ("elmo", "full", {}, {"answer": "text"}, "read bilm"),
+        ("cbow", "full", {}, {"answer": "text"}, "read cbow"),
         ("bert", "full", {"kind": "generation"}, {}, "read bidirectional"),
         ("bert", "full", {"kind": "similarity"}, {"answer": "text"}, ""),
         ("gpt2", "full", {"kind": "generation"}, {"num_beams": 4}, ""),
@@ -319,5 +319,5 @@ def test_what_a_model_can_do(
     recipe: str, adaptation: str, task: dict[str, Any], protocol: dict[str, Any], why: str
 ) -> None:
     asked = task_of().model_copy(update=task)
-    found = obstacle(asked, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe))
+    found = unsupported_reason(asked, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe))
     assert (why in found) if why else not found

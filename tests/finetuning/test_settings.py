@@ -11,11 +11,11 @@ import torch
 from harness.execution.stages import search
 from harness.execution.stages.job import Job
 from harness.experiment.experiment import MAX_SEEDS
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.head import Form
-from harness.finetuning.module import Finetuning, HasLoss, prepared_model
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.module import FinetuningModule, HasLoss, prepared_model
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.search.optuna_search import WORST
 from harness.models.backbone import Backbone
 from harness.models.layers import layers
@@ -44,7 +44,7 @@ def optimisation(**settings: Any) -> tuple[Classifier, torch.optim.Optimizer, An
     """Model, optimiser and scheduler of a run of STEPS updates."""
     model = adapted("gpt2", FULL)
     finetune = Finetune.model_validate({"learning_rate": 1.0, "warmup_fraction": 0.2, **settings})
-    module = Finetuning(model, cast(HasLoss, None), finetune, STEPS, seed=0)
+    module = FinetuningModule(model, cast(HasLoss, None), finetune, STEPS, seed=0)
     found = module.configure_optimizers()
     return model, found["optimizer"], found["lr_scheduler"]["scheduler"]
 
@@ -92,7 +92,7 @@ def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
     make_backbone("gpt2").save(tmp_path)
 
     def tops(seed: int, **settings: Any) -> list[torch.Tensor]:
-        finetune, form = Finetune.model_validate(settings), cast(Form, TwoClasses())
+        finetune, form = Finetune.model_validate(settings), cast(TaskHead, TwoClasses())
         model = prepared_model(tmp_path, form, FULL, seed, finetune)
         network: Any = model.backbone.network
         return [layer.mlp.c_fc.weight.detach() for layer in network.transformer.h]

@@ -342,8 +342,12 @@ def test_unknown_suites_are_refused():
 
 
 def test_protocol_line():
-    protocol = {"pooling": "cls", "max_train": None, "finetune": {"epochs": 3, "beta2": 0.98}}
-    line = "pooling cls, max_train none, finetune.epochs 3, finetune.beta2 0.98"
+    protocol = {
+        "pooling": "cls",
+        "max_train_examples": None,
+        "finetune": {"epochs": 3, "beta2": 0.98},
+    }
+    line = "pooling cls, max_train_examples none, finetune.epochs 3, finetune.beta2 0.98"
     assert protocol_line(protocol) == line
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.averages import AVERAGES
-from harness.analysis.frames.scores import RESULT_COLUMNS
+from harness.store.recorded import SCORE_COLUMNS
 from harness.leaderboard.build import build
 from harness.leaderboard.published import (
     load_board,
@@ -15,7 +15,7 @@ from harness.leaderboard.published import (
 from harness.leaderboard.render import render
 from harness.tasks.metrics import METRICS
 
-NOTHING = pd.DataFrame(columns=RESULT_COLUMNS)
+NOTHING = pd.DataFrame(columns=SCORE_COLUMNS)
 TOTALS = {
     "glue_test_bert": (50, 3817.60),
     "swag": (10, 728.40),

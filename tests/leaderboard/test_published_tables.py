@@ -12,7 +12,7 @@ from harness.leaderboard.published_tables import (
     published_list,
     published_sheets,
 )
-from harness.leaderboard.text_tables import Sheet, render_sheets
+from harness.leaderboard.text_tables import TextTable, render_text_tables
 
 NAMES = [str(name) for name in published_index().index]
 SCORES = [name for name in NAMES if published_index().at[name, "kind"] == "scores"]
@@ -129,7 +129,7 @@ def test_units_and_reasons_to_stand_apart_are_noted():
 
 
 def test_small_print_ends_with_the_notes():
-    latex = render_sheets([Sheet("a", ["b"], [["c"]], notes=["d"])], "latex")
+    latex = render_text_tables([TextTable(["b"], [["c"]], title="a", notes=["d"])], "latex")
     assert latex.endswith("\\par{\\footnotesize\nd\\par\n}\n")
 
 
@@ -165,19 +165,19 @@ def test_the_command_lists_and_prints():
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
 def test_every_table_can_be_written_in_every_form(format):
     for name in NAMES:
-        assert render_sheets(published_sheets(name), format)
-    assert render_sheets([published_list()], format).count("glue_test_bert".replace(
+        assert render_text_tables(published_sheets(name), format)
+    assert render_text_tables([published_list()], format).count("glue_test_bert".replace(
         "_", r"\_" if format == "latex" else "_")) == 1  # fmt: skip
 
 
 def test_hostile_text_stays_text():
     evil = "<script>|*x*_&$"
-    sheet = Sheet(f"{evil}\n\\end{{tabular}}", [evil], [[evil]], notes=[evil])
-    assert "<script" not in render_sheets([sheet], "html")
-    assert r"\<script>\|\*x\*" in render_sheets([sheet], "md")
-    latex = render_sheets([sheet], "latex").splitlines()
+    sheet = TextTable([evil], [[evil]], title=f"{evil}\n\\end{{tabular}}", notes=[evil])
+    assert "<script" not in render_text_tables([sheet], "html")
+    assert r"\<script>\|\*x\*" in render_text_tables([sheet], "md")
+    latex = render_text_tables([sheet], "latex").splitlines()
     assert [line for line in latex if "end{tabular}" in line and line[0] != "%"] == [
         r"\end{tabular}"
     ]
     with pytest.raises(ValueError, match="unknown format 'pdf'"):
-        render_sheets([sheet], "pdf")
+        render_text_tables([sheet], "pdf")

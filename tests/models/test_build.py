@@ -58,7 +58,7 @@ def test_what_is_saved_reads_the_same(family: str, reading: str, tmp_path: Path)
     assert (again.family, again.representation) == (family, reading)
     ids = torch.randint(5, 100, (3, 10))
     assert torch.equal(states(backbone, ids), states(again, ids))
-    half = TINY.hidden_size // 2 if reading == "two_way" else None  # one reader tells a token
+    half = TINY.hidden_size // 2 if reading == "bilm" else None  # one reader tells a token
     with torch.inference_mode():
         one, two = (n.token_logits(states(n, ids)[..., :half]) for n in (backbone, again))
     assert torch.equal(one, two)
@@ -73,7 +73,7 @@ def test_padding_changes_nothing(family: str, reading: str) -> None:
     torch.testing.assert_close(wide[:, :10], states(backbone, ids), atol=2e-6, rtol=1e-5)
 
 
-SEES = {"bidirectional": "all", "prefix": "all", "permuted": "all", "window": "itself"}
+SEES = {"bidirectional": "all", "prefix": "all", "permuted": "all", "cbow": "itself"}
 """Which states a token reaches when the whole input is read; left to right if nothing is said."""
 
 
@@ -87,7 +87,7 @@ def test_a_token_is_seen_from_where_the_reading_says(family: str, reading: str) 
     if reading == "encoder_decoder":  # the decoder reads left to right what the encoder saw whole
         assert moved[:6].any()
         return
-    if reading == "two_way":
+    if reading == "bilm":
         assert moved.all()
         return
     expected = {"all": range(9), "itself": [6]}.get(SEES.get(reading, ""), range(6, 9))

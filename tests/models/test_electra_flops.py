@@ -8,7 +8,7 @@ from harness.pretraining.generator import generator_size
 from harness.pretraining.objectives.outputs import ReplacedToken
 
 T5_11B = Size(
-    num_layers=24, hidden_size=1024, num_heads=128, intermediate_size=65_536, head_size=128
+    num_layers=24, hidden_size=1024, num_heads=128, intermediate_size=65_536, head_dim=128
 )
 QUARTER = ReplacedToken(generator_width=1 / 4)
 

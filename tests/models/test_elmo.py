@@ -20,7 +20,7 @@ SIZE = Size(num_layers=3, hidden_size=16, num_heads=1, intermediate_size=8)
 def make(**architecture: object) -> Backbone:
     wide = {"initializer_range": 0.5, **architecture}
     elmo = Architecture.model_validate({"family": "elmo", **wide})
-    return build(elmo, SIZE, TOKENS, "two_way", seed=0).eval()
+    return build(elmo, SIZE, TOKENS, "bilm", seed=0).eval()
 
 
 def ids(*shape: int) -> Tensor:

@@ -41,7 +41,7 @@ STACKS = ("bidirectional", "causal", "prefix")
         # google/t5-v1_1-small and -base: 77M and 248M
         (
             "t5_v1_1",
-            Size(num_layers=8, hidden_size=512, num_heads=6, head_size=64, intermediate_size=1024),
+            Size(num_layers=8, hidden_size=512, num_heads=6, head_dim=64, intermediate_size=1024),
             32_128,
             76_961_152,
         ),

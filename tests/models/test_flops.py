@@ -9,8 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from harness.models import SIZES, Architecture, Size
 from harness.models.counts.backbones import count_parameters
-from harness.models.flops import forward_flops, replaced_head
-from harness.pretraining.objectives.expected_lengths import Lengths
+from harness.models.flops import Lengths, forward_flops, replaced_head
 from tests.models.reference import REFERENCE, SHAPES, VARIANTS, VOCAB, t5_stack
 
 TOKENS, TARGET, PREDICTED = 14, 9, 3

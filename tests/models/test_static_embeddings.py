@@ -12,13 +12,13 @@ from harness.models.counts.heads import count_trained_parameters
 from harness.models.static_embeddings import StaticVectors
 
 TOKENS = Tokens(vocab_size=30, pad=0, start=1, end=2)
-STATIC = Architecture(family="static", window=2)
+STATIC = Architecture(family="static", context_size=2)
 WORDS = ("", "", "", "the", "cat", "", ",", "of course")
 
 
 def make(hidden_size: int = 8) -> StaticVectors:
     size = Size(num_layers=1, hidden_size=hidden_size, num_heads=1, intermediate_size=8)
-    network = build(STATIC, size, TOKENS, "window", seed=0).network
+    network = build(STATIC, size, TOKENS, "cbow", seed=0).network
     assert isinstance(network, StaticVectors)
     return network
 
@@ -41,7 +41,7 @@ def test_context_is_the_mean_of_the_neighbours() -> None:
 
 def test_it_is_saved_whole_and_counted(tmp_path: Path) -> None:
     size = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
-    backbone = build(STATIC, size, TOKENS, "window", seed=0)
+    backbone = build(STATIC, size, TOKENS, "cbow", seed=0)
     backbone.save(tmp_path)
     again, row = load(tmp_path), torch.tensor([[1, 5, 6, 2]])
     states = backbone(row, output_hidden_states=True)
@@ -70,7 +70,7 @@ def test_vectors_of_a_file(tmp_path: Path) -> None:
         f", {numbers(3)}",
         f"x {numbers(4)}",
     )
-    assert network.start_from(path, WORDS) == 3
+    assert network.init_from(path, WORDS) == 3
     weights = network.embeddings.weight
     assert weights[3].tolist() == [1.0 + i for i in range(8)]
     assert weights[7].tolist() == [2.0 + i for i in range(8)]
@@ -91,9 +91,9 @@ def test_a_malformed_file_is_named_with_its_line(
     lines: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        make().start_from(glove(tmp_path, *lines), WORDS)
+        make().init_from(glove(tmp_path, *lines), WORDS)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"model\.vectors names .*nothing, but there is no such"):
-        make().start_from(tmp_path / "nothing", WORDS)
+        make().init_from(tmp_path / "nothing", WORDS)

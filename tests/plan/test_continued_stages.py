@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from harness.analysis.frames.continued_pretraining import continued_cost, losses_frame
+from harness.analysis.frames.continued_pretraining import continued_cost, continued_losses_frame
 from harness.core.compute import Compute
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
@@ -16,16 +16,16 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.execution.stages.task_corpus import task_documents
 from harness.execution.stages.task_runner import HOLDOUT_SEED
-from harness.execution.worker import Order, perform
+from harness.execution.worker import StageJob, run_stage
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.experiment import Experiment
 from harness.experiment.source import DeclarationError
-from harness.finetuning.continued_pretraining import Continued
+from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.models.build import load
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
 from harness.report.sections.continued_pretraining import losses_table
-from harness.store.store import Record
+from harness.store.store import StageResult
 from harness.tasks import TASKS
 from harness.tasks.examples import split_holdout
 from harness.tasks.load_examples import load_examples
@@ -84,10 +84,10 @@ class Runner:
                 self.make(plan, parent)
             inputs = {role: str(self.out(parent)) for role, parent in stage.parents.items()}
             folder = str(self.folder / "work" / key)
-            order = Order(
+            order = StageJob(
                 stage.kind, key, dict(stage.spec), inputs, Compute(), folder, str(self.folder)
             )
-            result = perform(order)
+            result = run_stage(order)
             assert result
             self.metrics[key] = result["metrics"]
         return self.metrics[key]
@@ -101,8 +101,8 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
 def test_a_domain_is_shared_by_its_tasks() -> None:
     plan = planned(DAPT)
     (stage,) = of_kind(plan, "continued")
-    assert {plan.stages[cell.key].parents["pretrain"] for cell in plan.cells} == {stage.key}
-    assert stage.parents["start_from"] == plan.pretrains["arm", 0]
+    assert {plan.stages[cell.key].parents["pretrain"] for cell in plan.finetune_runs} == {stage.key}
+    assert stage.parents["init_from"] == plan.pretrain_keys["arm", 0]
     assert len(of_kind(plan, "loss")) == 2  # before, and on the old text after
 
 
@@ -110,7 +110,7 @@ def test_the_text_of_a_task_makes_a_model_for_it_alone() -> None:
     plan = planned(DAPT, TAPT)
     first, *own = of_kind(plan, "continued")
     assert len(own) == 2
-    assert {stage.parents["start_from"] for stage in own} == {first.key}
+    assert {stage.parents["init_from"] for stage in own} == {first.key}
     again = planned(TAPT)
     assert first.key not in again.stages
 
@@ -118,7 +118,7 @@ def test_the_text_of_a_task_makes_a_model_for_it_alone() -> None:
 def test_without_a_continued_run_nothing_changes() -> None:
     plain = planned()
     assert not of_kind(plain, "continued") + of_kind(plain, "loss")
-    assert set(plain.pretrains.values()) <= set(planned(DAPT, TAPT).stages)
+    assert set(plain.pretrain_keys.values()) <= set(planned(DAPT, TAPT).stages)
 
 
 def test_other_budgets_share_the_loss_before() -> None:
@@ -132,7 +132,7 @@ def test_each_task_may_have_its_own_text() -> None:
     other = {**BIOMED, "domain": "news"}
     by_task = {"corpus": {"micro-chemprot": BIOMED, "micro-rct": other}, "budget": {"tokens": 500}}
     plan = planned(by_task)
-    assert {one.task: one.corpus for one in plan.continued} == {
+    assert {one.task: one.corpus for one in plan.continued_runs} == {
         "micro-chemprot": "microworld biomed",
         "micro-rct": "microworld news",
     }
@@ -168,11 +168,11 @@ def test_costs_are_sums_over_the_runs() -> None:
 
 def test_a_run_of_no_update_leaves_the_parents_weights(runner: Runner) -> None:
     plan = planned({**DAPT, "budget": {"tokens": 0}})
-    (one,) = {one.key: one for one in plan.continued}.values()
+    (one,) = {one.key: one for one in plan.continued_runs}.values()
     runner.make(plan, one.key)
     first, then = (
         load(runner.out(key) / "model").network.state_dict()
-        for key in (plan.pretrains["arm", 0], one.key)
+        for key in (plan.pretrain_keys["arm", 0], one.key)
     )
     assert all(torch.equal(first[name], then[name]) for name in first)
     assert one.before
@@ -183,20 +183,22 @@ def test_a_run_of_no_update_leaves_the_parents_weights(runner: Runner) -> None:
 def test_the_loss_of_the_pretraining_is_told_alike_by_both_stages(runner: Runner) -> None:
     """A run of no update forgets nothing: the loss stage agrees with the end of the pretraining."""
     plan = planned({**DAPT, "budget": {"tokens": 0}})
-    one = plan.continued[0]
-    assert one.old_before == plan.pretrains["arm", 0]
+    one = plan.continued_runs[0]
+    assert one.old_before == plan.pretrain_keys["arm", 0]
     assert one.old_after
-    old = runner.make(plan, plan.pretrains["arm", 0])["validation_loss"]
+    old = runner.make(plan, plan.pretrain_keys["arm", 0])["validation_loss"]
     assert runner.make(plan, one.old_after)["validation_loss"] == pytest.approx(old, rel=1e-5)
 
 
 def test_text_of_the_domain_lowers_its_loss(runner: Runner) -> None:
     plan = planned({**DAPT, "budget": {"steps": 60}, "learning_rate": 3e-3})
-    keys = {key for one in plan.continued for key in (one.key, one.before, one.old_after) if key}
+    keys = {
+        key for one in plan.continued_runs for key in (one.key, one.before, one.old_after) if key
+    }
     for key in keys:
         runner.make(plan, key)
-    records = {key: Record(key, "", "", runner.metrics[key], "", "") for key in runner.metrics}
-    losses = losses_frame(plan, records)
+    records = {key: StageResult(key, "", "", runner.metrics[key], "", "") for key in runner.metrics}
+    losses = continued_losses_frame(plan, records)
     assert list(losses["task"]) == TASK_NAMES
     assert (losses["after"] < losses["before"]).all()
     assert losses[["old_before", "old_after"]].notna().all().all()
@@ -241,7 +243,7 @@ def checkpoint_plan(folder: Path, *continued: dict[str, Any]) -> Plan:
 def test_someone_elses_checkpoint_goes_on(runner: Runner, bert: Path) -> None:
     short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
     plan = checkpoint_plan(bert, short)
-    one = plan.continued[0]
+    one = plan.continued_runs[0]
     assert one.before
     assert one.old_after is None
     before = runner.make(plan, one.before)["validation_loss"]
@@ -258,11 +260,11 @@ def test_a_checkpoint_goes_on_under_every_seed_from_one_import(bert: Path) -> No
     short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
     theirs = {"recipe": "checkpoint", "model": {"checkpoint": str(bert)}}
     plan = planned(short, seeds=3, **theirs)
-    runs = {one.pretrain_seed: one.key for one in plan.continued}
+    runs = {one.pretrain_seed: one.key for one in plan.continued_runs}
     assert sorted(runs) == [0, 1, 2] and len(set(runs.values())) == 3
     assert len(of_kind(plan, "pretrain")) == 1
-    assert {cell.pretrain_seed for cell in plan.cells} == {0, 1, 2}
-    assert {cell.pretrain_seed for cell in planned(seeds=3, **theirs).cells} == {0}
+    assert {cell.pretrain_seed for cell in plan.finetune_runs} == {0, 1, 2}
+    assert {cell.pretrain_seed for cell in planned(seeds=3, **theirs).finetune_runs} == {0}
 
 
 def test_where_a_checkpoint_lies_is_not_in_the_key(bert: Path, tmp_path: Path) -> None:
@@ -282,7 +284,7 @@ def test_the_text_of_a_task_lacks_its_holdout() -> None:
         "content": task.content,
         "fingerprint": "x",
         "holdout_fraction": 0.1,
-        "max_holdout": 1_000,
+        "max_holdout_examples": 1_000,
     }
     texts = {" ".join(document) for document in task_documents(spec, TaskCorpus())}
     train_set, holdout = split_holdout(load_examples(task, "train"), 0.1, 1_000, HOLDOUT_SEED)
@@ -294,7 +296,7 @@ def test_the_text_of_a_task_lacks_its_holdout() -> None:
 
 def test_a_small_text_is_read_again_in_smaller_batches(runner: Runner) -> None:
     plan = planned({**TAPT, "budget": {"steps": 2}, "batch_size": 100_000})
-    one = plan.continued[0]
+    one = plan.continued_runs[0]
     figures = runner.make(plan, one.key)
     text = runner.make(plan, plan.stages[one.key].parents["tokens"])["train_tokens"]
     assert figures["steps"] == 2
@@ -302,7 +304,7 @@ def test_a_small_text_is_read_again_in_smaller_batches(runner: Runner) -> None:
 
 
 def test_labels_say_all_that_is_set() -> None:
-    step = Continued.model_validate({**CLM, "learning_rate": 1e-3})
+    step = ContinuedPretraining.model_validate({**CLM, "learning_rate": 1e-3})
     assert step.label == (
         "on microworld num_tokens=6000 domain=biomed, budget tokens=1000, objective clm, "
         "learning_rate 0.001"

@@ -40,7 +40,7 @@ def test_equal_stages_are_shared() -> None:
     )
     # 2 arms x 2 pretraining seeds; a sweep for each (arm, task); 3 fine-tunings of each model.
     assert kinds(plan) == {"tokenizer": 1, "tokens": 1, "pretrain": 4, "tune": 4, "finetune": 24}
-    assert len(plan.cells) == 24
+    assert len(plan.finetune_runs) == 24
 
 
 def test_parents_come_first() -> None:
@@ -194,7 +194,7 @@ def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:
         pretrain=BASE["pretrain"] | {"checkpoints": [0.1, 0.5]},
         sweep={"trials": 2, "space": {"learning_rate": [1e-3, 1e-4]}},
     )
-    by_share = {cell.checkpoint: plan.stages[cell.key] for cell in plan.cells if cell.task}
+    by_share = {cell.checkpoint: plan.stages[cell.key] for cell in plan.finetune_runs if cell.task}
     assert list(by_share) == [0.1, 0.5, 1.0]
     assert len({stage.parents["pretrain"] for stage in by_share.values()}) == 1
     assert len({stage.parents["tune"] for stage in by_share.values()}) == 1
@@ -206,14 +206,14 @@ def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
         "objective": {"kind": "single", "pair": "none", "distillation": {"cosine_weight": 0}},
         "packing": {"format": "full_sentences"},
         "teacher": {"recipe": "bert", "size": "tiny", "objective": OBJECTIVES["mlm"].model_dump()},
-        "start_from": {"objective": OBJECTIVES["mlm"].model_dump(), "budget": {"steps": 3}},
+        "init_from": {"objective": OBJECTIVES["mlm"].model_dump(), "budget": {"steps": 3}},
     }
     pretrain["objective"] = OBJECTIVES["mlm"].model_dump() | {"distillation": {"cosine_weight": 0}}
-    pretrain["start_from"]["objective"]["distillation"] = None
+    pretrain["init_from"]["objective"]["distillation"] = None
     plan = planned(pretrain=pretrain)
     stages = [stage for stage in plan.stages.values() if stage.kind == "pretrain"]
     assert len(stages) == 3
-    assert set(stages[-1].parents) == {"tokenizer", "tokens", "teacher", "start_from"}
+    assert set(stages[-1].parents) == {"tokenizer", "tokens", "teacher", "init_from"}
     assert stages[-1].spec["pretrain"]["teacher"]["size"]["num_layers"] == 2
 
 
@@ -245,7 +245,7 @@ def test_tasks_are_learned_by_the_model_that_has_gone_on(how: dict[str, Any]) ->
         "micro-sst2",
         "micro-rte",
     }
-    assert not planned(evaluate=goes_on).obstacles
+    assert not planned(evaluate=goes_on).unsupported
     assert not stages_of("learn", evaluate=evaluate)
 
 

@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.frames.adaptation import RETAINED_COLUMNS, retained_frame
+from harness.analysis.frames.adaptation import RETAINED_COLUMNS, retained_losses_frame
 from harness.analysis.frames.costs import costs_frame
-from harness.analysis.frames.scores import FORGETTING_COLUMNS, forgetting_frame
+from harness.analysis.frames.scores import FORGETTING_COLUMNS, sequential_scores_frame
 from harness.core.compute import Compute
-from harness.execution.worker import Order, perform
+from harness.execution.worker import StageJob, run_stage
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan, Stage
-from harness.store.store import Record
+from harness.store.store import StageResult
 
 BASE: dict[str, Any] = {
     "name": "x",
@@ -38,7 +38,7 @@ TASKS = ["micro-rte", "micro-stsb", "micro-mrpc"]
 FAST: dict[str, Any] = {
     "suite": "micro-glue-v1",
     "tasks": TASKS,
-    "protocol": {"max_train": 16, "max_sequence_length": 48},
+    "protocol": {"max_train_examples": 16, "max_sequence_length": 48},
     "finetune": {"epochs": 1, "learning_rate": 1e-2, "batch_size": 8},
 }
 MNLI = {"task": "micro-mnli", "into": ["micro-rte"]}
@@ -60,7 +60,7 @@ def told(stage: Stage) -> list[str]:
 
 
 def stage_of(plan: Plan, task: str) -> Stage:
-    return next(plan.stages[cell.key] for cell in plan.cells if cell.task == task)
+    return next(plan.stages[cell.key] for cell in plan.finetune_runs if cell.task == task)
 
 
 def test_nothing_is_chained_unless_asked_for() -> None:
@@ -109,20 +109,22 @@ def test_a_sequence_scores_every_task_after_each_step() -> None:
     steps = {told(stage)[0]: stage for stage in of_kind(plan, "learn")}
     assert list(steps) == TASKS
     assert steps["micro-mrpc"].parents["body"] == steps["micro-stsb"].key
-    pairs = [(one.step, one.task) for one in plan.rescored]
+    pairs = [(one.step, one.task) for one in plan.sequential_scores]
     assert pairs == [(step, task) for n, step in enumerate(TASKS) for task in TASKS[: n + 1]]
-    cells = {(cell.task, cell.key) for cell in plan.cells}
-    assert {(one.task, one.key) for one in plan.rescored if one.step == TASKS[-1]} == cells
-    forgotten = next(plan.stages[one.key] for one in plan.rescored if one.task == "micro-rte")
+    cells = {(cell.task, cell.key) for cell in plan.finetune_runs}
+    assert {(one.task, one.key) for one in plan.sequential_scores if one.step == TASKS[-1]} == cells
+    forgotten = next(
+        plan.stages[one.key] for one in plan.sequential_scores if one.task == "micro-rte"
+    )
     assert forgotten.parents["head"] == steps["micro-rte"].key
 
 
 def test_the_pretraining_loss_is_told_before_and_after_each_step() -> None:
     plan = planned(sequence=True)
     steps = {told(stage)[0]: stage.key for stage in of_kind(plan, "learn")}
-    asked = {one.step: plan.stages[one.key] for one in plan.retained}
-    pretrained = plan.pretrains["x", 0]
-    models = {step: stage.parents["start_from"] for step, stage in asked.items()}
+    asked = {one.step: plan.stages[one.key] for one in plan.retained_losses}
+    pretrained = plan.pretrain_keys["x", 0]
+    models = {step: stage.parents["init_from"] for step, stage in asked.items()}
     assert models == {"": pretrained, **steps}
     tokens = plan.stages[pretrained].parents["tokens"]
     assert {stage.parents["tokens"] for stage in asked.values()} == {tokens}
@@ -134,12 +136,14 @@ def test_baselines_learn_nothing_before() -> None:
     ways: list[dict[str, Any]] = [{"multitask": {}}, {"sequence": True}, {"intermediate": [MNLI]}]
     for how in ways:
         plan = planned(grid, **how)
-        assert not of_kind(plan, "learn") and not plan.rescored and not plan.retained
+        assert (
+            not of_kind(plan, "learn") and not plan.sequential_scores and not plan.retained_losses
+        )
 
 
 def test_what_cannot_be_written_is_an_obstacle() -> None:
     plan = planned(protocol={"answer": "text"}, intermediate=[MNLI])
-    assert "writes no text" in plan.obstacles["x", "micro-rte"]
+    assert "writes no text" in plan.unsupported["x", "micro-rte"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.done: dict[str, Record] = {}
+        self.done: dict[str, StageResult] = {}
 
     def run(self, plan: Plan) -> None:
         for key, stage in plan.stages.items():
@@ -171,11 +175,11 @@ class Bench:
                 continue
             inputs = {role: str(self.out(parent)) for role, parent in stage.parents.items()}
             work, root = str(self.folder / key), str(self.folder)
-            result = perform(
-                Order(stage.kind, key, dict(stage.spec), inputs, Compute(), work, root)
+            result = run_stage(
+                StageJob(stage.kind, key, dict(stage.spec), inputs, Compute(), work, root)
             )
             assert result is not None
-            self.done[key] = Record(key, stage.kind, stage.label, result["metrics"], "", "")
+            self.done[key] = StageResult(key, stage.kind, stage.label, result["metrics"], "", "")
 
     def out(self, key: str) -> Path:
         return self.folder / key / "out"
@@ -199,8 +203,8 @@ def test_a_first_task_is_scored_as_if_it_were_alone(bench: Bench) -> None:
     plan, alone = sequence_plan(), planned(tasks=["micro-rte"])
     bench.run(plan)
     bench.run(alone)
-    first = next(one for one in plan.rescored if one.step == one.task == "micro-rte")
-    own = bench.predictions(alone.cells[0].key)
+    first = next(one for one in plan.sequential_scores if one.step == one.task == "micro-rte")
+    own = bench.predictions(alone.finetune_runs[0].key)
     assert np.array_equal(bench.predictions(first.key), own)
     metrics = bench.done[first.key].metrics
     assert metrics["steps"] == 0 and "validation/accuracy" in metrics
@@ -209,10 +213,10 @@ def test_a_first_task_is_scored_as_if_it_were_alone(bench: Bench) -> None:
 def test_forgetting_is_a_frame(bench: Bench) -> None:
     plan = sequence_plan()
     bench.run(plan)
-    frame = forgetting_frame(plan, bench.done)
+    frame = sequential_scores_frame(plan, bench.done)
     assert list(frame.columns) == FORGETTING_COLUMNS
     rows = frame[["step", "task"]].drop_duplicates().itertuples(index=False)
-    assert [tuple(row) for row in rows] == [(one.step, one.task) for one in plan.rescored]
+    assert [tuple(row) for row in rows] == [(one.step, one.task) for one in plan.sequential_scores]
     assert frame["value"].notna().any()
     costs = costs_frame(plan, bench.done).set_index("stage")
     learned = sum(bench.done[stage.key].metrics["seconds"] for stage in of_kind(plan, "learn"))
@@ -223,9 +227,9 @@ def test_the_loss_before_any_task_is_that_of_the_pretraining(bench: Bench) -> No
     """And one network is asked after each step: fine-tuning moves its loss."""
     plan = sequence_plan()
     bench.run(plan)
-    frame = retained_frame(plan, bench.done)
+    frame = retained_losses_frame(plan, bench.done)
     assert list(frame.columns) == RETAINED_COLUMNS and list(frame["step"]) == ["", *TASKS]
-    pretrained = bench.done[plan.pretrains["x", 0]].metrics["validation_loss"]
+    pretrained = bench.done[plan.pretrain_keys["x", 0]].metrics["validation_loss"]
     assert frame["loss"].iloc[0] == pytest.approx(pretrained, abs=1e-6)
     assert frame["loss"].nunique() == len(frame)
 
@@ -251,6 +255,6 @@ def test_a_siamese_task_leads_to_likeness(bench: Bench) -> None:
     trained, plain = planned(**suite, intermediate=[before]), planned(**suite)
     for plan in (trained, plain):
         bench.run(plan)
-    keys = [plan.cells[0].key for plan in (trained, plain)]
+    keys = [plan.finetune_runs[0].key for plan in (trained, plain)]
     cosines = [bench.predictions(key) for key in keys]
     assert cosines[0].std() > 2 * cosines[1].std()

@@ -7,20 +7,19 @@ import pytest
 from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, SIZES, Architecture
-from harness.models.flops import forward_flops
-from harness.pretraining.budget import (
-    Budget,
+from harness.models.flops import Lengths, forward_flops
+from harness.pretraining.budget import Budget
+from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.objectives.objective import Distillation, Mixture, Objective
+from harness.pretraining.objectives.outputs import ReplacedToken
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
+from harness.pretraining.steps import (
     planned_steps,
-    steps_of,
     tokens_per_step,
     training_flops_per_sequence,
     training_flops_per_step,
 )
-from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.expected_lengths import Lengths
-from harness.pretraining.objectives.objective import Distillation, Mixture, Objective
-from harness.pretraining.objectives.outputs import ReplacedToken
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
 
 VOCAB = 30_522
 TOKENIZER = Tokenizer(vocab_size=VOCAB, sentinels=100, extra_tokens=("[NLU]", "[NLG]", "[S2S]"))
@@ -40,7 +39,7 @@ def pretrain(**fields: Any) -> Pretrain:
 
 def test_steps_of_each_unit() -> None:
     def steps(**unit: float) -> int:
-        return steps_of(
+        return num_steps(
             Budget(**unit),
             tokens_per_step=100,
             flops_per_step=1e6,
@@ -149,7 +148,7 @@ def test_a_mixture_costs_the_mean_of_its_parts() -> None:
 
 def test_what_a_run_starts_from_is_a_run_of_its_own() -> None:
     first = pretrain()
-    second = pretrain(start_from=first)
+    second = pretrain(init_from=first)
     assert training_flops_per_step(first) == training_flops_per_step(second)
 
 

@@ -25,16 +25,17 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms import SpanMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import Optimizer, Schedule
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.run import make_module, pretrain
 
 PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
 ONE = Phase(fraction=1, sequence_length=32)
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
-PAIRS = {"objective": Objective(pair="nsp", masking="static", duplicates=3)} | {
+PAIRS = {"objective": Objective(pair="nsp", masking="static", dupe_factor=3)} | {
     "packing": Packing(format="segment_pair", short_seq_prob=0.1)
 }
-EVERY_STEP = Compute(checkpoint_seconds=0, checkpoint_share=1e9)
+EVERY_STEP = Compute(checkpoint_interval_seconds=0, max_checkpoint_overhead=1e9)
 
 
 def make_spec(**changes: Any) -> Pretrain:
@@ -216,16 +217,16 @@ def test_a_text_too_small_ends_with_advice(run: Runner) -> None:
 def test_memory_that_runs_out_halves_the_parts(
     run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from harness.pretraining.module import Pretraining
+    from harness.pretraining.module import PretrainingModule
 
-    loss = Pretraining.loss
+    loss = PretrainingModule.loss
 
-    def small_memory(self: Pretraining, part: dict[str, torch.Tensor], step: Step) -> Any:
+    def small_memory(self: PretrainingModule, part: dict[str, torch.Tensor], step: Step) -> Any:
         if part["input_ids"].numel() > 100:
             raise torch.OutOfMemoryError
         return loss(self, part, step)
 
-    monkeypatch.setattr(Pretraining, "loss", small_memory)
+    monkeypatch.setattr(PretrainingModule, "loss", small_memory)
     assert run(make_spec(), compute=Compute(micro_batch_tokens=256))["steps"] == 12
     long = make_spec(model=Architecture(), phases=(Phase(fraction=1, sequence_length=128),))
     with pytest.raises(torch.OutOfMemoryError):  # not even one sequence fits
@@ -271,5 +272,5 @@ def test_going_on_from_another_run_starts_with_its_weights(run: Runner, tmp_path
     first = make_spec()
     run(first, "first")
     none = make_spec(budget=Budget(tokens=0), objective=OBJECTIVES["clm"])
-    run(none, "second", folders={"start_from": tmp_path / "first/out"})
+    run(none, "second", folders={"init_from": tmp_path / "first/out"})
     assert weights(tmp_path / "first") == weights(tmp_path / "second")

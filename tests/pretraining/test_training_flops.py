@@ -10,13 +10,15 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, Size
-from harness.pretraining.budget import Budget, training_flops_per_step
+from harness.pretraining.budget import Budget
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms.apply import corrupt
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
+from harness.pretraining.steps import training_flops_per_step
 from tests.pretraining.objectives.transforms.texts import VOCAB, WORDS, equal_rows
 
 SIZE = Size(num_layers=2, hidden_size=48, num_heads=3, intermediate_size=192)
@@ -53,7 +55,7 @@ def make_spec(name: str, model: str) -> Pretrain:
 def counted(spec: Pretrain) -> int:
     """FLOPs of one update, with every product of the attention in sight."""
     rows, objective = equal_rows(ROWS, TOKENS - 2), spec.objectives[0]
-    noise = corrupt(objective.transform, rows, np.random.default_rng(0), WORDS)
+    noise = apply_transform(objective.transform, rows, np.random.default_rng(0), WORDS)
     batch = assemble(rows, noise, objective, None, WORDS, 0)
     learner = make_learner(spec, WORDS, 0, {})
     for module in learner.modules():

@@ -128,7 +128,7 @@ def test_the_arm_that_came_out_first_is_adjusted_for_all_pairs(fabricate, monkey
     data = fabricate({"a": 0.7, "b": 0.7, "c": 0.75, "d": 0.8}, tasks=("sst2",))
     every = pairwise(data, table_of(data))
     monkeypatch.setattr("harness.report.verdict.MANY_ARMS", 3)
-    monkeypatch.setattr("harness.report.verdict.MOST_ROWS", most)
+    monkeypatch.setattr("harness.report.verdict.MAX_ROWS", most)
     table = table_of(data)
     shown = pairwise(data, table)
     assert [pair.first for pair in shown] == [table.rows[0].name] * 3

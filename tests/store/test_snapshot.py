@@ -9,7 +9,7 @@ import pytest
 
 from harness.store import store as tracking
 from harness.store.snapshot import Entry, Snapshot
-from harness.store.store import Record, Store
+from harness.store.store import StageResult, Store
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def searched(store: Store) -> dict[str, Record]:
+def searched(store: Store) -> dict[str, StageResult]:
     """What MLflow's own search finds."""
     entries = store._server.search(f"tags.`{tracking.KEY}` != ''")
     return {record.key: record for record in map(tracking._record, entries)}

@@ -76,7 +76,7 @@ def own(tmp_path: Path) -> dict[str, Any]:
         "evaluate": {
             "suite": {"name": "reviews-v1", "tasks": ["micro-sst2", reviews, alike]},
             "tasks": ["reviews", "alike"],
-            "protocol": {"pooling": "mean", "max_train": 30, "max_sequence_length": 32},
+            "protocol": {"pooling": "mean", "max_train_examples": 30, "max_sequence_length": 32},
             "finetune": {"epochs": 1},
         },
     }

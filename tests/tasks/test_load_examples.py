@@ -148,16 +148,16 @@ def examples_of(labels: np.ndarray) -> Examples:
 @given(
     labels=st.lists(st.integers(0, 2), min_size=2, max_size=200),
     fraction=st.floats(0.01, 0.9),
-    max_holdout=st.integers(1, 100),
+    max_holdout_examples=st.integers(1, 100),
     seed=st.integers(0, 5),
 )
 def test_holdout_is_a_stratified_partition(
-    labels: list[int], fraction: float, max_holdout: int, seed: int
+    labels: list[int], fraction: float, max_holdout_examples: int, seed: int
 ) -> None:
     examples = examples_of(np.array(labels))
-    train, holdout = split_holdout(examples, fraction, max_holdout, seed)
+    train, holdout = split_holdout(examples, fraction, max_holdout_examples, seed)
     size = len(holdout)
-    assert 1 <= size <= max_holdout and size <= max(1, round(fraction * len(labels)))
+    assert 1 <= size <= max_holdout_examples and size <= max(1, round(fraction * len(labels)))
     assert sorted(train.texts + holdout.texts) == sorted(examples.texts)
     for part in (train, holdout):
         assert [labels[int(text)] for (text,) in part.texts] == part.labels.tolist()
@@ -187,21 +187,21 @@ def test_one_example_cannot_be_split() -> None:
 @given(
     sizes=st.lists(st.integers(1, 30), min_size=2, max_size=40),
     fraction=st.floats(0.01, 0.9),
-    max_holdout=st.integers(30, 200),
+    max_holdout_examples=st.integers(30, 200),
     seed=st.integers(0, 5),
 )
 def test_a_holdout_of_groups_counts_examples(
-    sizes: list[int], fraction: float, max_holdout: int, seed: int
+    sizes: list[int], fraction: float, max_holdout_examples: int, seed: int
 ) -> None:
     names = np.repeat([f"g{number}" for number in range(len(sizes))], sizes).astype(object)
     labels = np.zeros(len(names), dtype=np.int64)
     examples = Examples([(str(i),) for i in range(len(names))], labels, None, names)
-    train, holdout = split_holdout(examples, fraction, max_holdout, seed)
+    train, holdout = split_holdout(examples, fraction, max_holdout_examples, seed)
     assert train.groups is not None and holdout.groups is not None
     assert not set(train.groups) & set(holdout.groups)
     assert sorted(train.texts + holdout.texts) == sorted(examples.texts)
-    target = min(max(1, round(fraction * len(names))), max_holdout)
-    assert 0 < len(holdout) <= max_holdout and len(train) > 0
+    target = min(max(1, round(fraction * len(names))), max_holdout_examples)
+    assert 0 < len(holdout) <= max_holdout_examples and len(train) > 0
     assert len(holdout) <= max(target + max(sizes) / 2, min(sizes))
     if max(sizes) < target <= len(names) / 2:
         assert len(holdout) >= target - max(sizes)

@@ -6,7 +6,7 @@ import pytest
 
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
-from harness.tasks.preprocessing import PREPARATIONS
+from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import HubData, Split, Task
 
 TABLE_1 = ["mnli_m", "mnli_mm", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"]
@@ -46,7 +46,7 @@ def test_task(name: str) -> None:
     assert len(set(task.labels)) == len(task.labels)
     assert task.licence and task.citation
     assert (task.train_size > 0) is (task.train is not None)
-    assert task.prepare is None or task.prepare in PREPARATIONS
+    assert task.prepare is None or task.prepare in PREPROCESSORS
 
 
 @pytest.mark.parametrize("name", TASKS)

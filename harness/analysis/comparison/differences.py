@@ -6,18 +6,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from harness.analysis.averages import Term, combine, terms_of
+from harness.analysis.averages import Term
+from harness.analysis.columns import SuiteColumns, combine
 from harness.analysis.comparison.resampling import ArmRuns, cell_name
 from harness.analysis.statistics.bootstrap import Difference, common_seeds
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
 from harness.analysis.statistics.welch import seed_means, welch
-from harness.leaderboard.table import Table
 from harness.tasks.task import Column
 
 LEVEL = 0.95
-LEAST_SEEDS = 2
+MIN_SEEDS = 2
 """Pretraining seeds of each arm below which the spread between its runs is not known."""
-MOST_ROWS = 60
+MAX_ROWS = 60
 """With more arms than this not every pair is compared: it would take minutes."""
 AVERAGE = "average"
 """Name of the suite's average among the columns."""
@@ -32,7 +32,7 @@ Key = TypeVar("Key")
 
 def comparer(
     runs: Mapping[str, ArmRuns],
-    table: Table,
+    columns: SuiteColumns,
     paired: Callable[[str, str], bool] = lambda first, second: False,
 ) -> Compared:
     """Compares arms by name; a pair that is asked for twice, either way round, is computed once.
@@ -45,7 +45,7 @@ def comparer(
     @cache
     def found(first: str, second: str) -> Differences:
         one, other = runs.get(first, {}), runs.get(second, {})
-        return differences(one, other, table, paired=paired(first, second))
+        return differences(one, other, columns, paired=paired(first, second))
 
     def compared(first: str, second: str) -> Differences:
         if first <= second:
@@ -56,7 +56,7 @@ def comparer(
 
 
 def differences(
-    first: ArmRuns, second: ArmRuns, table: Table, *, paired: bool = False
+    first: ArmRuns, second: ArmRuns, columns: SuiteColumns, *, paired: bool = False
 ) -> dict[str, Difference | None]:
     """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and
     of a column where both have the same runs, so that nothing is asked.
@@ -68,10 +68,9 @@ def differences(
         column.name: None
         if first.get(column.task) is second.get(column.task)
         else _difference(first, second, [(column,)], paired)
-        for column in table.columns
+        for column in columns.columns
     }
-    terms = terms_of(table.average, table.suite)
-    return found | {AVERAGE: _difference(first, second, terms, paired)}
+    return found | {AVERAGE: _difference(first, second, columns.terms, paired)}
 
 
 def same_checkpoints(
@@ -87,7 +86,7 @@ def same_checkpoints(
 
 
 def screened(found: Mapping[Key, Difference | None], unseen: int = 0) -> dict[Key, float]:
-    """p by Benjamini-Hochberg of all differences that rest on LEAST_SEEDS or more. The others speak
+    """p by Benjamini-Hochberg of all differences that rest on MIN_SEEDS or more. The others speak
     of single checkpoints, and are left out: their small p would make finds of the rest.
 
     Args:
@@ -100,7 +99,7 @@ def screened(found: Mapping[Key, Difference | None], unseen: int = 0) -> dict[Ke
 
 def enough_seeds(found: Difference) -> bool:
     """Whether both arms have the pretraining seeds that a judgement asks for."""
-    return found.num_seeds >= LEAST_SEEDS
+    return found.num_seeds >= MIN_SEEDS
 
 
 def _difference(

@@ -1,13 +1,13 @@
 """The runs of every arm, scored on resampled examples."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from harness.analysis.columns import SuiteColumns
 from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores
-from harness.leaderboard.table import Table
 from harness.tasks.metrics import METRICS
 from harness.tasks.scores import LABELS
 from harness.tasks.task import Column
@@ -15,52 +15,62 @@ from harness.tasks.task import Column
 REPLICATES = 1000
 EXAMPLES_SEED = 1
 
+Counts = Callable[[str], Mapping[str, np.ndarray]]
+
 ArmRuns = Mapping[str, Runs]
 """Task to the runs of an arm."""
 
 
-class Scored(Protocol):
-    """Arms with their scores, and the counts to resample them from."""
+@dataclass(frozen=True)
+class _Scored:
+    """Scores of arms, and the counts to resample them from."""
 
-    @property
-    def arms(self) -> Sequence[str]: ...
-    @property
-    def results(self) -> pd.DataFrame: ...
-    @property
-    def counts(self) -> Callable[[str], Mapping[str, np.ndarray]]: ...
+    arms: Sequence[str]
+    scores: pd.DataFrame
+    counts: Counts
 
 
-def arm_runs(data: Scored, table: Table) -> dict[str, dict[str, Runs]]:
-    """Arm to task to runs, all scored on the same resamples of the examples; arms that share all
-    runs of a task have one object there.
+def arm_runs(
+    arms: Sequence[str], scores: pd.DataFrame, counts: Counts, columns: SuiteColumns
+) -> dict[str, dict[str, Runs]]:
+    """The runs of every arm, all scored on the same resamples of the examples.
+
+    Args:
+        scores: as `harness.analysis.frames.scores.scores_frame` returns them.
+        counts: key of a fine-tuning stage to its per-example counts.
+        columns: what is compared.
+
+    Returns:
+        Arm to task to runs; arms that share all runs of a task have one object there.
 
     Raises:
         ValueError: two runs of a task were scored on different examples.
     """
+    data = _Scored(arms, scores, counts)
     runs: dict[str, dict[str, Runs]] = {arm: {} for arm in data.arms}
-    for number, task in enumerate(table.suite.tasks):
-        columns = [column for column in table.columns if column.task == task]
-        index = _complete_runs(data, columns)
+    for number, task in enumerate(columns.suite.tasks):
+        own = [column for column in columns.columns if column.task == task]
+        index = _complete_runs(data, own)
         if index.empty:
             continue
-        scores = _task_scores(data, columns, index, number)
+        resampled = _task_scores(data, own, index, number)
         made: dict[tuple[str, ...], Runs] = {}
         for arm, rows in index.groupby("arm", sort=False):
             found = Runs(
                 pretrain_seeds=rows["pretrain_seed"].to_numpy(),
                 finetune_seeds=rows["finetune_seed"].to_numpy(),
-                scores={cell: values[:, rows.index] for cell, values in scores.items()},
+                scores={cell: values[:, rows.index] for cell, values in resampled.items()},
             )
             runs[str(arm)][task] = made.setdefault(tuple(rows["key"]), found)
     return runs
 
 
-def _complete_runs(data: Scored, columns: Sequence[Column]) -> pd.DataFrame:
+def _complete_runs(data: _Scored, columns: Sequence[Column]) -> pd.DataFrame:
     """The runs of a task (arm, seeds, key), of the arms whose runs all have every score of its
     columns: one undefined score leaves its arm out, as it leaves its cell of the table empty. A
     split that no arm was scored on (it is not in the mirror) takes nothing from the others."""
-    results = data.results
-    here = results[(results["task"] == columns[0].task) & results["arm"].isin(list(data.arms))]
+    rows = data.scores
+    here = rows[(rows["task"] == columns[0].task) & rows["arm"].isin(list(data.arms))]
     cells = {(c.split, m) for c in columns for m in c.metrics}
     cells &= set(zip(here["split"], here["metric"], strict=True))
     wanted = [cell in cells for cell in zip(here["split"], here["metric"], strict=True)]
@@ -72,11 +82,11 @@ def _complete_runs(data: Scored, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _task_scores(
-    data: Scored, columns: Sequence[Column], index: pd.DataFrame, number: int
+    data: _Scored, columns: Sequence[Column], index: pd.DataFrame, number: int
 ) -> dict[str, np.ndarray]:
     """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
     counts = {key: data.counts(key) for key in dict.fromkeys(index["key"])}
-    scored = data.results[data.results["task"] == columns[0].task]["split"].unique()
+    scored = data.scores[data.scores["task"] == columns[0].task]["split"].unique()
     wanted: dict[str, list[str]] = {}
     for column in columns:
         if column.split in scored:

@@ -1,1 +1,1 @@
-"""What the store holds of an experiment, as the frames that leaderboards and reports read."""
+"""Frames of an experiment's results: functions of `harness.analysis.results.Results`."""

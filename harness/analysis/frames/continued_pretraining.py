@@ -1,69 +1,56 @@
-"""What the store holds of runs that went on from a pretrained model, as frames."""
+"""Continued pretraining: losses around each run, and its cost."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
+from harness.analysis.results import Results
 from harness.plan.costs import Cost
-from harness.plan.plan import Continuation, Plan
-from harness.store.store import Record
+from harness.plan.plan import ContinuedRun, Plan
 
 LOSS_COLUMNS = [
-    "arm",
-    "task",
-    "step",
-    "corpus",
-    "pretrain_seed",
-    "before",
-    "after",
-    "old_before",
-    "old_after",
-    "key",
+    *("arm", "task", "step", "corpus", "pretrain_seed", "loss_before", "loss_after"),
+    *("pretrain_loss_before", "pretrain_loss_after", "key"),
 ]
 
 
-def losses_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
-    """Held-out losses around each continued run (Gururangan et al. 2020, table 1), in nats a token.
+def continued_losses_frame(results: Results) -> pd.DataFrame:
+    """Held-out losses around each continued run (Gururangan et al. 2020, table 1): LOSS_COLUMNS.
 
-    One row per arm, task, step (the number of the run among those of the arm, from 0) and
-    pretraining seed; rows of tasks that share a run have equal `key`s. `corpus` says what was read;
-    `before` and `after` are losses on its held-out text, `old_before` and `old_after` on that of
-    the pretraining, under its objective. NaN where none is told: of an unfinished stage, of models
-    that name no tokens, and for the pretraining of a checkpoint.
+    One row per arm, task, step (number of the run among those of the arm, from 0) and pretraining
+    seed; rows of tasks that share a run have equal `key`s. Losses are in nats per predicted token:
+    `loss_*` on the held-out text of the run itself, `pretrain_loss_*` on that of the pretraining,
+    under its objective. NaN where there is none: of an unfinished stage, of models that predict no
+    tokens, and for the pretraining of a checkpoint.
     """
     rows = [
         (
-            *(one.arm, one.task, one.step, one.corpus, one.pretrain_seed),
-            *(
-                _loss(key, records)
-                for key in (
-                    one.before,
-                    one.key if one.before else None,
-                    one.old_before,
-                    one.old_after,
-                )
-            ),
-            one.key,
+            *(run.arm, run.task, run.step, run.corpus, run.pretrain_seed),
+            _loss(run.loss_before, results),
+            _loss(run.key if run.loss_before else None, results),
+            _loss(run.pretrain_loss_before, results),
+            _loss(run.pretrain_loss_after, results),
+            run.key,
         )
-        for one in plan.continued
+        for run in results.plan.continued_runs
     ]
     return pd.DataFrame(rows, columns=LOSS_COLUMNS)
 
 
-def _loss(key: str | None, records: Mapping[str, Record]) -> float:
-    value = records[key].metrics.get("validation_loss") if key in records and key else None
-    return math.nan if value is None else value
+def _loss(key: str | None, results: Results) -> float:
+    stage = results.finished.get(key) if key else None
+    return stage.metrics.get("validation_loss", math.nan) if stage else math.nan
 
 
-def continued_cost(plan: Plan, arm: str) -> Cost | None:
-    """What all continued runs of an arm take together, under one pretraining seed; null where it
-    has none. A sum with an unknown part is null."""
-    seeds = [one.pretrain_seed for one in plan.continued if one.arm == arm]
-    runs = {one.key: one.cost for one in _of(plan, arm) if one.pretrain_seed == seeds[0]}
-    costs = list(runs.values())
-    if not costs:
+def total_continued_cost(plan: Plan, arm: str) -> Cost | None:
+    """The cost of all continued runs of an arm under one pretraining seed; null if it has none. A
+    sum with an unknown part is null."""
+    runs = _runs(plan, arm)
+    if not runs:
         return None
+    first_seed = runs[0].pretrain_seed
+    costs = list({run.key: run.cost for run in runs if run.pretrain_seed == first_seed}.values())
     steps, tokens, flops = (
         _sum([getattr(cost, name) for cost in costs]) for name in ("steps", "tokens", "flops")
     )
@@ -75,17 +62,17 @@ def continued_cost(plan: Plan, arm: str) -> Cost | None:
     )
 
 
-def continued_costs(plan: Plan, records: Mapping[str, Record]) -> list[dict[str, object]]:
-    """A row of `costs_frame` for the continued runs of each arm that has any."""
+def continued_cost_rows(results: Results) -> list[dict[str, object]]:
+    """Rows of `costs_frame` for the continued runs of each arm that has any."""
     rows: list[dict[str, object]] = []
-    for arm in plan.arms:
-        if cost := continued_cost(plan, arm.name):
-            keys = dict.fromkeys(one.key for one in _of(plan, arm.name))
+    for arm in results.arms:
+        if cost := total_continued_cost(results.plan, arm):
+            keys = dict.fromkeys(run.key for run in _runs(results.plan, arm))
             rows.append(
                 {
-                    "arm": f"continued runs of {arm.name}",
+                    "arm": f"continued runs of {arm}",
                     "stage": "pretrain",
-                    "seconds": sum(records[k].metrics["seconds"] for k in keys if k in records),
+                    "seconds": results.seconds(keys),
                     "tokens": cost.tokens,
                     "parameters": cost.parameters,
                     "flops": cost.flops,
@@ -94,8 +81,8 @@ def continued_costs(plan: Plan, records: Mapping[str, Record]) -> list[dict[str,
     return rows
 
 
-def _of(plan: Plan, arm: str) -> list[Continuation]:
-    return [one for one in plan.continued if one.arm == arm]
+def _runs(plan: Plan, arm: str) -> list[ContinuedRun]:
+    return [run for run in plan.continued_runs if run.arm == arm]
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -1,58 +1,53 @@
-"""What stages cost, as a frame."""
+"""Costs of stages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
-from harness.analysis.frames.continued_pretraining import continued_costs
+from harness.analysis.frames.continued_pretraining import continued_cost_rows
+from harness.analysis.results import Results
 from harness.experiment.arms import Arm
 from harness.experiment.named_values import ROLES
 from harness.plan.costs import pretraining_cost
-from harness.plan.plan import Cell, Plan
-from harness.pretraining.recipes.pretrain import Pretrain
-from harness.store.store import Record
+from harness.plan.plan import Plan
+
+COST_COLUMNS = ["arm", "stage", "seconds", "tokens", "parameters", "flops"]
 
 
-def costs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
-    """Per arm and stage kind: seconds over all its stages; tokens, parameters and FLOPs of one
-    pretraining run."""
+def costs_frame(results: Results) -> pd.DataFrame:
+    """One row per arm and kind of stage: COST_COLUMNS.
+
+    `seconds` are summed over all finished stages; tokens, parameters and FLOPs are those of one
+    pretraining run as planned, null for other kinds. Runs that an arm builds on have rows of their
+    own, as `teacher of distilbert`.
+    """
     rows: list[dict[str, object]] = []
-    for arm in plan.arms:
-        cost = plan.costs[arm.name]
-        for kind, keys in _keys_by_kind(plan, arm.name).items():
+    for arm in results.plan.arms:
+        cost = results.plan.costs[arm.name]
+        for kind, keys in _keys_by_kind(results.plan, arm.name).items():
             pretrain = kind == "pretrain"
             rows.append(
                 {
                     "arm": arm.name,
                     "stage": kind,
-                    "seconds": sum(records[k].metrics["seconds"] for k in keys if k in records),
+                    "seconds": results.seconds(keys),
                     "tokens": cost.tokens if pretrain else None,
                     "parameters": cost.parameters if pretrain else None,
                     "flops": cost.flops if pretrain else None,
                 }
             )
-        rows += [_other_cost(arm, role, plan, records) for role in ROLES if _run(arm, role)]
-    return pd.DataFrame(rows + continued_costs(plan, records))
+        rows += [_nested_cost(arm, role, results) for role in ROLES if getattr(arm.pretrain, role)]
+    return pd.DataFrame(rows + continued_cost_rows(results), columns=COST_COLUMNS)
 
 
-def _run(arm: Arm, role: str) -> Pretrain | None:
-    run: Pretrain | None = getattr(arm.pretrain, role)
-    return run
-
-
-def _other_cost(
-    arm: Arm, role: str, plan: Plan, records: Mapping[str, Record]
-) -> dict[str, object]:
-    """The same of a run that an arm builds on, under a name of its own."""
-    run = _run(arm, role)
-    assert run is not None
-    cost = pretraining_cost(run)
-    own = [key for (name, _), key in plan.pretrains.items() if name == arm.name]
-    keys = {plan.stages[key].parents[role] for key in own}
+def _nested_cost(arm: Arm, role: str, results: Results) -> dict[str, object]:
+    """The row of a run that an arm builds on."""
+    cost, stages = pretraining_cost(getattr(arm.pretrain, role)), results.plan.stages
+    own = [key for (name, _), key in results.plan.pretrain_keys.items() if name == arm.name]
     return {
         "arm": f"{role} of {arm.name}",
         "stage": "pretrain",
-        "seconds": sum(records[key].metrics["seconds"] for key in keys if key in records),
+        "seconds": results.seconds({stages[key].parents[role] for key in own}),
         "tokens": cost.tokens,
         "parameters": cost.parameters,
         "flops": cost.flops,
@@ -60,27 +55,29 @@ def _other_cost(
 
 
 def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
-    cells: list[Cell] = [cell for cell in plan.cells if cell.arm == arm]
-    finetunes = list(dict.fromkeys(cell.key for cell in cells))
-    parents = [plan.stages[key].parents.get("tune") for key in finetunes]
-    tunes = list(dict.fromkeys(key for key in parents if key))
-    gathered = [plan.stages[key].parents.values() for key in tunes]
-    trials = [key for keys in gathered for key in keys if plan.stages[key].kind == "trial"]
+    finetunes = list(dict.fromkeys(run.key for run in plan.finetune_runs if run.arm == arm))
+    tunes = list(
+        dict.fromkeys(
+            plan.stages[key].parents["tune"]
+            for key in finetunes
+            if "tune" in plan.stages[key].parents
+        )
+    )
+    gathered = [key for tune in tunes for key in plan.stages[tune].parents.values()]
+    trials = [key for key in gathered if plan.stages[key].kind == "trial"]
     keys = {
-        "pretrain": list(
-            dict.fromkeys(key for (name, _), key in plan.pretrains.items() if name == arm)
-        ),
-        "continued": list(dict.fromkeys(one.key for one in plan.continued if one.arm == arm)),
-        "tune": [*tunes, *dict.fromkeys(trials)],
-        "probe": list(dict.fromkeys(one.key for one in plan.probes if one.arm == arm)),
-        "learn": _learned(plan, finetunes),
+        "pretrain": [key for (name, _), key in plan.pretrain_keys.items() if name == arm],
+        "continue_pretraining": [run.key for run in plan.continued_runs if run.arm == arm],
+        "tune": [*tunes, *trials],
+        "probe": [run.key for run in plan.probe_runs if run.arm == arm],
+        "train_tasks": _other_tasks(plan, finetunes),
         "finetune": finetunes,
     }
-    return {kind: found for kind, found in keys.items() if found}
+    return {kind: list(dict.fromkeys(found)) for kind, found in keys.items() if found}
 
 
-def _learned(plan: Plan, finetunes: Sequence[str]) -> list[str]:
-    """Keys of the stages of other tasks that the runs build on; each once."""
+def _other_tasks(plan: Plan, finetunes: Sequence[str]) -> list[str]:
+    """Keys of the stages of other tasks that the runs build on, each once."""
     found: dict[str, None] = {}
     waiting = list(finetunes)
     while waiting:

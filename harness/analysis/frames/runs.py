@@ -1,65 +1,64 @@
-"""What the store holds of single runs, beside scores: what became of each, as frames."""
+"""Pretraining and fine-tuning runs: what became of each."""
 
 import math
-from collections.abc import Mapping
 
 import pandas as pd
 
-from harness.plan.plan import Plan
-from harness.store.store import Record, Store
+from harness.analysis.results import Results
 
-RUN_COLUMNS = ["arm", "task", "pretrain_seed", "finetune_seed", "finished", "truncated", "diverged"]
-PRETRAINING_COLUMNS = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+FINETUNE_COLUMNS = [
+    *("arm", "task", "pretrain_seed", "finetune_seed", "finished", "truncated", "diverged")
+]
+PRETRAIN_COLUMNS = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+CURVE_COLUMNS = ["arm", "pretrain_seed", "step", "tokens", "loss"]
 
 
-def runs_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
-    """One row per planned run of an arm on a task: whether it is finished, the share of its train
-    examples that are as long as the limit allows (most of them are truncated), and whether its loss
-    diverged; NaN and false where that is not known."""
+def finetune_runs_frame(results: Results) -> pd.DataFrame:
+    """One row per planned fine-tuning run: FINETUNE_COLUMNS.
+
+    `truncated` is the share of train examples as long as the limit allows (nearly all of them are
+    truncated); NaN, and `diverged` false, where that is not known.
+    """
     rows = []
-    for cell in plan.cells:
-        if cell.checkpoint == 1:
-            run = records.get(cell.key)
-            # What several tasks are learned in is a stage of its own.
-            trained = records.get(plan.stages[cell.key].parents.get("head", cell.key))
+    for run in results.plan.finetune_runs:
+        if run.pretrain_fraction == 1:
+            # Tasks that are learned together are trained in a stage of their own.
+            trained_in = results.plan.stages[run.key].parents.get("head", run.key)
+            trained = results.finished.get(trained_in)
             metrics = trained.metrics if trained else {}
             rows.append(
                 (
-                    *(cell.arm, cell.task, cell.pretrain_seed, cell.finetune_seed),
-                    run is not None,
+                    *(run.arm, run.task, run.pretrain_seed, run.finetune_seed),
+                    run.key in results.finished,
                     metrics.get("truncated", math.nan),
                     bool(metrics.get("diverged")),
                 )
             )
-    return pd.DataFrame(rows, columns=RUN_COLUMNS)
+    return pd.DataFrame(rows, columns=FINETUNE_COLUMNS)
 
 
-def pretraining_frame(plan: Plan, records: Mapping[str, Record]) -> pd.DataFrame:
-    """One row per arm and pretraining seed that is finished: seconds it took, loss on held-out text
-    at its end in nats a predicted token, and bits a byte where a likelihood gives them; NaN where
-    it is not known, as the loss of a checkpoint from elsewhere."""
+def pretrain_runs_frame(results: Results) -> pd.DataFrame:
+    """One row per finished pretraining run: PRETRAIN_COLUMNS.
+
+    `loss` is on held-out text at the end, in nats per predicted token; `bits_per_byte` is there where
+    the model gives a likelihood of the text. NaN where unknown, as the loss of a checkpoint.
+    """
+    names = ("seconds", "validation_loss", "validation_bits_per_byte")
     rows = [
-        (
-            *(arm, seed),
-            *(
-                records[key].metrics.get(name, math.nan)
-                for name in ("seconds", "validation_loss", "validation_bits_per_byte")
-            ),
-        )
-        for (arm, seed), key in plan.pretrains.items()
-        if key in records
+        (arm, seed, *(results.finished[key].metrics.get(name, math.nan) for name in names))
+        for (arm, seed), key in results.plan.pretrain_keys.items()
+        if key in results.finished
     ]
-    return pd.DataFrame(rows, columns=PRETRAINING_COLUMNS)
+    return pd.DataFrame(rows, columns=PRETRAIN_COLUMNS)
 
 
-def curves_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.DataFrame:
-    """Training loss by step: arm, pretrain_seed, step, tokens, loss."""
+def curves_frame(results: Results) -> pd.DataFrame:
+    """Training loss of every pretraining run by step: CURVE_COLUMNS."""
     frames = []
-    for (arm, seed), key in plan.pretrains.items():
-        folder = store.fetch(records[key]) if key in records else None
+    for (arm, seed), key in results.plan.pretrain_keys.items():
+        found = results.finished.get(key)
+        folder = results.store.fetch(found) if found else None
         if folder and (folder / "curve.csv").exists():
             curve = pd.read_csv(folder / "curve.csv").rename(columns={"train_loss": "loss"})
             frames.append(curve.assign(arm=arm, pretrain_seed=seed))
-    if not frames:
-        return pd.DataFrame(columns=["arm", "pretrain_seed", "step", "tokens", "loss"])
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=CURVE_COLUMNS)

@@ -1,95 +1,80 @@
-"""Scores of runs as frames, one row each."""
+"""Scores of fine-tuning runs."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from harness.store.store import Record
+from harness.analysis.results import Results
+from harness.plan.plan import FinetuneRun
+from harness.store.recorded import SCORE_COLUMNS
+from harness.store.store import StageResult
 from harness.tasks.task import Task
 
-if TYPE_CHECKING:  # a board is made without a plan
-    from harness.plan.plan import Cell, Plan
-
-RESULT_COLUMNS = [
-    "experiment",
-    "arm",
-    "suite",
-    "task",
-    "split",
-    "metric",
-    "value",
-    "pretrain_seed",
-    "finetune_seed",
-    "key",
-]
-FORGETTING_COLUMNS = [
-    "arm",
-    "pretrain_seed",
-    "finetune_seed",
-    "step",
-    "task",
-    "split",
-    "metric",
-    "value",
+SEQUENTIAL_COLUMNS = [
+    *("arm", "pretrain_seed", "finetune_seed", "after_task", "task", "split", "metric", "value")
 ]
 
 
-def results_frame(plan: "Plan", records: Mapping[str, Record]) -> pd.DataFrame:
-    """One row per cell, split and metric; NaN where a metric is undefined, as the correlation of
-    constant predictions, and no row for a run that is not finished."""
-    cells = [cell for cell in plan.cells if cell.checkpoint == 1]
-    return _frame(plan, cells, records)
+def scores_frame(results: Results) -> pd.DataFrame:
+    """One row per finished run, split and metric: SCORE_COLUMNS. `value` is NaN where a metric is
+    undefined, as the correlation of constant predictions."""
+    return _frame(
+        results, [run for run in results.plan.finetune_runs if run.pretrain_fraction == 1]
+    )
 
 
-def checkpoints_frame(plan: "Plan", records: Mapping[str, Record]) -> pd.DataFrame:
-    """The same of weights along the way, with their `checkpoint`: a share of the updates."""
+def checkpoint_scores_frame(results: Results) -> pd.DataFrame:
+    """As `scores_frame`, of checkpoints during pretraining, with their `pretrain_fraction`."""
+    runs = results.plan.finetune_runs
+    fractions = sorted({run.pretrain_fraction for run in runs} - {1.0})
     frames = [
-        _frame(plan, [cell for cell in plan.cells if cell.checkpoint == share], records).assign(
-            checkpoint=share
+        _frame(results, [run for run in runs if run.pretrain_fraction == fraction]).assign(
+            pretrain_fraction=fraction
         )
-        for share in sorted({cell.checkpoint for cell in plan.cells} - {1.0})
+        for fraction in fractions
     ]
-    empty = pd.DataFrame(columns=[*RESULT_COLUMNS, "checkpoint"])
+    empty = pd.DataFrame(columns=[*SCORE_COLUMNS, "pretrain_fraction"])
     return pd.concat(frames, ignore_index=True) if frames else empty
 
 
-def _frame(plan: "Plan", cells: Sequence["Cell"], records: Mapping[str, Record]) -> pd.DataFrame:
-    suites = {arm.name: arm.evaluate.suite_value.name for arm in plan.arms}
-    tasks = plan.experiment.evaluate.chosen
+def sequential_scores_frame(results: Results) -> pd.DataFrame:
+    """Scores of arms that learn task after task (`evaluate.sequential`), in the order of learning.
+
+    One row per task just learned (`after_task`), task scored then (`task`: that one or an earlier
+    one), split and metric. Where both are equal, nothing of the task can be forgotten yet.
+    """
+    tasks = results.experiment.evaluate.chosen
     rows = [
         (
-            *(plan.experiment.name, cell.arm, suites[cell.arm], cell.task, split, metric, value),
-            *(cell.pretrain_seed, cell.finetune_seed, cell.key),
-        )
-        for cell in cells
-        if cell.key in records
-        for split, metric, value in _scores(records[cell.key], tasks[cell.task])
-    ]
-    return pd.DataFrame(rows, columns=RESULT_COLUMNS)
-
-
-def _scores(record: Record, task: Task) -> Iterator[tuple[str, str, float]]:
-    """(split, metric, value) from the metrics named `split/metric`, of the splits with labels."""
-    splits = dict.fromkeys(name.split("/")[0] for name in record.metrics if "/" in name)
-    for split in splits or [split.name for split in task.evaluation if not split.optional]:
-        for metric in task.metrics:
-            yield split, metric, record.metrics.get(f"{split}/{metric}", math.nan)
-
-
-def forgetting_frame(plan: "Plan", records: Mapping[str, Record]) -> pd.DataFrame:
-    """Of arms that learn task after task (`evaluate.sequence`), one row per task just learned
-    (`step`), task scored then (`task`: that one or an earlier one), split and metric; in the order
-    of the sequence. Where `task` is `step`, the score is the one before anything is forgotten."""
-    tasks = plan.experiment.evaluate.chosen
-    rows = [
-        (
-            *(one.arm, one.pretrain_seed, one.finetune_seed, one.step, one.task),
+            *(one.arm, one.pretrain_seed, one.finetune_seed, one.after_task, one.task),
             *(split, metric, value),
         )
-        for one in plan.rescored
-        if one.key in records
-        for split, metric, value in _scores(records[one.key], tasks[one.task])
+        for one in results.plan.sequential_scores
+        if one.key in results.finished
+        for split, metric, value in _scores(results.finished[one.key], tasks[one.task])
     ]
-    return pd.DataFrame(rows, columns=FORGETTING_COLUMNS)
+    return pd.DataFrame(rows, columns=SEQUENTIAL_COLUMNS)
+
+
+def _frame(results: Results, runs: Sequence[FinetuneRun]) -> pd.DataFrame:
+    suites = {arm.name: arm.evaluate.suite_value.name for arm in results.plan.arms}
+    experiment, tasks = results.experiment.name, results.experiment.evaluate.chosen
+    rows = [
+        (
+            *(experiment, run.arm, suites[run.arm], run.task, split, metric, value),
+            *(run.pretrain_seed, run.finetune_seed, run.key),
+        )
+        for run in runs
+        if run.key in results.finished
+        for split, metric, value in _scores(results.finished[run.key], tasks[run.task])
+    ]
+    return pd.DataFrame(rows, columns=SCORE_COLUMNS)
+
+
+def _scores(stage: StageResult, task: Task) -> Iterator[tuple[str, str, float]]:
+    """(split, metric, value) of the labelled splits; metrics are stored as `split/metric`."""
+    splits = dict.fromkeys(name.split("/")[0] for name in stage.metrics if "/" in name)
+    for split in splits or [split.name for split in task.evaluation if not split.optional]:
+        for metric in task.metrics:
+            yield split, metric, stage.metrics.get(f"{split}/{metric}", math.nan)

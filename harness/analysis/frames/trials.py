@@ -1,33 +1,30 @@
-"""What the store holds of searches, as the frame that reports read."""
-
-from collections.abc import Mapping
+"""Trials of the hyperparameter search."""
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.stage_files import stage_files
-from harness.plan.plan import Plan
-from harness.store.store import Record, Store
+from harness.analysis.results import Results
 
-TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "reached"]
+TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_run"]
 
 
-def trials_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.DataFrame:
+def trials_frame(results: Results) -> pd.DataFrame:
     """One row per arm, task and trial of a finished search; one column more per hyperparameter.
 
-    `value` is the score on the hold-out; NaN where there is none, for the trial diverged or its
-    metric is undefined. `state` is complete, diverged, undefined or pruned; a pruned trial has the
-    value of the epoch `reached`, at which it was ended. `seconds` are those of its fine-tuning.
+    `value` is the hold-out score, NaN where there is none: the trial diverged, or its metric is
+    undefined. `state` is complete, diverged, undefined or pruned; a pruned trial has the value of
+    epoch `epochs_run`, at which it ended. `seconds` are those of its fine-tuning.
     """
-    tunes = {
-        (cell.arm, cell.task): plan.stages[cell.key].parents["tune"]
-        for cell in plan.cells
-        if "tune" in plan.stages[cell.key].parents
+    plan = results.plan
+    searches = {
+        (run.arm, run.task): plan.stages[run.key].parents["tune"]
+        for run in plan.finetune_runs
+        if "tune" in plan.stages[run.key].parents
     }
     frames = [
-        _trials(records[key], store).assign(arm=arm, task=task)
-        for (arm, task), key in tunes.items()
-        if key in records
+        pd.read_csv(results.files(key) / "trials.csv").assign(arm=arm, task=task)
+        for (arm, task), key in searches.items()
+        if key in results.finished
     ]
     if not frames:
         return pd.DataFrame(columns=TRIAL_COLUMNS)
@@ -35,7 +32,3 @@ def trials_frame(plan: Plan, records: Mapping[str, Record], store: Store) -> pd.
     failed = frame["state"].isin(["diverged", "undefined"])
     frame["value"] = frame["value"].mask(failed, np.nan)
     return frame[[*TRIAL_COLUMNS, *plan.experiment.sweep.space]]
-
-
-def _trials(record: Record, store: Store) -> pd.DataFrame:
-    return pd.read_csv(stage_files(record, store) / "trials.csv")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
 if TYPE_CHECKING:
     from harness.data.corpora.token_stream import TokenStream
@@ -18,7 +18,7 @@ Format = Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentenc
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 
 
-class Packing(Value):
+class Packing(ConfigModel):
     """One of the four input formats of RoBERTa's Table 2 (Liu et al. 2019, section 4.2)."""
 
     format: Format = "full_sentences"

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
 
-class Source(Value):
+class Source(ConfigModel):
     """What every corpus has."""
 
     validation_fraction: float = Field(default=0.01, gt=0, lt=1)

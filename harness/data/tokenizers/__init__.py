@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
 
-class Tokenizer(Value):
+class Tokenizer(ConfigModel):
     """A subword vocabulary to learn from the corpus."""
 
     algorithm: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"

@@ -12,7 +12,7 @@ from harness.plan.contract import flat_fields
 from harness.pretraining.recipes.pretrain import Pretrain
 
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
-WHOLE = ("corpus", "budget", "start_from", "teacher")
+WHOLE = ("corpus", "budget", "init_from", "teacher")
 """Fields of a run that are named without what within them differs."""
 
 

@@ -9,9 +9,9 @@ from pydantic import TypeAdapter
 from harness.data.corpora.sources import Corpus, TaskCorpus
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.store.store import Record, Store
+from harness.store.store import StageResult, Store
 
-KINDS = ("pretrain", "continued")
+KINDS = ("pretrain", "continue_pretraining")
 """Of stages that leave a network as it is before any task."""
 Text = Corpus | TaskCorpus
 TEXT: TypeAdapter[Text] = TypeAdapter(Text)
@@ -29,34 +29,34 @@ class Step:
     metrics: Mapping[str, float]
 
 
-def history(record: Record, store: Store) -> tuple[Record, tuple[Step, ...]]:
+def history(record: StageResult, store: Store) -> tuple[StageResult, tuple[Step, ...]]:
     """The pretraining that a network comes from, and what went on from it, in order.
 
     Raises:
         ValueError: a stage in between is no longer in the store.
     """
     steps: list[Step] = []
-    while record.kind == "continued":
+    while record.kind == "continue_pretraining":
         spec = store.spec(record)
         steps.insert(0, _step(spec, record, store))
-        start = store.find(spec["parents"]["start_from"])
+        start = store.find(spec["parents"]["init_from"])
         if start is None:
             raise ValueError(
-                f"{record.key} goes on from {spec['parents']['start_from']}, which is no longer in "
+                f"{record.key} goes on from {spec['parents']['init_from']}, which is no longer in "
                 "the store: run the experiment again"
             )
         record = start
     return record, tuple(steps)
 
 
-def _step(spec: Mapping[str, Any], record: Record, store: Store) -> Step:
+def _step(spec: Mapping[str, Any], record: StageResult, store: Store) -> Step:
     tokens = store.find(spec["parents"]["tokens"])
     told = store.spec(tokens) if tokens else {}
     text = TEXT.validate_python(told["corpus"]) if told else None
     return Step(Pretrain.model_validate(spec["pretrain"]), text, told.get("task"), record.metrics)
 
 
-def recorded_run(record: Record, store: Store) -> Pretrain:
+def recorded_run(record: StageResult, store: Store) -> Pretrain:
     """A pretraining as the store has it: network and training with the stage, text with its
     parent."""
     spec = store.spec(record)

@@ -3,21 +3,21 @@
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from harness.core.config import unknown
-from harness.core.files import DRAFT, drafted, output_folder
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results
+from harness.core.config import unknown_name
+from harness.core.files import DRAFT, atomic_folder, output_folder
+from harness.exchange.checkpoints.card import Card, Scores
 from harness.exchange.checkpoints.history import KINDS, history, recorded_run
-from harness.exchange.checkpoints.model_card import Card, Scores, write_card
+from harness.exchange.checkpoints.model_card import write_card
 from harness.leaderboard.table import protocol_line
 from harness.models.checkpoints.weights import num_weights
-from harness.plan.plan import Cell, Plan, Probing
-from harness.store.store import Record, Store
-
-if TYPE_CHECKING:
-    from harness.study import Study
+from harness.plan.plan import FinetuneRun, Plan, ProbeRun
+from harness.plan.protocol import protocol_of
+from harness.store.store import StageResult, Store
 
 KEY = re.compile(r"[0-9a-f]{16}")
 
@@ -26,7 +26,7 @@ KEY = re.compile(r"[0-9a-f]{16}")
 class Chosen:
     """A stage that leaves a network, with what its card says."""
 
-    record: Record
+    record: StageResult
     tokenizer: str
     """Key of the stage that made the tokenizer."""
     card: Card
@@ -42,10 +42,10 @@ def export(chosen: Chosen, store: Store, out: Path) -> Path:
     from harness.exchange.checkpoints.network import write_network  # loads torch
 
     tokenizer = store.finished([chosen.tokenizer])
-    folders = [_files(store, chosen.record), *(_files(store, r) for r in tokenizer.values())]
+    folders = [store.files(chosen.record), *(store.files(r) for r in tokenizer.values())]
     if len(folders) < 2:
         raise ValueError(f"the tokenizer of {chosen.record.key} is not in the store: run it again")
-    with drafted(out) as draft:
+    with atomic_folder(out) as draft:
         notes = write_network(folders[0] / "model", folders[1], draft)
         write_card(replace(chosen.card, notes=notes, parameters=num_weights(draft)), draft)
     return out
@@ -59,7 +59,7 @@ def _check_empty(out: Path) -> None:
         raise ValueError(f"{out} must be a new or an empty folder; name another")
 
 
-def of_experiment(study: "Study", arm: str | None, seed: int | None) -> Chosen:
+def of_experiment(results: Results, arm: str | None, seed: int | None) -> Chosen:
     """The network of an arm and a pretraining seed (null: the only arm, the first seed) that its
     tasks start from.
 
@@ -67,20 +67,20 @@ def of_experiment(study: "Study", arm: str | None, seed: int | None) -> Chosen:
         ValueError: there is no such arm or seed, each task has a network of its own, or its
             pretraining is not finished.
     """
-    arms = [one.name for one in study.plan.arms]
+    arms = [one.name for one in results.plan.arms]
     if arm is None and len(arms) > 1:
         raise ValueError(f"--arm must say which of {', '.join(arms)} is to be exported")
     name = arm or arms[0]
     if name not in arms:
-        raise ValueError(unknown("the arm", name, arms))
-    seeds = [one for of, one in study.plan.pretrains if of == name]
+        raise ValueError(unknown_name("the arm", name, arms))
+    seeds = [one for of, one in results.plan.pretrain_keys if of == name]
     chosen = seeds[0] if seed is None else seed
     if chosen not in seeds:
         raise ValueError(f"--seed must be one of {', '.join(map(str, seeds))}, but is {chosen}")
-    record = study.store.find(_network(study.plan, name, chosen))
+    record = results.store.find(_network(results.plan, name, chosen))
     if record is None:
         raise ValueError(f"the pretraining of {name}, seed {chosen}, is not finished: run it first")
-    return _chosen(study, name, chosen, record)
+    return _chosen(results, name, chosen, record)
 
 
 def _network(plan: Plan, arm: str, seed: int) -> str:
@@ -90,9 +90,9 @@ def _network(plan: Plan, arm: str, seed: int) -> str:
         ValueError: it is not one for all.
     """
     starts: dict[str, dict[str, None]] = {}
-    runs: list[tuple[Cell | Probing, str]] = [
-        *((cell, cell.task) for cell in plan.cells if cell.checkpoint == 1),
-        *((probing, probing.probe) for probing in plan.probes),
+    runs: list[tuple[FinetuneRun | ProbeRun, str]] = [
+        *((run_, run_.task) for run_ in plan.finetune_runs if run_.pretrain_fraction == 1),
+        *((probing, probing.probe) for probing in plan.probe_runs),
     ]
     for run, name in runs:
         if (run.arm, run.pretrain_seed) == (arm, seed):
@@ -103,13 +103,17 @@ def _network(plan: Plan, arm: str, seed: int) -> str:
             f"the tasks of {arm} start from different networks: name the key of one instead of the "
             f"experiment: {known}"
         )
-    return next(iter(starts), plan.pretrains[arm, seed])
+    return next(iter(starts), plan.pretrain_keys[arm, seed])
 
 
-def _chosen(study: "Study", arm: str, seed: int, record: Record) -> Chosen:
-    run = next(one.pretrain for one in study.plan.arms if one.name == arm)
-    title = study.name if arm == study.name else f"{study.name}: {arm}"
-    first, steps = history(record, study.store)
+def _chosen(results: Results, arm: str, seed: int, record: StageResult) -> Chosen:
+    run = next(one.pretrain for one in results.plan.arms if one.name == arm)
+    title = (
+        results.experiment.name
+        if arm == results.experiment.name
+        else f"{results.experiment.name}: {arm}"
+    )
+    first, steps = history(record, results.store)
     card = Card(
         name=f"{title}, seed {seed}",
         run=run,
@@ -119,9 +123,9 @@ def _chosen(study: "Study", arm: str, seed: int, record: Record) -> Chosen:
         made_with=record.made_with,
         metrics=first.metrics,
         steps=steps,
-        scores=_scores(study, arm, seed),
+        scores=_scores(results, arm, seed),
     )
-    return Chosen(record, study.plan.stages[record.key].parents["tokenizer"], card)
+    return Chosen(record, results.plan.stages[record.key].parents["tokenizer"], card)
 
 
 def of_stage(key: str, store: Store) -> Chosen:
@@ -155,9 +159,9 @@ def of_stage(key: str, store: Store) -> Chosen:
     return Chosen(record, spec["parents"]["tokenizer"], card)
 
 
-def _scores(study: "Study", arm: str, seed: int) -> Scores:
-    evaluate = next(one.evaluate for one in study.plan.arms if one.name == arm)
-    frame = study.results()
+def _scores(results: Results, arm: str, seed: int) -> Scores:
+    evaluate = next(one.evaluate for one in results.plan.arms if one.name == arm)
+    frame = results.frame(scores_frame)
     own = frame[(frame["arm"] == arm) & (frame["pretrain_seed"] == seed)]
     rows = [
         (str(task), str(split), str(metric), _spread(values), str(len(values)))
@@ -167,11 +171,11 @@ def _scores(study: "Study", arm: str, seed: int) -> Scores:
     ]
     suite = evaluate.suite_value
     return Scores(
-        experiment=study.name,
-        question=study.plan.experiment.question,
+        experiment=results.experiment.name,
+        question=results.experiment.question,
         suite=suite.name,
         rows=rows,
-        protocol=protocol_line(study.protocol),
+        protocol=protocol_line(protocol_of(results.plan)),
         citation=suite.citation,
     )
 
@@ -181,10 +185,3 @@ def _spread(values: "pd.Series[float]") -> str:
         return "undefined"
     spread = f" ± {100 * values.std():.1f}" if len(values) > 1 else ""
     return f"{100 * values.mean():.1f}{spread}"
-
-
-def _files(store: Store, record: Record) -> Path:
-    folder = store.fetch(record)
-    if folder is None:
-        raise ValueError(f"the files of stage {record.key} are damaged: run the experiment again")
-    return folder

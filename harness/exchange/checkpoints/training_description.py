@@ -1,7 +1,6 @@
 """What a model card says of how a network was trained."""
 
-from typing import TYPE_CHECKING
-
+from harness.exchange.checkpoints.card import Card
 from harness.exchange.checkpoints.descriptions import (
     checkpoint_name,
     corpus_licence,
@@ -12,17 +11,14 @@ from harness.exchange.checkpoints.descriptions import (
 from harness.plan.costs import pretraining_cost
 from harness.pretraining.recipes import RECIPES
 
-if TYPE_CHECKING:
-    from harness.exchange.checkpoints.model_card import Card
 
-
-def training_rows(card: "Card") -> list[tuple[str, str]]:
+def training_rows(card: Card) -> list[tuple[str, str]]:
     """What made the network: a row each, of name and value."""
     rows = _of_checkpoint(card) if card.run.model.checkpoint else _of_run(card)
     return rows + [(f"then, run {n}", step_line(step)) for n, step in enumerate(card.steps, 1)]
 
 
-def _of_checkpoint(card: "Card") -> list[tuple[str, str]]:
+def _of_checkpoint(card: Card) -> list[tuple[str, str]]:
     model = card.run.model
     return [
         ("checkpoint", checkpoint_name(str(model.checkpoint))),
@@ -32,7 +28,7 @@ def _of_checkpoint(card: "Card") -> list[tuple[str, str]]:
     ]
 
 
-def _of_run(card: "Card") -> list[tuple[str, str]]:
+def _of_run(card: Card) -> list[tuple[str, str]]:
     run, cost, told = card.run, pretraining_cost(card.run), card.metrics
     figures = {
         "parameters": parameters(card),
@@ -55,13 +51,13 @@ def _of_run(card: "Card") -> list[tuple[str, str]]:
     ]
 
 
-def _recipe(card: "Card") -> str:
+def _recipe(card: Card) -> str:
     if card.recipe not in RECIPES:
         return card.recipe or "not recorded with the stage"
     changes = recipe_changes(card.run)
     return f"{card.recipe}, with changes to: {', '.join(changes)}" if changes else card.recipe
 
 
-def parameters(card: "Card") -> int | None:
+def parameters(card: Card) -> int | None:
     """Of the files; before they are written, as declared: the tokenizer may learn fewer entries."""
     return card.parameters or pretraining_cost(card.run).parameters

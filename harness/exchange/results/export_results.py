@@ -11,28 +11,29 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.analysis.frames.stage_files import counts_reader, predictions_reader
-from harness.core.files import whole
-from harness.exchange.results.measured import Measured
+from harness.analysis.results import stage_counts
+from harness.core.files import atomic_path
+from harness.exchange.results.finished_runs import FinishedRuns
 from harness.exchange.results.schema import (
     EXAMPLES,
     SCORES,
     check_scores,
     examples_path,
-    protocol_digest,
     suite_version,
 )
+from harness.experiment.protocol_digest import protocol_digest
+from harness.store.store import StageResult, Store
 from harness.tasks.scores import LABELS
 
 SOURCE = "pretraining-harness"
 RUN = ["experiment", "arm", "task", "pretrain_seed", "finetune_seed", "key"]
 
 
-def write(
-    experiments: Sequence[Measured],
+def export_results(
+    experiments: Sequence[FinishedRuns],
     path: Path,
     source: str = SOURCE,
-    watched: Callable[[Sequence[Measured]], Iterable[Measured]] = iter,
+    watched: Callable[[Sequence[FinishedRuns]], Iterable[FinishedRuns]] = iter,
 ) -> tuple[int, int]:
     """Writes the scores of finished runs to `path` and their examples beside it.
 
@@ -47,14 +48,14 @@ def write(
     """
     if path.suffix != ".parquet":
         raise ValueError(f"{path} must be a file that ends with .parquet")
-    finished = [one for one in experiments if len(one.results)]
+    finished = [one for one in experiments if len(one.scores)]
     if not finished:
         raise ValueError("nothing is finished in these experiments: run them first")
     path.parent.mkdir(parents=True, exist_ok=True)
     scores = pd.concat(scores_frame(one, source) for one in finished)
     check_scores(path, scores)
     examples = (examples_frame(one, source) for one in watched(finished))
-    with whole(path) as draft, whole(examples_path(path)) as beside:
+    with atomic_path(path) as draft, atomic_path(examples_path(path)) as beside:
         return _save([scores], SCORES, draft), _save(examples, EXAMPLES, beside)
 
 
@@ -69,10 +70,10 @@ def _save(frames: Iterable[pd.DataFrame], schema: pa.Schema, path: Path) -> int:
     return rows
 
 
-def scores_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
+def scores_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame:
     """One row per arm, task, split, metric and seeds, with the columns of SCORES."""
     protocols, costs = measured.protocols, measured.costs
-    frame = measured.results.rename(columns={"key": "stage"})
+    frame = measured.scores.rename(columns={"key": "stage"})
     arms = frame["arm"]
     frame = frame.assign(
         suite_version=frame["suite"].map(suite_version),
@@ -84,25 +85,26 @@ def scores_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
         source=source,
         harness_version=version("pretraining-harness"),
     )
-    whole = ["suite_version", "budget_tokens", "parameters"]
-    return frame.astype(dict.fromkeys(whole, "Int64"))[SCORES.names]
+    atomic_path = ["suite_version", "budget_tokens", "parameters"]
+    return frame.astype(dict.fromkeys(atomic_path, "Int64"))[SCORES.names]
 
 
-def examples_frame(measured: Measured, source: str = SOURCE) -> pd.DataFrame:
+def examples_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame:
     """One row per example of every run that the store still has, with the columns of EXAMPLES."""
-    runs = measured.results[RUN].drop_duplicates()
+    runs = measured.scores[RUN].drop_duplicates()
     records = measured.store.finished(runs["key"])
-    predictions = predictions_reader(records, measured.store)
-    counts = counts_reader(records, measured.store)
+    store = measured.store
     frames = [
-        _of_run(predictions(run["key"]), counts(run["key"])).assign(**run, source=source)
+        _of_run(records[run["key"]], store).assign(**run, source=source)
         for run in (dict(zip(RUN, row, strict=True)) for row in runs.itertuples(index=False))
         if run["key"] in records
     ]
     return pd.concat([pd.DataFrame(columns=EXAMPLES.names), *frames])[EXAMPLES.names]
 
 
-def _of_run(predictions: pd.DataFrame, counts: Mapping[str, np.ndarray]) -> pd.DataFrame:
+def _of_run(stage: StageResult, store: Store) -> pd.DataFrame:
+    predictions = pd.read_parquet(store.files(stage) / "predictions.parquet")
+    counts = stage_counts(store, stage)
     group = predictions["group"] if "group" in predictions else pd.Series(None, predictions.index)
     told = [
         text

@@ -18,12 +18,11 @@ from harness.exchange.results.schema import (
     check_scores,
     examples_path,
 )
+from harness.store.recorded import IMPORTED_EXAMPLES, IMPORTED_SCORES, imported_scores
 from harness.store.store import Store
 
-STORED, STORED_EXAMPLES = "scores.parquet", "examples.parquet"
 
-
-def read(path: Path, store: Store) -> int:
+def import_results(path: Path, store: Store) -> int:
     """Takes the results in `path`, and the examples beside it, into the store, marked as imported.
 
     Returns:
@@ -32,13 +31,13 @@ def read(path: Path, store: Store) -> int:
     Raises:
         ValueError: the files are not what the schema says, or the results are there already.
     """
-    tables = {STORED: _load(path, SCORES)}
-    scores = tables[STORED].to_pandas()
+    tables = {IMPORTED_SCORES: _load(path, SCORES)}
+    scores = tables[IMPORTED_SCORES].to_pandas()
     check_scores(path, scores)
     beside = examples_path(path)
     if beside.is_file():
-        tables[STORED_EXAMPLES] = _load(beside, EXAMPLES)
-        _check_examples(beside, tables[STORED_EXAMPLES].to_pandas(), scores)
+        tables[IMPORTED_EXAMPLES] = _load(beside, EXAMPLES)
+        _check_examples(beside, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
     _refuse_known(path, scores, store)
     with TemporaryDirectory() as folder:
         for name, table in tables.items():  # as the schema has them, whatever types they came in
@@ -55,7 +54,8 @@ def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
             f"{path}: this store computed {_named(own.iloc[0])} itself (stage "
             f"{own['stage'].iloc[0]}): leave such rows out"
         )
-    known = pd.concat([stored(store), scores])
+    imported = imported_scores(store)
+    known = scores if imported is None else pd.concat([imported, scores])
     if len(twice := known[known.duplicated(IDENTITY)]):
         raise ValueError(
             f"{path}: results of {twice['source'].iloc[0]} were imported before: "
@@ -65,13 +65,6 @@ def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
 
 def _named(row: "pd.Series[Any]") -> str:
     return f"{row['experiment']}, {row['arm']}, {row['task']}"
-
-
-def stored(store: Store) -> pd.DataFrame:
-    """All imported scores, with the columns of SCORES."""
-    frames = [pd.read_parquet(folder / STORED) for folder in store.imports()]
-    empty = SCORES.empty_table().to_pandas()
-    return pd.concat(frames, ignore_index=True) if frames else empty
 
 
 def _load(path: Path, schema: pa.Schema) -> pa.Table:

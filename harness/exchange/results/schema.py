@@ -1,17 +1,14 @@
 """The columns of the two tables, and what must hold of their values; `docs/results.md` tells them
 to others."""
 
-import hashlib
-import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from harness.core.config import unknown
+from harness.core.config import unknown_name
+from harness.experiment.protocol_digest import protocol_digest
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
 
@@ -81,37 +78,6 @@ def suite_version(suite: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
-    """How an arm met its tasks, as JSON with sorted names and without nulls.
-
-    Args:
-        evaluate: an arm's `Evaluate`, as plain data.
-        sweep: the experiment's `Sweep`, likewise.
-    """
-    parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
-    searched = sweep if sweep.get("trials") else None
-    return json.dumps(_without_nulls({**parts, "sweep": searched}), sort_keys=True)
-
-
-def protocol_digest(text: str) -> str:
-    """16 hexadecimal digits of a protocol's JSON, whatever its spacing.
-
-    Raises:
-        ValueError: it is no JSON object.
-    """
-    protocol = json.loads(text)
-    if not isinstance(protocol, dict):
-        raise ValueError(f"a protocol must be a JSON object, not {text[:40]!r}")
-    plain = json.dumps(protocol, sort_keys=True)
-    return hashlib.sha256(plain.encode()).hexdigest()[:16]
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 def check_scores(path: Path, scores: pd.DataFrame) -> None:
     """Refuses what would stand wrong on a leaderboard.
 
@@ -126,7 +92,7 @@ def check_scores(path: Path, scores: pd.DataFrame) -> None:
         if not scores[name].str.strip().all():
             raise ValueError(f"{path}: {name} must say {meaning}, but is empty in a row")
     if strange := sorted(set(scores["metric"]) - set(METRICS)):
-        raise ValueError(f"{path}: {unknown('the metric', strange[0], METRICS)}")
+        raise ValueError(f"{path}: {unknown_name('the metric', strange[0], METRICS)}")
     for suite, rows in scores.groupby("suite"):
         _check_suite(path, str(suite), rows)
     if len(far := scores[scores["value"].abs() > 1]):
@@ -144,7 +110,7 @@ def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
     """Holds what claims to be of a shipped suite to its tasks, their splits and metrics."""
     versions = [known for known in SUITES if known.startswith(f"{name}-v")]
     if versions and name not in SUITES:
-        raise ValueError(f"{path}: {unknown('the suite', name, versions)}")
+        raise ValueError(f"{path}: {unknown_name('the suite', name, versions)}")
     if name not in SUITES:
         return
     told = set(scores["suite_version"].dropna()) - {suite_version(name)}
@@ -155,11 +121,15 @@ def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
         )
     for task, rows in ((str(task), rows) for task, rows in scores.groupby("task")):
         if task not in SUITES[name].tasks:
-            raise ValueError(f"{path}: {unknown(f'in {name} the task', task, SUITES[name].tasks)}")
+            raise ValueError(
+                f"{path}: {unknown_name(f'in {name} the task', task, SUITES[name].tasks)}"
+            )
         splits = [split.name for split in (*TASKS[task].evaluation, *TASKS[task].test)]
         for column, known in (("split", splits), ("metric", TASKS[task].metrics)):
             if strange := sorted(set(rows[column]) - set(known)):
-                raise ValueError(f"{path}: {unknown(f'of {task} the {column}', strange[0], known)}")
+                raise ValueError(
+                    f"{path}: {unknown_name(f'of {task} the {column}', strange[0], known)}"
+                )
 
 
 def _check_protocols(path: Path, scores: pd.DataFrame) -> None:

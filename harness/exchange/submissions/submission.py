@@ -9,16 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.frames.stage_files import predictions_reader
+from harness.analysis.results import Results
 from harness.data import hub
 from harness.exchange.submissions.server_files import BENCHMARKS, TASKS, Wanted
-from harness.study import Study
 from harness.tasks.task import HubData
 
 
 def write_submission(
     benchmark: str,
-    study: Study,
+    results: Results,
     arm: str | None = None,
     seeds: str | None = None,
     out: Path | None = None,
@@ -30,30 +29,32 @@ def write_submission(
     """
     if benchmark not in BENCHMARKS:
         raise ValueError(f"a submission is to {' or '.join(BENCHMARKS)}, not to {benchmark!r}")
-    arm = _arm(study, arm)
-    pretrain, finetune = _seeds(study, seeds)
+    arm = _arm(results, arm)
+    pretrain, finetune = _seeds(results, seeds)
     wanted = BENCHMARKS[benchmark]
-    found = _predictions(study, arm, (pretrain, finetune), {w.task for w in wanted.values()})
+    found = _predictions(results, arm, (pretrain, finetune), {w.task for w in wanted.values()})
     _check(benchmark, wanted, found)
     write = _tsv if benchmark == "glue" else _jsonl
     texts = {file: write(one, found[one.task]) for file, one in wanted.items()}
-    name = f"{study.name}-{arm.replace('/', '_')}-{pretrain}.{finetune}-{benchmark}.zip"
-    out = out or study.folder / "submissions" / name
+    name = (
+        f"{results.experiment.name}-{arm.replace('/', '_')}-{pretrain}.{finetune}-{benchmark}.zip"
+    )
+    out = out or results.store.root / "submissions" / name
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(_zipped(texts))
     return out
 
 
-def _arm(study: Study, arm: str | None) -> str:
-    names = [one.name for one in study.plan.arms]
+def _arm(results: Results, arm: str | None) -> str:
+    names = [one.name for one in results.plan.arms]
     arm = names[0] if arm is None and len(names) == 1 else arm
     if arm not in names:
         raise ValueError(f"--arm must be one of {', '.join(names)}, but is {arm}")
     return str(arm)
 
 
-def _seeds(study: Study, seeds: str | None) -> tuple[int, int]:
-    declared = study.plan.experiment.seeds
+def _seeds(results: Results, seeds: str | None) -> tuple[int, int]:
+    declared = results.experiment.seeds
     known = [f"{p}.{f}" for p in declared.pretrain for f in declared.finetune]
     seeds = seeds or known[0]
     if seeds not in known:
@@ -63,16 +64,14 @@ def _seeds(study: Study, seeds: str | None) -> tuple[int, int]:
 
 
 def _predictions(
-    study: Study, arm: str, seeds: tuple[int, int], tasks: set[str]
+    results: Results, arm: str, seeds: tuple[int, int], tasks: set[str]
 ) -> dict[str, pd.DataFrame]:
     """Task to its predictions, of the tasks that are finished."""
-    records = study.records
-    read = predictions_reader(records, study.store)
     return {
-        cell.task: read(cell.key)
-        for cell in study.plan.cells
-        if (cell.arm, cell.checkpoint) == (arm, 1) and cell.task in tasks
-        if (cell.pretrain_seed, cell.finetune_seed) == seeds and cell.key in records
+        run.task: results.predictions(run.key)
+        for run in results.plan.finetune_runs
+        if (run.arm, run.pretrain_fraction) == (arm, 1) and run.task in tasks
+        if (run.pretrain_seed, run.finetune_seed) == seeds and run.key in results.finished
     }
 
 
@@ -87,7 +86,7 @@ def _check(benchmark: str, wanted: Mapping[str, Wanted], found: Mapping[str, pd.
     if missing:
         raise ValueError(
             f"a submission to {benchmark} needs every file, but lacks {', '.join(missing)}: run "
-            "all its tasks with evaluate.submission=true and the whole data sets"
+            "all its tasks with evaluate.predict_test=true and the whole data sets"
         )
 
 

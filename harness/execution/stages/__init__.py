@@ -2,21 +2,29 @@
 
 from collections.abc import Callable
 
+from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.stages.finetune import finetune
-from harness.execution.stages.job import Job, Metrics
-from harness.execution.stages.pretrain import continued, loss, pretrain, probe, tokenizer, tokens
+from harness.execution.stages.pretrain import (
+    continue_pretraining,
+    held_out_loss,
+    pretrain,
+    probe,
+    tokenize,
+    train_tokenizer,
+)
 from harness.execution.stages.search import trial, tune
-from harness.execution.stages.train_tasks import learn
+from harness.execution.stages.train_tasks import train_tasks
 
-STAGES: dict[str, Callable[[Job], Metrics]] = {
-    "tokenizer": tokenizer,
-    "tokens": tokens,
+STAGES: dict[str, Callable[[StageContext], Metrics]] = {
+    "tokenizer": train_tokenizer,
+    "tokenize": tokenize,
     "pretrain": pretrain,
-    "continued": continued,
-    "loss": loss,
+    "continue_pretraining": continue_pretraining,
+    "held_out_loss": held_out_loss,
     "probe": probe,
+    "train_tasks": train_tasks,
     "trial": trial,
     "tune": tune,
     "finetune": finetune,
-    "learn": learn,
 }
+"""Kind of stage (`harness.plan.stage_kinds.STAGE_KINDS`) to the function that computes it."""

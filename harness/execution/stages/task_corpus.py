@@ -17,13 +17,13 @@ def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list
     stands in several examples in the same way is one document.
 
     Args:
-        spec: of a stage: `task`, `content`, `fingerprint`, `holdout_fraction`, `max_holdout`.
+        spec: of a stage: `task`, `content`, `fingerprint`, `holdout_fraction`, `max_holdout_examples`.
     """
     task = Task.model_validate({"name": spec["task"], **spec["content"]})
     train, _ = split_holdout(
         read_examples(task, "train", spec["fingerprint"]),
         spec["holdout_fraction"],
-        spec["max_holdout"],
+        spec["max_holdout_examples"],
         HOLDOUT_SEED,
     )
     joined = [(" ".join(words),) for words in train.texts] if task.kind == "tagging" else None

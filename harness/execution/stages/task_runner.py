@@ -1,4 +1,5 @@
-"""What the search of settings and fine-tuning share: the data of a task, and one run on it."""
+"""One task on one pretrained model: its data, and fine-tuning runs on it. The search of settings and
+the reported runs share it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,24 +12,25 @@ import pandas as pd
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.execution.stages.job import Job
-from harness.finetuning import Finetune, Protocol, module
+from harness.execution.stages.context import StageContext
+from harness.finetuning import module
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.baselines import BASELINES
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.costs import Costs
 from harness.finetuning.diagnostics.recorder import MAX_EXAMPLES, Recorder
 from harness.finetuning.encoded_cache import encoded
-from harness.finetuning.heads import form_of
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads import task_head
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.siamese import SIAMESE
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.joint_model import load_head
 from harness.finetuning.prompting import prompted
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.search import optuna_search
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import read_note
-from harness.pretraining.callbacks import KEPT, share_name
+from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
 from harness.tasks.examples import Examples, split_holdout
 from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import score
@@ -36,70 +38,79 @@ from harness.tasks.task import Split, Task
 
 HOLDOUT_SEED = 0
 HEADS = "heads"
-"""Folder of what answers each task, beside a network that has learned several."""
+"""Folder of the heads of several tasks, beside the network that they share."""
 
 
 @dataclass(frozen=True)
-class BenchRun:
+class TaskRun:
+    """One run on a task."""
+
     predict: Predictor
     holdout_score: float | None
     train_loss: float | None = None
-    """None where nothing is trained step by step: a baseline."""
+    """Null where nothing is trained step by step: a baseline."""
     steps: int = 0
     costs: Costs | None = None
     model: TaskModel | None = None
-    """Trained; None where nothing is."""
-    records: pd.DataFrame | None = None
-    """What was asked for of the run (`harness.finetuning.diagnostics`)."""
+    """The trained model; null where nothing is trained."""
+    diagnostics: pd.DataFrame | None = None
+    """`harness.finetuning.diagnostics.DIAGNOSTICS_COLUMNS`, if requested."""
 
     @property
     def diverged(self) -> bool:
+        """Whether the training loss is not finite."""
         return self.train_loss is not None and not np.isfinite(self.train_loss)
 
 
-class Bench:
-    """What tune and finetune share: the task's data, and one fine-tuning run on it."""
+class TaskRunner:
+    """The data of a task, and runs on it from one pretrained model."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.task = Task.model_validate({"name": job.spec["task"], **job.spec["content"]})
-        self.protocol = Protocol.model_validate(job.spec["protocol"])
-        self.settings = Finetune.model_validate(job.spec["finetune"])
-        self.adaptation = read_adaptation(job.spec["adaptation"])
-        self.model = _weights(job)
+    def __init__(self, context: StageContext) -> None:
+        spec = context.spec
+        self.context = context
+        self.task = Task.model_validate({"name": spec["task"], **spec["content"]})
+        self.protocol = Protocol.model_validate(spec["protocol"])
+        self.settings = Finetune.model_validate(spec["finetune"])
+        self.adaptation = read_adaptation(spec["adaptation"])
+        self.model = _model_folder(context)
         self.baseline = BASELINES.get(read_note(self.model)["family"])
-        learned = "head" in job.inputs  # in a stage of its own: here it is only scored
-        fresh = not learned and not self.baseline and self.adaptation.trains
-        self.trained = bool(self.task.train) and fresh
+        has_head = "head" in context.inputs  # trained in a stage of its own: here only scored
+        trainable = not has_head and not self.baseline and self.adaptation.trains
+        self.trained = bool(self.task.train) and trainable
 
     @cached_property
-    def form(self) -> Form:
-        tokenizer = _load_tokenizer(self.job.inputs["tokenizer"])
-        if siamese := self.job.spec.get("siamese"):
+    def head(self) -> TaskHead:
+        """How the task is put to the network."""
+        tokenizer = _load_tokenizer(self.context.inputs["tokenizer"])
+        if siamese := self.context.spec.get("siamese"):
             return SIAMESE[siamese](self.task, self.protocol, tokenizer)
-        return form_of(self.task, self.protocol, tokenizer)
+        return task_head(self.task, self.protocol, tokenizer)
 
     @cached_property
     def _split(self) -> tuple[Examples, Examples]:
         return split_holdout(
-            read_examples(self.task, "train", self.job.spec["fingerprint"]),
+            read_examples(self.task, "train", self.context.spec["fingerprint"]),
             self.protocol.holdout_fraction,
-            self.protocol.max_holdout,
+            self.protocol.max_holdout_examples,
             HOLDOUT_SEED,
         )
 
     @cached_property
     def train_examples(self) -> Examples | None:
-        return self._split[0].head(self.protocol.max_train) if self.task.train else None
+        """The train set without its hold-out, cut to the protocol's limit."""
+        limit = self.protocol.max_train_examples
+        return self._split[0].head(limit) if self.task.train else None
 
     @property
     def truncated(self) -> float:
-        """Share of the train set that is cut; 0 where nothing is trained on."""
+        """Share of the train set as long as the limit allows; 0 where nothing is trained."""
         return self.encode(self.train_examples).truncated if self.trained else 0.0
 
     def encode(self, examples: Examples | None) -> Encoded:
+        """Examples as token ids, from the cache where they are there."""
         assert examples is not None
-        return encoded(self.form, examples, self.job.inputs["tokenizer"], self.job.shared)
+        tokenizer = self.context.inputs["tokenizer"]
+        return encoded(self.head, examples, tokenizer, self.context.shared)
 
     def run(
         self,
@@ -107,27 +118,30 @@ class Bench:
         seed: int,
         progress: Callable[..., None] = lambda *_: None,
         on_epoch: Callable[[int, float | None], None] | None = None,
-    ) -> BenchRun:
-        """Trains on train without the hold-out, if there is anything to train; `on_epoch` is told
-        each epoch, from 1, and its hold-out score."""
+    ) -> TaskRun:
+        """Trains on train without the hold-out, if there is anything to train.
+
+        Args:
+            on_epoch: called with each epoch, from 1, and its hold-out score.
+        """
         if self.trained:
             return self._finetune(settings, seed, progress, on_epoch)
         predict = self._untrained(seed)
-        return BenchRun(predict, self._holdout_score(predict) if self.task.train else None)
+        return TaskRun(predict, self._holdout_score(predict) if self.task.train else None)
 
     def _untrained(self, seed: int) -> Predictor:
-        """A baseline heeds neither settings nor seed; a prompted model draws its examples by it."""
+        """A baseline, a prompted model, or a model whose head was trained in another stage."""
         if self.baseline:
             return self.baseline(self.task, self.train_examples)
+        inputs = self.context.inputs
         if not self.adaptation.trains:
-            tokenizer = self.job.inputs["tokenizer"]
+            examples = self.train_examples
             return prompted(
-                self.model, tokenizer, self.task, self.protocol, self.train_examples, seed
+                self.model, inputs["tokenizer"], self.task, self.protocol, examples, seed
             )
-        model = module.prepared_model(self.model, self.form, self.adaptation, seed, self.settings)
-        if "head" in self.job.inputs:
-            name = f"{self.task.name}.safetensors"
-            load_head(model, self.job.inputs["head"] / HEADS / name)
+        model = module.prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
+        if "head" in inputs:
+            load_head(model, inputs["head"] / HEADS / f"{self.task.name}.safetensors")
         return self._predictor(model)
 
     def _finetune(
@@ -136,7 +150,7 @@ class Bench:
         seed: int,
         progress: Callable[..., None],
         on_epoch: Callable[[int, float | None], None] | None,
-    ) -> BenchRun:
+    ) -> TaskRun:
         """Keeps the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
         select = self.protocol.selection == "best"
@@ -153,29 +167,32 @@ class Bench:
         run = module.finetune(
             self.model,
             self.encode(self.train_examples),
-            self.form,
+            self.head,
             settings,
             seed=seed,
             adaptation=self.adaptation,
             progress=progress,
             on_epoch=after_epoch if select or on_epoch else None,
-            watching=[recorder] if recorder else (),
+            callbacks=[recorder] if recorder else (),
+            compute=self.context.compute,
         )
         if epochs:
             run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
         predict = self._predictor(run.model)
         holdout = None if run.diverged else self._holdout_score(predict)
-        records = recorder.frame(run.model) if recorder else None
-        return BenchRun(predict, holdout, run.train_loss, run.steps, run.costs, run.model, records)
+        diagnostics = recorder.frame(run.model) if recorder else None
+        return TaskRun(
+            predict, holdout, run.train_loss, run.steps, run.costs, run.model, diagnostics
+        )
 
     def _recorder(self) -> Recorder | None:
-        asked = self.job.spec.get("record")
-        if not asked:
+        requested = self.context.spec.get("diagnostics")
+        if not requested:
             return None
-        return Recorder(asked, self.form, self.encode(self._split[1].head(MAX_EXAMPLES)))
+        return Recorder(requested, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
 
     def _predictor(self, model: TaskModel) -> Predictor:
-        return lambda examples: module.predict(model, self.form, self.encode(examples), examples)
+        return lambda examples: module.predict(model, self.head, self.encode(examples), examples)
 
     def _holdout_score(self, predict: Predictor) -> float | None:
         holdout = self._split[1]
@@ -189,18 +206,24 @@ def _read(content: str, split: str, fingerprint: str) -> Examples:
 
 
 def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str) -> Examples:
-    """The examples; those read last are kept, for many stages ask for the same ones."""
+    """The examples of a split; the last few read are kept, because many stages need the same.
+
+    Args:
+        fingerprint: identifies the content, which may change between two plans.
+    """
     name = split if isinstance(split, str) else split.model_dump_json()
     return _read(task.model_dump_json(), name, fingerprint)
 
 
-def _weights(job: Job) -> Path:
-    """Folder of the weights to begin with: those that have learned other tasks, else pretrained
-    ones, of the end or after a share of the updates."""
-    if "body" in job.inputs:
-        return job.inputs["body"] / "model"
-    folder, share = job.inputs["pretrain"], job.spec.get("checkpoint")
-    return folder / "model" if share is None else folder / KEPT / share_name(share)
+def _model_folder(context: StageContext) -> Path:
+    """Folder of the initial weights: after other tasks, or as pretrained, at the end or after a
+    fraction of the updates."""
+    if "body" in context.inputs:
+        return context.inputs["body"] / "model"
+    folder, fraction = context.inputs["pretrain"], context.spec.get("pretrain_fraction")
+    if fraction is None:
+        return folder / "model"
+    return folder / CHECKPOINTS / fraction_name(fraction)
 
 
 @cache

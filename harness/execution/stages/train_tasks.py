@@ -1,48 +1,46 @@
-"""The stage of tasks that others build on: a network is trained whole on one or several."""
+"""The stage of tasks that others build on: a network trained on one or several."""
 
 import math
 from dataclasses import replace
 
-from harness.execution.stages.job import Job, Metrics, write_json
-from harness.execution.stages.task_runner import HEADS, Bench
-from harness.finetuning.joint_model import Lesson, save_head
-from harness.finetuning.multitask import learn as learn_tasks
+from harness.execution.stages.context import Metrics, StageContext, write_json
+from harness.execution.stages.task_runner import HEADS, TaskRunner
+from harness.finetuning.joint_model import TaskData, save_head
+from harness.finetuning.multitask import finetune_jointly
 from harness.finetuning.task_chain import Multitask
 
 
-def learn(job: Job) -> Metrics:
+def train_tasks(context: StageContext) -> Metrics:
     """Trains on the tasks of the spec; leaves `model/`, a head for each task, and tasks.json with
     the share of the batches, the updates and the last loss of each."""
-    benches = [Bench(replace(job, spec=_spec_of(job, task))) for task in job.spec["tasks"]]
-    lessons = [
-        Lesson(bench.task.name, bench.form, bench.encode(bench.train_examples)) for bench in benches
+    specs = [{**context.spec, **task, "adaptation": "full"} for task in context.spec["tasks"]]
+    runners = [TaskRunner(replace(context, spec=spec)) for spec in specs]
+    tasks = [
+        TaskData(runner.task.name, runner.head, runner.encode(runner.train_examples))
+        for runner in runners
     ]
-    done = learn_tasks(
-        benches[0].model,
-        lessons,
-        benches[0].settings,
-        Multitask.model_validate(job.spec["mixing"] or {}),
-        seed=job.spec["seed"],
-        progress=job.progress,
+    run = finetune_jointly(
+        runners[0].model,
+        tasks,
+        runners[0].settings,
+        Multitask.model_validate(context.spec["mixing"] or {}),
+        seed=context.spec["seed"],
+        progress=context.progress,
+        compute=context.compute,
     )
-    done.model.backbone.save(job.out / "model")
-    told = {}
-    for place, lesson in enumerate(lessons):
-        save_head(done.model.part(place), job.out / HEADS / f"{lesson.name}.safetensors")
-        loss = done.losses[place]
-        told[lesson.name] = {
-            "share": done.shares[place],
-            "steps": done.steps[place],
+    run.model.backbone.save(context.out / "model")
+    figures = {}
+    for place, task in enumerate(tasks):
+        save_head(run.model.part(place), context.out / HEADS / f"{task.name}.safetensors")
+        loss = run.losses[place]
+        figures[task.name] = {
+            "share": run.shares[place],
+            "steps": run.steps[place],
             "train_loss": loss if math.isfinite(loss) else None,
         }
-    write_json(job.out / "tasks.json", told)
+    write_json(context.out / "tasks.json", figures)
     return {
-        "steps": sum(done.steps),
-        "diverged": float(done.diverged),
-        "truncated": max(one.train.truncated for one in lessons),
+        "steps": sum(run.steps),
+        "diverged": float(run.diverged),
+        "truncated": max(task.train.truncated for task in tasks),
     }
-
-
-def _spec_of(job: Job, task: dict[str, object]) -> dict[str, object]:
-    """What a run on one of the tasks would be told."""
-    return {**job.spec, **task, "adaptation": "full"}

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.experiment.experiment import Experiment
-from harness.finetuning import UNSEEING, Finetune
 from harness.finetuning.adaptation import Adaptation, Full
-from harness.finetuning.compatibility import in_words, layers_problem, settings_problem
-from harness.finetuning.search.spaces import OF_THE_ADAPTATION, Choice
+from harness.finetuning.compatibility import answered_as_text, layers_problem, settings_problem
+from harness.finetuning.protocol import UNSEEING, Finetune
+from harness.finetuning.search.spaces import ADAPTATION_PREFIX, Choice
 from harness.finetuning.search.sweep import check_tried, ends
 from harness.models import WITH_A_TABLE
 
@@ -26,18 +26,18 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         for message in _settings(arm, evaluate.finetune, evaluate.adaptation):
             field = message.partition(" ")[0].split(".")
             yield ("evaluate", *field), f"{arm.name!r}: evaluate.{message}"
-        for one in evaluate.intermediate:
+        for one in evaluate.intermediate_tasks:
             for message in _settings(arm, one.finetune or evaluate.finetune, Full()):
-                text = f"{arm.name!r}: evaluate.intermediate: of {one.task}, {message}"
-                yield ("evaluate", "intermediate"), text
+                text = f"{arm.name!r}: evaluate.intermediate_tasks: of {one.task}, {message}"
+                yield ("evaluate", "intermediate_tasks"), text
         yield from _answer_problems(arm)
         yield from _length_problems(arm)
-    shots = max((arm.evaluate.protocol.shots for arm in arms), default=0)
-    if shots and all(arm.evaluate.adaptation.trains for arm in arms):
+    num_fewshot = max((arm.evaluate.protocol.num_fewshot for arm in arms), default=0)
+    if num_fewshot and all(arm.evaluate.adaptation.trains for arm in arms):
         yield (
-            ("evaluate", "protocol", "shots"),
-            "evaluate.protocol.shots is for the adaptation prompt, which no arm has, but is "
-            f"{shots}; set evaluate.adaptation, or leave it out",
+            ("evaluate", "protocol", "num_fewshot"),
+            "evaluate.protocol.num_fewshot is for the adaptation prompt, which no arm has, but is "
+            f"{num_fewshot}; set evaluate.adaptation, or leave it out",
         )
 
 
@@ -82,7 +82,7 @@ def _answer_problems(arm: Arm) -> Problems:
             "answers the model itself, and that has to be trained",
         )
     tasks = evaluate.chosen.items()
-    written = [name for name, task in tasks if in_words(task, evaluate.protocol)]
+    written = [name for name, task in tasks if answered_as_text(task, evaluate.protocol)]
     if written and evaluate.finetune.auxiliary_lm_weight:
         yield (
             ("evaluate", "finetune", "auxiliary_lm_weight"),
@@ -105,7 +105,7 @@ def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
 
 def _check_searched(arm: Arm, name: str, value: Choice) -> None:
     adaptation = arm.evaluate.adaptation
-    field = name.removeprefix(OF_THE_ADAPTATION)
+    field = name.removeprefix(ADAPTATION_PREFIX)
     if field == name:
         _check_setting(arm, name, value)
         return

@@ -4,32 +4,32 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import ValidationError
 
-from harness.core.config import unknown
+from harness.core.config import unknown_name
 from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import TaskCorpus
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
-from harness.finetuning.continued_pretraining import Continued, continued_run
-from harness.pretraining.budget import planned_steps
+from harness.finetuning.continued_pretraining import ContinuedPretraining, continued_run
+from harness.pretraining.steps import planned_steps
 from harness.tasks.custom import tasks_of
 
-HERE = ("evaluate", "continued")
+HERE = ("evaluate", "continued_pretraining")
 
 
 def problems(arm: Arm) -> Problems:
     """What is wrong whatever the texts hold."""
-    steps, run = arm.evaluate.continued, arm.pretrain
+    steps, run = arm.evaluate.continued_pretraining, arm.pretrain
     if steps:
         yield from _arm_problems(arm)
     for number, step in enumerate(steps):
         for message in (*_texts(arm, step), *_run(arm, step, run.objective)):
-            yield (*HERE, number), f"evaluate.continued[{number}]: {message}"
+            yield (*HERE, number), f"evaluate.continued_pretraining[{number}]: {message}"
         run = run.model_copy(update={"objective": step.objective or run.objective})
 
 
 def data_problems(arm: Arm) -> Problems:
     """Texts that are missing."""
-    for number, step in enumerate(arm.evaluate.continued):
+    for number, step in enumerate(arm.evaluate.continued_pretraining):
         texts = step.corpus.values() if isinstance(step.corpus, Mapping) else (step.corpus,)
         for text in texts:
             try:
@@ -37,7 +37,7 @@ def data_problems(arm: Arm) -> Problems:
                     load_corpus.fingerprint(text)
             except ValueError as error:
                 keys = (*HERE, number, "corpus")
-                yield keys, f"evaluate.continued[{number}].{error}"
+                yield keys, f"evaluate.continued_pretraining[{number}].{error}"
 
 
 def _arm_problems(arm: Arm) -> Problems:
@@ -45,35 +45,35 @@ def _arm_problems(arm: Arm) -> Problems:
     evaluate = arm.evaluate
     if arm.pretrain.model.facts.kind == "baseline":
         message = f"has nothing to go on from in {arm.name!r}, a {arm.pretrain.model.family}"
-        yield HERE, f"evaluate.continued {message}; leave it out of this arm"
-    if arm.pretrain.checkpoints:
+        yield HERE, f"evaluate.continued_pretraining {message}; leave it out of this arm"
+    if arm.pretrain.checkpoint_fractions:
         yield (
-            ("pretrain", "checkpoints"),
-            f"pretrain.checkpoints and evaluate.continued do not go together in {arm.name!r}: what "
+            ("pretrain", "checkpoint_fractions"),
+            f"pretrain.checkpoint_fractions and evaluate.continued_pretraining do not go together in {arm.name!r}: what "
             "goes on goes on from the end; leave one of them out",
         )
-    by_task = any(step.by_task for step in evaluate.continued)
+    by_task = any(step.by_task for step in evaluate.continued_pretraining)
     if by_task and evaluate.probes:
         yield (
             ("evaluate", "probes"),
-            f"evaluate.probes ask one model, but evaluate.continued gives each task of "
+            f"evaluate.probes ask one model, but evaluate.continued_pretraining gives each task of "
             f"{arm.name!r} its own; leave the probes out of this arm",
         )
-    if by_task and (evaluate.multitask or evaluate.sequence):
+    if by_task and (evaluate.multitask or evaluate.sequential):
         yield (
             HERE,
-            f"evaluate.continued gives each task of {arm.name!r} a model of its own, but one model "
+            f"evaluate.continued_pretraining gives each task of {arm.name!r} a model of its own, but one model "
             "is to learn all tasks; give one corpus for all",
         )
 
 
-def _texts(arm: Arm, step: Continued) -> Iterator[str]:
+def _texts(arm: Arm, step: ContinuedPretraining) -> Iterator[str]:
     tasks = arm.evaluate.chosen
     if isinstance(step.corpus, Mapping):
         suite = arm.evaluate.suite_value
         for name in step.corpus:
             if name not in tasks_of(suite):
-                yield "corpus: " + unknown(f"in {suite.name} the task", name, tasks)
+                yield "corpus: " + unknown_name(f"in {suite.name} the task", name, tasks)
         if lacking := [name for name in tasks if name not in step.corpus]:
             yield f"corpus must give a text for each task, but has none for {', '.join(lacking)}"
             return
@@ -86,7 +86,7 @@ def _texts(arm: Arm, step: Continued) -> Iterator[str]:
             yield f"corpus.world must be 0 for {name}, which asks about it, but is {text.world}"
 
 
-def _run(arm: Arm, step: Continued, objective: object) -> Iterator[str]:
+def _run(arm: Arm, step: ContinuedPretraining, objective: object) -> Iterator[str]:
     start = arm.pretrain.model_copy(update={"objective": objective})
     if start.model.facts.kind == "baseline":
         return

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.core.config import unknown
+from harness.core.config import unknown_name
 from harness.experiment.arms import Arm, choices, value_label
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.named_values import NAMED
@@ -14,7 +14,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
-ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.submission")
+ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.predict_test")
 """What no axis may vary."""
 
 Problems = Iterator[tuple[Keys, str]]
@@ -78,7 +78,9 @@ def _path(keys: Keys, path: str) -> Problems:
     elif not _PATH.fullmatch(path):
         inside = path.split(".")[0] in Pretrain.model_fields
         hint = (
-            f"did you mean 'pretrain.{path}'?" if inside else "for example pretrain.objective.pair"
+            f"did you mean 'pretrain.{path}'?"
+            if inside
+            else "for example pretrain.objective.sentence_pair"
         )
         yield (
             keys,
@@ -124,7 +126,7 @@ def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
         keys = ("expect", number)
         for side in dict.fromkeys((expected.better, expected.worse)):
             if side not in names:
-                yield keys, "expect: " + unknown("the arm", side, names)
+                yield keys, "expect: " + unknown_name("the arm", side, names)
         earlier = [(e.better, e.worse) for e in experiment.expect[:number]]
         if expected.better == expected.worse:
             yield (

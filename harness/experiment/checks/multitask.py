@@ -11,8 +11,8 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """What one model for all tasks does not go with."""
     for arm in arms:
         evaluate = arm.evaluate
-        field = "multitask" if evaluate.multitask else "sequence"
-        if not (evaluate.multitask or evaluate.sequence):
+        field = "multitask" if evaluate.multitask else "sequential"
+        if not (evaluate.multitask or evaluate.sequential):
             continue
         if experiment.sweep.trials:
             yield (
@@ -26,7 +26,10 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
                 f"evaluate.protocol.selection must be 'last' for {arm.name!r}: the epochs of one "
                 f"task select nothing where evaluate.{field} trains one model for all",
             )
-        for name, given in (("record", evaluate.record), ("keep_weights", evaluate.keep_weights)):
+        for name, given in (
+            ("diagnostics", evaluate.diagnostics),
+            ("save_weights", evaluate.save_weights),
+        ):
             if given:
                 yield (
                     ("evaluate", name),

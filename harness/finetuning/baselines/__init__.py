@@ -50,7 +50,7 @@ UNTAUGHT = frozenset((zero, overlapping_sentence, common_words, first_sentences,
 """Those that do not look at the train set."""
 
 
-def obstacle(family: str, task: Task) -> str:
+def unsupported_reason(family: str, task: Task) -> str:
     """Why a baseline cannot do `task`; empty if it can."""
     make = MAKERS[family].get(task.kind)
     if make is None:
@@ -66,7 +66,7 @@ def make(family: str, task: Task, train: Examples | None) -> Predictor:
     Raises:
         ValueError: it cannot do the task.
     """
-    if why := obstacle(family, task):
+    if why := unsupported_reason(family, task):
         raise ValueError(f"{family} cannot do {task.name}: {why}")
     return MAKERS[family][task.kind](task, train)
 

@@ -1,6 +1,6 @@
 """What can be recorded of a fine-tuning run, beside its scores."""
 
-RECORDS: dict[str, str] = {
+DIAGNOSTICS: dict[str, str] = {
     "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
     "gradient_norms": "norm of the gradient of each layer's trained parameters, before clipping, "
     "mean over the updates",
@@ -12,7 +12,7 @@ RECORDS: dict[str, str] = {
 }
 """Name to what it is. Layers are named by `harness.models.layers`."""
 
-RECORD_FILE = "records.parquet"
-RECORD_COLUMNS = ["record", "layer", "name", "value", "step"]
+DIAGNOSTICS_FILE = "records.parquet"
+DIAGNOSTICS_COLUMNS = ["record", "layer", "name", "value", "step"]
 """Of the frame that a run leaves: `layer` is empty where a value is of the whole run, and `step`
 counts updates from 1, or is null where a value is of all of them."""

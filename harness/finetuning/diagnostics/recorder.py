@@ -15,9 +15,9 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from harness.finetuning.diagnostics import RECORD_COLUMNS
+from harness.finetuning.diagnostics import DIAGNOSTICS_COLUMNS
 from harness.finetuning.diagnostics.cka import effective_rank, linear_cka
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
@@ -40,7 +40,7 @@ class Recorder(pl.Callback):
     not at all.
     """
 
-    def __init__(self, records: Collection[str], form: Form, sample: Encoded) -> None:
+    def __init__(self, records: Collection[str], form: TaskHead, sample: Encoded) -> None:
         self.records, self.form, self.sample = set(records), form, sample
         self.matrices: dict[str, Tensor] = {}
         self.states: dict[str, Tensor] = {}
@@ -75,7 +75,7 @@ class Recorder(pl.Callback):
         if "loss_curve" in self.records:
             losses = torch.stack(self.losses).tolist()
             rows += [("loss_curve", "", "train_loss", x, n) for n, x in enumerate(losses, 1)]
-        frame = pd.DataFrame(rows, columns=RECORD_COLUMNS)
+        frame = pd.DataFrame(rows, columns=DIAGNOSTICS_COLUMNS)
         return frame.astype({"value": float, "step": "Int64"})
 
     def _changes(self, model: TaskModel) -> Iterator[Row]:
@@ -172,7 +172,7 @@ def _in_order(model: TaskModel, by_layer: dict[str, Any]) -> Iterator[tuple[str,
 
 
 @torch.no_grad()
-def pooled_states(model: TaskModel, form: Form, sample: Encoded) -> dict[str, Tensor]:
+def pooled_states(model: TaskModel, form: TaskHead, sample: Encoded) -> dict[str, Tensor]:
     """Layer to states [N, H] of its output, the mean over the tokens of each row that the backbone
     reads; of an encoder-decoder those of its decoder. Leaves the model in evaluation mode."""
     read: list[tuple[tuple[Tensor, ...], Tensor]] = []

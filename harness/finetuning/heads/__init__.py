@@ -2,30 +2,30 @@
 
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
-from harness.finetuning.compatibility import in_words
-from harness.finetuning.heads.classification import Classes, Values
-from harness.finetuning.heads.head import Form
-from harness.finetuning.heads.multiple_choice import Choices
-from harness.finetuning.heads.similarity import Likeness
-from harness.finetuning.heads.spans import Spans
-from harness.finetuning.heads.tagging import Tags
-from harness.finetuning.heads.text import Writing
+from harness.finetuning.compatibility import answered_as_text
+from harness.finetuning.heads.classification import Classification, Regression
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.multiple_choice import MultipleChoice
+from harness.finetuning.heads.similarity import Similarity
+from harness.finetuning.heads.spans import SpanExtraction
+from harness.finetuning.heads.tagging import Tagging
+from harness.finetuning.heads.text import TextOutput
+from harness.finetuning.protocol import Protocol
 from harness.tasks.task import Task
 
-HEADS: dict[str, type[Form]] = {
-    "classification": Classes,
-    "regression": Values,
-    "multiple_choice": Choices,
-    "extraction": Spans,
-    "tagging": Tags,
-    "similarity": Likeness,
+HEADS: dict[str, type[TaskHead]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "multiple_choice": MultipleChoice,
+    "extraction": SpanExtraction,
+    "tagging": Tagging,
+    "similarity": Similarity,
 }
 """Kind of a task to its form with a head of its own."""
 
 
-def form_of(task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> Form:
+def task_head(task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> TaskHead:
     """The form of `task` under `protocol`."""
-    if in_words(task, protocol):
-        return Writing(task, protocol, tokenizer)
+    if answered_as_text(task, protocol):
+        return TextOutput(task, protocol, tokenizer)
     return HEADS[task.kind](task, protocol, tokenizer)

@@ -9,12 +9,12 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, tokenize
 from harness.tasks.examples import Examples
 
 
-class Classes(Form):
+class Classification(TaskHead):
     """Cross-entropy of C classes."""
 
     @property
@@ -39,7 +39,7 @@ class Classes(Form):
         return list(outputs.argmax(1).tolist())
 
 
-class Values(Classes):
+class Regression(Classification):
     """Mean squared error of one value."""
 
     @property

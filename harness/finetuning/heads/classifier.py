@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Frozen
 from harness.finetuning.inputs import Batch, orders
 from harness.finetuning.pooling import ScalarMix, pool, pooling_of
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 

@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import SWAPPED, Batch, Encoded, pad_rows
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
 
-class Form(ABC):
+class TaskHead(ABC):
     """One kind of task under one protocol: from examples to batches, from outputs to answers."""
 
     per_token = False

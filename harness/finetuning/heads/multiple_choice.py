@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, tokenize
 from harness.tasks.examples import Examples
 
 
-class Choices(Form):
+class MultipleChoice(TaskHead):
     """Cross-entropy over the choices of an item, of one score a choice (Devlin et al. 2019,
     section 4.4). Items may have different numbers of choices."""
 

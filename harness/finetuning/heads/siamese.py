@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import initial_range
-from harness.finetuning.heads.head import Form
-from harness.finetuning.heads.similarity import Embedder, Likeness
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.similarity import Embedder, Similarity
 from harness.finetuning.inputs import Batch, Encoded, tokenize
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import CONTRADICTED, ENTAILED
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
@@ -45,7 +45,7 @@ class PairEmbedder(Embedder):
         return logits
 
 
-class Softmax(Likeness):
+class Softmax(Similarity):
     """Cross-entropy of the classes of a pair."""
 
     @property
@@ -62,7 +62,7 @@ class Softmax(Likeness):
         return list(outputs.argmax(1).tolist())
 
 
-class Cosine(Likeness):
+class Cosine(Similarity):
     """Mean squared error of the cosine, beside scores from 0 to HIGHEST."""
 
     def encode(self, examples: Examples) -> Encoded:
@@ -79,7 +79,7 @@ class Cosine(Likeness):
         return F.mse_loss(cosine, batch["labels"].to(cosine.dtype) / HIGHEST)
 
 
-class Triplet(Likeness):
+class Triplet(Similarity):
     """max(|a - p| - |a - n| + MARGIN, 0) of an anchor, a text that follows from it and one that
     contradicts it."""
 
@@ -127,5 +127,5 @@ def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, 
     ]
 
 
-SIAMESE: dict[str, type[Form]] = {"softmax": Softmax, "cosine": Cosine, "triplet": Triplet}
+SIAMESE: dict[str, type[TaskHead]] = {"softmax": Softmax, "cosine": Cosine, "triplet": Triplet}
 """Name in `harness.finetuning.task_chain.Siamese` to the form that trains so."""

@@ -12,14 +12,14 @@ from torch.nn import functional as F
 
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, tokenize
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.tasks.examples import Examples
 
 
-class Likeness(Form):
+class Similarity(TaskHead):
     """Each text is read alone, its last layer pooled, and the two vectors are compared by cosine
     (Reimers and Gurevych 2019, section 4.1: STS without training on it)."""
 

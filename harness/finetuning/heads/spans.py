@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
 from harness.finetuning.pooling import pool
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.tasks.examples import Answers, Examples
@@ -53,7 +53,7 @@ class Window(NamedTuple):
     """[T, 2] first character in the context and the end of each token; -1 outside it."""
 
 
-class Spans(Form):
+class SpanExtraction(TaskHead):
     """Cross-entropy of the first and of the last token of the answer, averaged (Devlin et al. 2019,
     section 4.2).
 

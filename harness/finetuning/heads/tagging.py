@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
 from harness.tasks.examples import HIDDEN, Examples
 from harness.tasks.metrics.metric import column
@@ -24,7 +24,7 @@ OUTSIDE = "O"
 """Tag of a word in no entity."""
 
 
-class Tags(Form):
+class Tagging(TaskHead):
     """Cross-entropy of the tags of the words, at their first pieces (Devlin et al. 2019, section
     5.3).
 

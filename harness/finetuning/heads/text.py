@@ -12,13 +12,13 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads import verbaliser
-from harness.finetuning.heads.head import Form
-from harness.finetuning.heads.text_codec import Speller, fit
-from harness.finetuning.heads.text_model import Writer
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.text_codec import TextCodec, fit
+from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.inputs import Batch, Encoded, Ragged
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.tasks.examples import Examples
@@ -27,7 +27,7 @@ from harness.tasks.task import Task
 DIGITS = "0 1 2 3 4 5 6 7 8 9"
 
 
-class Writing(Form):
+class TextOutput(TaskHead):
     """Source and target as `verbalising` puts them; the first right text is trained on.
 
     Sources stand between the special tokens of the tokenizer's template (T5's has none before a
@@ -37,7 +37,7 @@ class Writing(Form):
 
     def __init__(self, task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> None:
         super().__init__(task, protocol, tokenizer)
-        self.speller = Speller(tokenizer)
+        self.speller = TextCodec(tokenizer)
         self.names = self.speller.distinct(self._names(), task.name)
         # The embedded world has no digits: its WordPiece and Unigram write letters in their place.
         self.has_digits = verbaliser.normalise(self.speller.spelled(DIGITS)) == DIGITS
@@ -106,10 +106,10 @@ class Writing(Form):
                 f"{self.task.name} is answered in words, which a frozen model cannot learn; set "
                 "evaluate.adaptation to full"
             )
-        return Writer(backbone, self.protocol, self.speller.end, self.pad_token_id)
+        return TextModel(backbone, self.protocol, self.speller.end, self.pad_token_id)
 
     def respond(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
-        assert isinstance(model, Writer)
+        assert isinstance(model, TextModel)
         return self.read(model.write(batch), batch)
 
     def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:

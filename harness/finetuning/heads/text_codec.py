@@ -13,7 +13,7 @@ from harness.data.tokenizers.template import around
 Tokens = list[int]
 
 
-class Speller:
+class TextCodec:
     """A tokenizer without its special tokens.
 
     Attributes:

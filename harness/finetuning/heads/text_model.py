@@ -11,14 +11,14 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import GenerationConfig
 
-from harness.finetuning import Protocol
 from harness.finetuning.compatibility import WRITING, can_search
 from harness.finetuning.inputs import Batch
+from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 
 
-class Writer(TaskModel):
+class TextModel(TaskModel):
     """Reads a source and writes a target, token by token.
 
     An encoder-decoder gives the source to its encoder and tells the target with its decoder. Others

@@ -9,7 +9,7 @@ from harness.finetuning.methods.low_rank import ia3, lora
 from harness.finetuning.methods.prefix import prefix
 from harness.finetuning.methods.prompt_tuning import prompt_tuning
 from harness.finetuning.methods.selective import full, gradual, selective
-from harness.finetuning.module_names import misfit
+from harness.finetuning.module_names import unsupported_adaptation
 from harness.finetuning.task_model import TaskModel
 
 Method = Callable[[TaskModel, Any], None]
@@ -40,6 +40,6 @@ def adapt(model: TaskModel, adaptation: Adaptation) -> None:
     Raises:
         ValueError: the network has no place for what is put in.
     """
-    if why := misfit(adaptation, model.backbone.network.config.model_type):
+    if why := unsupported_adaptation(adaptation, model.backbone.network.config.model_type):
         raise ValueError(f"the adaptation {adaptation.kind} does not suit the network: {why}")
     METHODS[adaptation.kind](model, adaptation)

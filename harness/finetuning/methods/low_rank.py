@@ -7,7 +7,7 @@ from transformers.pytorch_utils import Conv1D
 
 from harness.finetuning.adaptation import Ia3, Lora
 from harness.finetuning.methods.parts import modules_called
-from harness.finetuning.module_names import PLACES
+from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
 
 
@@ -24,7 +24,7 @@ def lora(model: TaskModel, adaptation: Lora) -> None:
         pattern = rf"(.*\.)?({'|'.join(adaptation.targets)})"
         _check_targets(network, adaptation.targets)
     else:
-        pattern = PLACES[network.config.model_type].query_value
+        pattern = MODULE_NAMES[network.config.model_type].query_value
     config = LoraConfig(
         r=adaptation.rank,
         lora_alpha=adaptation.alpha,  # type: ignore[arg-type]  # peft takes fractions
@@ -40,7 +40,7 @@ def ia3(model: TaskModel, adaptation: Ia3) -> None:
     start at one (Liu et al. 2022, section 3.3). Where queries, keys and values are one projection,
     queries are scaled, too."""
     network = model.backbone.network
-    places = PLACES[network.config.model_type]
+    places = MODULE_NAMES[network.config.model_type]
     pattern = f"{places.key_value}|{places.feed_forward}"
     config = IA3Config(
         target_modules=pattern,

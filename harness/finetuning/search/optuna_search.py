@@ -16,9 +16,9 @@ from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial, TrialState
 
 from harness.core.files import make_once
-from harness.finetuning import Finetune
 from harness.finetuning.adaptation import Adaptation
-from harness.finetuning.search.spaces import OF_THE_ADAPTATION, Choice, Dimension, Range, points
+from harness.finetuning.protocol import Finetune
+from harness.finetuning.search.spaces import ADAPTATION_PREFIX, Choice, Dimension, Range, points
 from harness.finetuning.search.sweep import Sweep, ends
 
 WORST = -1.0
@@ -191,7 +191,7 @@ def _distribution(name: str, dimension: Dimension) -> BaseDistribution:
 
 def _whole(name: str) -> bool:
     """Whether a hyperparameter is a whole number."""
-    field = name.removeprefix(OF_THE_ADAPTATION)
+    field = name.removeprefix(ADAPTATION_PREFIX)
     models = Adaptation.__subclasses__() if field != name else [Finetune]
     types = [
         model.model_fields[field].annotation for model in models if field in model.model_fields

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 
-OF_THE_ADAPTATION = "adaptation."
+ADAPTATION_PREFIX = "adaptation."
 """What the names of an adaptation's own fields begin with in a space."""
 
 
-class Range(Value):
+class Range(ConfigModel):
     """Numbers between two bounds, both included."""
 
     low: float

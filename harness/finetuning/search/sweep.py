@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from harness.core.config import Value, tuples, unknown
-from harness.finetuning import Finetune
+from harness.core.config import ConfigModel, as_tuples, unknown_name
+from harness.finetuning.protocol import Finetune
 from harness.finetuning.search.spaces import (
-    OF_THE_ADAPTATION,
+    ADAPTATION_PREFIX,
     SPACES,
     Choice,
     Dimension,
@@ -17,7 +17,7 @@ from harness.finetuning.search.spaces import (
 )
 
 
-class Sweep(Value):
+class Sweep(ConfigModel):
     """Search of fine-tuning settings, alike for every arm and task, on a hold-out of train."""
 
     trials: int = Field(default=0, ge=0)
@@ -49,13 +49,13 @@ class Sweep(Value):
     def _named(cls, space: Any) -> Any:
         if isinstance(space, str):
             if space not in SPACES:
-                raise ValueError(unknown("the space", space, SPACES))
+                raise ValueError(unknown_name("the space", space, SPACES))
             return SPACES[space]
         for name in space if isinstance(space, Mapping) else ():
-            if name not in Finetune.model_fields and not name.startswith(OF_THE_ADAPTATION):
-                known = (*Finetune.model_fields, f"{OF_THE_ADAPTATION}<field>")
-                raise ValueError(unknown("the hyperparameter", name, known))
-        return tuples(space)
+            if name not in Finetune.model_fields and not name.startswith(ADAPTATION_PREFIX):
+                known = (*Finetune.model_fields, f"{ADAPTATION_PREFIX}<field>")
+                raise ValueError(unknown_name("the hyperparameter", name, known))
+        return as_tuples(space)
 
     @field_validator("space")
     @classmethod
@@ -63,7 +63,7 @@ class Sweep(Value):
         for name, dimension in space.items():
             if not isinstance(dimension, Range) and len(set(dimension)) < len(dimension):
                 raise ValueError(f"the choices of {name} must differ, but are {list(dimension)}")
-            if not name.startswith(OF_THE_ADAPTATION):  # those are held to the arms' adaptations
+            if not name.startswith(ADAPTATION_PREFIX):  # those are held to the arms' adaptations
                 for value in ends(dimension):
                     check_tried(Finetune, name, value)
         return space
@@ -97,7 +97,7 @@ def ends(dimension: Dimension) -> tuple[Choice, ...]:
     return (dimension.low, dimension.high) if isinstance(dimension, Range) else dimension
 
 
-def check_tried(model: type[Value], name: str, value: Choice, **fixed: Any) -> None:
+def check_tried(model: type[ConfigModel], name: str, value: Choice, **fixed: Any) -> None:
     """Refuses a point of a search space that `model` would refuse beside the `fixed` fields."""
     whole = model.model_fields[name].annotation in (int, int | None)
     if whole and isinstance(value, float) and value.is_integer():

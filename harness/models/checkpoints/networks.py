@@ -1,5 +1,5 @@
 """Networks of transformers that have no blueprint here: read by their own classes, and the token
-head is one that was proved to give the network's own logits (`harness.models.checkpoints.load`)."""
+head is one that was proved to give the network's own logits (`harness.pretraining.checkpoint_import`)."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class AnyNetwork(PreTrainedModel):
     def from_pretrained(  # type: ignore[override]
         cls, folder: Any, *_: Any, **options: Any
     ) -> Any:
-        """The network in `folder`, which `harness.models.checkpoints.load` left there."""
+        """The network in `folder`, which `harness.pretraining.checkpoint_import` left there."""
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         return AUTO[config.harness_reading].from_pretrained(
             folder, trust_remote_code=False, **options

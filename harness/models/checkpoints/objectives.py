@@ -27,9 +27,9 @@ BY_TYPE = {
 BY_READING = {
     "causal": "clm",
     "prefix": "clm",
-    "two_way": "bilm",
+    "bilm": "bilm",
     "permuted": "plm",
-    "window": "cbow",
+    "cbow": "cbow",
     "encoder_decoder": "denoising_infill",
 }
 """Objectives of networks of our own that do not say what they were trained on."""

@@ -4,7 +4,7 @@ from harness.pretraining.learners.learner import READ, Answers, Learner, gather
 from harness.pretraining.objectives.loader import TensorBatch
 
 
-class TwoWay(Learner):
+class BiLM(Learner):
     """The forward half of a state names the next token, the backward half the one before."""
 
     def answers(self, batch: TensorBatch, component: int = 0) -> Answers:

@@ -7,7 +7,7 @@ from harness.pretraining.learners.learner import Answers, Learner, gather
 from harness.pretraining.objectives.loader import TensorBatch
 
 
-class Window(Learner):
+class CBOW(Learner):
     """The mean of the neighbours' vectors names the token between them."""
 
     def answers(self, batch: TensorBatch, component: int = 0) -> Answers:

@@ -12,19 +12,19 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.baseline import Baseline
-from harness.pretraining.learners.bilm import TwoWay
-from harness.pretraining.learners.cbow import Window
+from harness.pretraining.learners.bilm import BiLM
+from harness.pretraining.learners.cbow import CBOW
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
 from harness.pretraining.learners.replaced_token import make_replaced_token
-from harness.pretraining.learners.student_initialization import start_from_teacher
+from harness.pretraining.learners.student_initialization import init_from_teacher
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
 Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
-"""(run, tokens, seed, folders of the runs it builds on: `start_from`, `teacher`) to a learner."""
+"""(run, tokens, seed, folders of the runs it builds on: `init_from`, `teacher`) to a learner."""
 
 
 def _token_prediction(
@@ -46,7 +46,7 @@ def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Pa
     """
     if spec.model.facts.kind != "checkpoint":
         return build(spec.model, spec.size, tokens, spec.representation, seed)
-    backbone = load(folders["start_from"] / "model")
+    backbone = load(folders["init_from"] / "model")
     if spec.representation not in backbone.facts.representations:
         raise ValueError(
             f"the checkpoint can be read {', '.join(backbone.facts.representations)}, but "
@@ -57,15 +57,15 @@ def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Pa
     return backbone
 
 
-def _two_way(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return TwoWay(build(spec.model, spec.size, tokens, spec.representation, seed))
+def _bilm(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+    return BiLM(build(spec.model, spec.size, tokens, spec.representation, seed))
 
 
-def _window(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
+def _cbow(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
     backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
     if spec.model.vectors:
-        cast(StaticVectors, backbone.network).start_from(Path(spec.model.vectors), tokens.words)
-    return Window(backbone)
+        cast(StaticVectors, backbone.network).init_from(Path(spec.model.vectors), tokens.words)
+    return CBOW(backbone)
 
 
 def _baseline(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
@@ -85,29 +85,29 @@ def _distillation(
     assert settings is not None
     student = _token_prediction(spec, tokens, seed, folders)
     teacher = load(folders["teacher"] / "model")
-    if settings.start_from_teacher:
-        start_from_teacher(student.backbone, teacher)
+    if settings.init_from_teacher:
+        init_from_teacher(student.backbone, teacher)
     return Distilled(student, teacher, settings, spec.model.initializer_range)
 
 
-PARADIGMS: dict[str, Maker] = {
+LEARNERS: dict[str, Maker] = {
     "token_prediction": _token_prediction,
     "replaced_token": _replaced_token,
     "distillation": _distillation,
-    "two_way": _two_way,
+    "bilm": _bilm,
     "permutation": _permutation,
-    "window": _window,
+    "cbow": _cbow,
     "baseline": _baseline,
 }
 
 
-def paradigm_name(spec: Pretrain) -> str:
+def learner_name(spec: Pretrain) -> str:
     """Key into PARADIGMS."""
     objective = spec.objectives[-1]
     special = {
         "permuted": "permutation",
-        "two_way": "two_way",
-        "window": "window",
+        "bilm": "bilm",
+        "cbow": "cbow",
     }
     if spec.model.facts.kind == "baseline":
         return "baseline"
@@ -122,7 +122,7 @@ def make_learner(
     spec: Pretrain, vocabulary: Vocabulary, seed: int, folders: Mapping[str, Path]
 ) -> Learner:
     """A learner with initial weights that are a function of the arguments, or, with
-    `start_from`, with those of the run it goes on from.
+    `init_from`, with those of the run it goes on from.
 
     Raises:
         ValueError: the family does not fit the tokenizer.
@@ -137,9 +137,9 @@ def make_learner(
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        learner = PARADIGMS[paradigm_name(spec)](spec, tokens, seed, folders)
-    if "start_from" in folders:
-        weights = load(folders["start_from"] / "model").network.state_dict()
-        learner.start_from(weights)
+        learner = LEARNERS[learner_name(spec)](spec, tokens, seed, folders)
+    if "init_from" in folders:
+        weights = load(folders["init_from"] / "model").network.state_dict()
+        learner.init_from(weights)
     learner.backbone.objective = spec.objectives[-1].model_dump(mode="json")
     return learner

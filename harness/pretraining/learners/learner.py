@@ -52,7 +52,7 @@ class Learner(nn.Module):
         """As `losses`: the call that may be compiled."""
         return self.losses(batch, component)
 
-    def start_from(self, weights: dict[str, Tensor]) -> None:
+    def init_from(self, weights: dict[str, Tensor]) -> None:
         """Takes the weights of a network that was saved before."""
         self.backbone.network.load_state_dict(weights)
 

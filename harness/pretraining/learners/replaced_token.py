@@ -86,10 +86,10 @@ class ReplacedTokenDetection(Learner):
             return sample(logits)
         return sample(logits, torch.Generator(logits.device).manual_seed(EVALUATION_SEED))
 
-    def start_from(self, weights: dict[str, Tensor]) -> None:
-        """As `Learner.start_from`; where embeddings are disentangled, the generator's are those of
+    def init_from(self, weights: dict[str, Tensor]) -> None:
+        """As `Learner.init_from`; where embeddings are disentangled, the generator's are those of
         the weights, too, and the difference starts at zero again."""
-        super().start_from(weights)
+        super().init_from(weights)
         with torch.no_grad():
             for table in self.disentangled:
                 table.base.weight.copy_(table.weight)
@@ -157,5 +157,5 @@ def make_replaced_token(spec: Pretrain, tokens: Tokens, seed: int) -> ReplacedTo
         make_generator(spec, tokens, seed),
         objective.output,
         spec.model.initializer_range,
-        pair=objective.pair != "none",
+        pair=objective.sentence_pair != "none",
     )

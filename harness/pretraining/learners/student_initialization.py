@@ -26,7 +26,7 @@ BERT_TO_DISTILBERT = (
 distillation, scripts/extract_distilbert.py), replaced in this order."""
 
 
-def start_from_teacher(student: Backbone, teacher: Backbone) -> None:
+def init_from_teacher(student: Backbone, teacher: Backbone) -> None:
     """Copies the teacher's embeddings, token head and evenly spaced layers into the student.
 
     Raises:
@@ -37,7 +37,7 @@ def start_from_teacher(student: Backbone, teacher: Backbone) -> None:
         weights = {_renamed(name): weight for name, weight in weights.items()}
     elif teacher.family != student.family:
         raise ValueError(
-            "distillation.start_from_teacher needs a student of the teacher's family, or a "
+            "distillation.init_from_teacher needs a student of the teacher's family, or a "
             f"distilbert of a bert, but has a {student.family} of a {teacher.family}"
         )
     kept = kept_layers(_num_layers(teacher), _num_layers(student))
@@ -46,7 +46,7 @@ def start_from_teacher(student: Backbone, teacher: Backbone) -> None:
     for name, weight in found.items():
         if weight is None or weight.shape != wanted[name].shape:
             raise ValueError(
-                "distillation.start_from_teacher needs a student as wide as its teacher, but "
+                "distillation.init_from_teacher needs a student as wide as its teacher, but "
                 f"they differ in {name}"
             )
     student.network.load_state_dict(found)

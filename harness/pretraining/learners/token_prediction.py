@@ -26,7 +26,7 @@ class TokenPrediction(Learner):
         super().__init__(backbone)
         self.representations = [objective.representation for objective in objectives]
         self.pair_head = None
-        if objectives[0].pair != "none":
+        if objectives[0].sentence_pair != "none":
             self.pair_head = PairHead(backbone.hidden_size, initializer_range)
         self.span_boundary = None
         if any(objective.span_boundary for objective in objectives):

@@ -34,7 +34,7 @@ def _ul2() -> Mixture:
         )
 
     sequential = Objective(
-        transform=Prefix(min_share=0.25, max_share=0.25),
+        transform=Prefix(min_target_fraction=0.25, max_target_fraction=0.25),
         representation="encoder_decoder",
         output=DroppedSpans(),
     )
@@ -70,16 +70,16 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "ngram_mlm": Objective(transform=NgramMasking()),  # Lan et al. 2020, section 3.1
     "span_mlm": Objective(transform=SpanMasking()),  # Joshi et al. 2020, section 3.1
     "spanbert": Objective(transform=SpanMasking(), span_boundary=True),  # with section 3.2
-    "mlm_nsp": Objective(pair="nsp"),  # Devlin et al. 2019, section 3.1
-    "mlm_sop": Objective(pair="sop"),  # Lan et al. 2020, section 3.1
+    "mlm_nsp": Objective(sentence_pair="nsp"),  # Devlin et al. 2019, section 3.1
+    "mlm_sop": Objective(sentence_pair="sop"),  # Lan et al. 2020, section 3.1
     "clm": Objective(  # Radford et al. 2018, section 3.1
         transform=Identity(), representation="causal", output=NextToken()
     ),
     "bilm": Objective(  # Peters et al. 2018, section 3.1
-        transform=Identity(), representation="two_way", output=NextToken()
+        transform=Identity(), representation="bilm", output=NextToken()
     ),
     "cbow": Objective(  # Mikolov et al. 2013, section 3.1
-        transform=Identity(), representation="window", output=MaskedToken()
+        transform=Identity(), representation="cbow", output=MaskedToken()
     ),
     "plm": Objective(  # Yang et al. 2019, section 2.2
         transform=PermutationOrder(), representation="permuted", output=NextToken()

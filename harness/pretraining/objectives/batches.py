@@ -11,13 +11,13 @@ from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
 from harness.pretraining.objectives.layout import Layout, Rows
 from harness.pretraining.objectives.objective import AnyObjective, Component, Mixture, Objective
 from harness.pretraining.objectives.targets import Batch, assemble
-from harness.pretraining.objectives.transforms.apply import corrupt
-from harness.pretraining.objectives.transforms.result import Corrupted, stack
+from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms.result import TransformResult, stack
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from harness.data.corpora.token_stream import TokenStream
-    from harness.pretraining.recipes.pretrain import Phase
+    from harness.pretraining.recipes.settings import Phase
 
 PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
 """What a random number is for: the second element of its seed."""
@@ -45,7 +45,7 @@ class BatchMaker:
     A batch holds batch_size x sequence_length tokens, special ones counted and padding not, in as
     many sequences as that takes. An epoch goes through the sequences of a drawing in an order of
     its own; its last tokens that fill no batch are dropped. Where the data itself is random (static
-    masks, pairs), epoch e reads drawing e modulo `objective.duplicates`.
+    masks, pairs), epoch e reads drawing e modulo `objective.dupe_factor`.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BatchMaker:
         sequences = self.drawing(phase, self._duplicate(epoch)).sequences.take(chosen)
         rows = self.layout.rows(sequences)
         component = self.components[self.component(step)]
-        labels = None if self.objective.pair == "none" else sequences.label
+        labels = None if self.objective.sentence_pair == "none" else sequences.label
         read = add_mode(rows, component.mode_token, self.vocabulary)
         noise = self._corrupted(
             read, component.objective, chosen, (phase, self._duplicate(epoch)), step
@@ -113,13 +113,13 @@ class BatchMaker:
         chosen: np.ndarray,
         drawing: tuple[int, int],
         step: int,
-    ) -> Corrupted:
+    ) -> TransformResult:
         if objective.masking == "dynamic":
             rng = self._rng(DYNAMIC_NOISE, step)
-            return corrupt(objective.transform, rows, rng, self.vocabulary)
+            return apply_transform(objective.transform, rows, rng, self.vocabulary)
         # Each sequence by itself, so that its noise does not depend on the batch it is in.
         alone = [
-            corrupt(
+            apply_transform(
                 objective.transform,
                 rows.alone(row),
                 self._rng(STATIC_NOISE, *drawing, int(sequence)),
@@ -163,14 +163,14 @@ class BatchMaker:
 
     def _duplicate(self, epoch: int) -> int:
         random = self.objective.masking == "static" or self.packing.format in PAIR_FORMATS
-        return epoch % self.objective.duplicates if random else 0
+        return epoch % self.objective.dupe_factor if random else 0
 
     def _draw(self, phase: int, duplicate: int) -> Drawing:
         sequences = pack(
             self.stream,
             self.packing,
             self.lengths[phase] - any(part.mode_token for part in self.components),
-            self.objective.pair,
+            self.objective.sentence_pair,
             self._rng(PACKING, phase, duplicate),
             separators_between=self.vocabulary.separators_between,
         )

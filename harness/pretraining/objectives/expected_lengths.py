@@ -6,9 +6,9 @@ taken to be whole tokens, and text to have no separators inside.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from harness.models.flops import Lengths
 from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
 from harness.pretraining.objectives.transforms import (
     Denoising,
@@ -20,18 +20,6 @@ from harness.pretraining.objectives.transforms import (
 
 SPECIALS = 2
 """First and last token of a row, which no transform touches."""
-
-
-@dataclass(frozen=True)
-class Lengths:
-    """Expected tokens of one sequence."""
-
-    source: float
-    """Read by the encoder, or by the one stack there is."""
-    target: float = 0
-    """Told by the decoder, or after the source in the one stack; the end token included."""
-    predicted: float = 0
-    """Positions of the output matrix; both directions of a two-way reader."""
 
 
 def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool = False) -> Lengths:
@@ -63,12 +51,12 @@ def expected_parts(
 
 def _in_place(objective: Objective, length: int, text: int) -> float:
     """Predictions in a row of `length`, of which `text` tokens may be hidden."""
-    if objective.representation == "window":
+    if objective.representation == "cbow":
         return text
     if isinstance(objective.transform, PermutationOrder):
         return text / objective.transform.context_factor
     if objective.output.kind == "next_token":
-        return (length - 1) * (2 if objective.representation == "two_way" else 1)
+        return (length - 1) * (2 if objective.representation == "bilm" else 1)
     return hidden_tokens(objective.transform, length, text)
 
 
@@ -107,8 +95,8 @@ def _span_corruption(transform: SpanCorruption, text: int) -> tuple[float, float
 
 def _prefix(transform: Prefix, text: int) -> tuple[float, float]:
     """The tokens told are uniform between two whole numbers, at least 1 on either side."""
-    least = min(max(1, math.ceil(transform.min_share * text - 1e-9)), text - 1)
-    most = min(max(least, math.floor(transform.max_share * text + 1e-9)), text - 1)
+    least = min(max(1, math.ceil(transform.min_target_fraction * text - 1e-9)), text - 1)
+    most = min(max(least, math.floor(transform.max_target_fraction * text + 1e-9)), text - 1)
     told = (least + most) / 2
     return text - told, told
 

@@ -16,7 +16,7 @@ from harness.pretraining.objectives.transforms import (
     TokenMasking,
     Transform,
 )
-from harness.pretraining.objectives.transforms.apply import corrupt
+from harness.pretraining.objectives.transforms.apply import apply_transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -38,7 +38,12 @@ on."""
 def questions(objective: Objective) -> Objective:
     """What a model trained on `objective` is asked: the same of all that tell the same in the same
     way, without losses that only training needs."""
-    plain = {"masking": "dynamic", "pair": "none", "span_boundary": False, "distillation": None}
+    plain = {
+        "masking": "dynamic",
+        "sentence_pair": "none",
+        "span_boundary": False,
+        "distillation": None,
+    }
     return objective.model_copy(update={**plain, "transform": _fixed(objective)})
 
 
@@ -52,7 +57,7 @@ def _fixed(objective: Objective) -> Transform:
     if isinstance(transform, Denoising):
         return Denoising(infill_rate=0.3)
     if isinstance(transform, Prefix):
-        return Prefix(min_share=0.5, max_share=0.5)
+        return Prefix(min_target_fraction=0.5, max_target_fraction=0.5)
     if isinstance(transform, PermutationOrder):
         return PermutationOrder()
     return MASKING if "mask_token_rate" in type(transform).model_fields else transform
@@ -85,11 +90,11 @@ def pair_batches(
         stream,
         packing,
         sequence_length,
-        objective.pair,
+        objective.sentence_pair,
         np.random.default_rng(SEED),
         separators_between=vocabulary.separators_between,
     )
-    pairs = questions(objective).model_copy(update={"pair": objective.pair})
+    pairs = questions(objective).model_copy(update={"sentence_pair": objective.sentence_pair})
     return _batches(stream, vocabulary, sequences, pairs, vocabulary.pad)
 
 
@@ -108,8 +113,8 @@ def _batches(
         some = sequences.take(slice(first, first + ROWS_PER_BATCH))
         rows = layout.rows(some)
         rng = np.random.default_rng((SEED, first))
-        noise = corrupt(objective.transform, rows, rng, vocabulary)
-        labels = None if objective.pair == "none" else some.label
+        noise = apply_transform(objective.transform, rows, rng, vocabulary)
+        labels = None if objective.sentence_pair == "none" else some.label
         batch = assemble(rows, noise, objective, labels, vocabulary, decoder_start)
         if stream.bytes is not None and tells_every_token(objective):
             batch["num_bytes"] = num_bytes(stream, some)

@@ -5,21 +5,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 from harness.pretraining.objectives.outputs import MaskedToken, Output
 from harness.pretraining.objectives.transforms import MASKING, TokenMasking, Transform
 
 Representation = Literal[
-    "bidirectional", "causal", "prefix", "two_way", "permuted", "encoder_decoder", "window"
+    "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow"
 ]
 
 TO_TEXT = ("encoder_decoder", "prefix", "causal")
 POSSIBLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("masked_token", ("bidirectional", "causal"), MASKING),
-    ("masked_token", ("window",), ("none",)),
+    ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
     ("next_token", ("causal",), ("none", *MASKING)),
-    ("next_token", ("two_way",), ("none",)),
+    ("next_token", ("bilm",), ("none",)),
     ("next_token", ("permuted",), ("permutation_order",)),
     ("dropped_spans", TO_TEXT, ("span_corruption", "prefix")),
     (
@@ -31,7 +31,7 @@ POSSIBLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 """(output, representations, transforms) that make an objective together."""
 
 
-class Distillation(Value):
+class Distillation(ConfigModel):
     """What a student learns from `pretrain.teacher` beside its own objective."""
 
     soft_target_weight: float = Field(default=5.0, ge=0)
@@ -47,25 +47,25 @@ class Distillation(Value):
     layer (Jiao et al. 2020)."""
     attention_weight: float = Field(default=0.0, ge=0)
     """Squared error of the attention scores, layer by mapped layer (Jiao et al. 2020)."""
-    start_from_teacher: bool = False
+    init_from_teacher: bool = False
     """Initial weights are the teacher's embeddings and every other layer (Sanh et al. 2019)."""
 
 
-class Objective(Value):
+class Objective(ConfigModel):
     """What is hidden, how the text is read, and what is to be told; by default BERT's masked LM."""
 
     kind: Literal["single"] = "single"
     transform: Transform = TokenMasking()
     representation: Representation = "bidirectional"
-    """Who sees whom. `prefix`: the source both ways, the target left to right; `two_way`: one
-    reader for each direction (ELMo); `permuted`: a random order (XLNet); `window`: the mean of the
+    """Who sees whom. `prefix`: the source both ways, the target left to right; `bilm`: one
+    reader for each direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the
     neighbours (CBOW)."""
     output: Output = MaskedToken()
     masking: Literal["static", "dynamic"] = "dynamic"
     """`static`: noise drawn once per duplicate of the data (BERT); `dynamic`: anew at each step."""
-    duplicates: int = Field(default=10, ge=1)
+    dupe_factor: int = Field(default=10, ge=1)
     """Different drawings of the data: of noise where masking is static, and of random pairs."""
-    pair: Literal["nsp", "sop", "none"] = "none"
+    sentence_pair: Literal["nsp", "sop", "none"] = "none"
     """Sentence-pair loss beside the output: next sentence (BERT), order (ALBERT), none."""
     span_boundary: bool = False
     """Predict each hidden token from the two tokens around its span, too (Joshi et al. 2020)."""
@@ -82,7 +82,7 @@ class Objective(Value):
         """`token_masking x bidirectional x masked_token, nsp`."""
         terms = f"{self.transform.kind} x {self.representation} x {self.output.kind}"
         extras = {
-            self.pair: self.pair != "none",
+            self.sentence_pair: self.sentence_pair != "none",
             "span boundary": self.span_boundary,
             "distillation": self.distillation,
         }
@@ -91,9 +91,9 @@ class Objective(Value):
     @model_validator(mode="after")
     def _possible(self) -> "Objective":
         _check_combination(self)
-        if self.pair != "none" and self.representation != "bidirectional":
+        if self.sentence_pair != "none" and self.representation != "bidirectional":
             raise ValueError(
-                f"pair = {self.pair} needs representation bidirectional, but it is "
+                f"sentence_pair = {self.sentence_pair} needs representation bidirectional, but it is "
                 f"{self.representation}"
             )
         if self.span_boundary and self.transform.kind != "span_masking":
@@ -130,7 +130,7 @@ def _check_combination(objective: Objective) -> None:
         )
 
 
-class Component(Value):
+class Component(ConfigModel):
     """One part of a mixture."""
 
     weight: float = Field(default=1.0, gt=0)
@@ -140,15 +140,15 @@ class Component(Value):
     objective: Objective
 
 
-class Mixture(Value):
+class Mixture(ConfigModel):
     """Several objectives for one network: each update is of one, drawn by weight from the seed."""
 
     kind: Literal["mixture"] = "mixture"
     mixture: tuple[Component, ...] = Field(min_length=2)
 
-    pair: Literal["none"] = "none"
+    sentence_pair: Literal["none"] = "none"
     masking: Literal["dynamic"] = "dynamic"
-    duplicates: Literal[1] = 1
+    dupe_factor: Literal[1] = 1
 
     @property
     def components(self) -> tuple[tuple[float, Objective], ...]:
@@ -165,14 +165,14 @@ class Mixture(Value):
     def _plain(self) -> "Mixture":
         for part in self.mixture:
             one = part.objective
-            if one.pair != "none" or one.distillation or one.masking == "static":
+            if one.sentence_pair != "none" or one.distillation or one.masking == "static":
                 raise ValueError(
-                    "a component of a mixture has neither pair, distillation nor static masking"
+                    "a component of a mixture has neither sentence_pair, distillation nor static masking"
                 )
             if one.output.kind == "replaced_token" or one.representation in (
-                "two_way",
+                "bilm",
                 "permuted",
-                "window",
+                "cbow",
             ):
                 raise ValueError(
                     "a mixture is of objectives for one network: outputs masked_token, next_token, "

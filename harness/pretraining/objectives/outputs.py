@@ -4,34 +4,34 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from harness.core.config import Value, of_kind
+from harness.core.config import ConfigModel, kind_from_name
 
 
-class MaskedToken(Value):
+class MaskedToken(ConfigModel):
     """The hidden tokens, each at its place (Devlin et al. 2019)."""
 
     kind: Literal["masked_token"] = "masked_token"
 
 
-class NextToken(Value):
+class NextToken(ConfigModel):
     """Every token from those before it (in text order, both orders, or a random one)."""
 
     kind: Literal["next_token"] = "next_token"
 
 
-class DroppedSpans(Value):
+class DroppedSpans(ConfigModel):
     """Only what was taken out, span after span (Raffel et al. 2020, section 3.1.4)."""
 
     kind: Literal["dropped_spans"] = "dropped_spans"
 
 
-class WholeText(Value):
+class WholeText(ConfigModel):
     """The original text from its beginning to its end (Lewis et al. 2020, section 2)."""
 
     kind: Literal["whole_text"] = "whole_text"
 
 
-class ReplacedToken(Value):
+class ReplacedToken(ConfigModel):
     """A small generator fills the hidden places; the model tells at every token whether it is the
     original one (Clark et al. 2020, section 2)."""
 
@@ -52,6 +52,6 @@ Output = Annotated[
         MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(of_kind),
+    BeforeValidator(kind_from_name),
 ]
 """An output by its fields, or by its kind alone."""

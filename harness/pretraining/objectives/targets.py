@@ -26,7 +26,7 @@ import numpy as np
 
 from harness.pretraining.objectives.layout import PAD_MULTIPLE, Rows
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 Batch = dict[str, np.ndarray]
@@ -34,7 +34,7 @@ Batch = dict[str, np.ndarray]
 
 def assemble(
     rows: Rows,
-    corrupted: Corrupted,
+    corrupted: TransformResult,
     objective: Objective,
     labels: np.ndarray | None,
     vocabulary: Vocabulary,
@@ -72,11 +72,11 @@ def _real(lengths: np.ndarray, width: int) -> np.ndarray:
     return real
 
 
-def _in_place(rows: Rows, corrupted: Corrupted, objective: Objective) -> Batch:
+def _in_place(rows: Rows, corrupted: TransformResult, objective: Objective) -> Batch:
     """Targets that stand at, before or after the position that predicts them."""
     if objective.representation == "permuted":
         return _permuted(rows, corrupted)
-    if objective.representation == "window":
+    if objective.representation == "cbow":
         return _at(rows.tokens, rows.maskable, 0)
     if objective.output.kind != "next_token":
         return _at(rows.tokens, corrupted.chosen, 0)
@@ -86,7 +86,7 @@ def _in_place(rows: Rows, corrupted: Corrupted, objective: Objective) -> Batch:
     before[:, -1] = False  # nor after the last
     before[np.arange(len(told)), rows.lengths - 1] = False
     batch = _at(rows.tokens, after, -1)
-    if objective.representation == "two_way":
+    if objective.representation == "bilm":
         backward = _at(rows.tokens, before, 1)
         batch |= {f"backward_{name}": array for name, array in backward.items()}
     return batch
@@ -98,7 +98,7 @@ def _at(tokens: np.ndarray, told: np.ndarray, offset: int) -> Batch:
     return {"positions": flat + offset, "targets": tokens[told]}
 
 
-def _permuted(rows: Rows, corrupted: Corrupted) -> Batch:
+def _permuted(rows: Rows, corrupted: TransformResult) -> Batch:
     assert corrupted.order is not None
     chosen = corrupted.chosen
     counts = chosen.sum(1)
@@ -113,7 +113,7 @@ def _permuted(rows: Rows, corrupted: Corrupted) -> Batch:
     }
 
 
-def _boundaries(corrupted: Corrupted) -> Batch:
+def _boundaries(corrupted: TransformResult) -> Batch:
     """The tokens around the span of each chosen one (Joshi et al. 2020, section 3.2)."""
     spans = corrupted.spans
     assert spans is not None
@@ -134,7 +134,7 @@ def _boundaries(corrupted: Corrupted) -> Batch:
 
 def _to_text(
     rows: Rows,
-    corrupted: Corrupted,
+    corrupted: TransformResult,
     objective: Objective,
     vocabulary: Vocabulary,
     decoder_start: int,
@@ -155,7 +155,7 @@ def _to_text(
 
 
 def target_text(
-    rows: Rows, corrupted: Corrupted, objective: Objective, vocabulary: Vocabulary
+    rows: Rows, corrupted: TransformResult, objective: Objective, vocabulary: Vocabulary
 ) -> tuple[np.ndarray, np.ndarray]:
     """[B, U] tokens to tell, an end token last, padded; and their lengths [B]."""
     if objective.output.kind == "dropped_spans":
@@ -172,7 +172,7 @@ def target_text(
 
 
 def _concatenated(
-    corrupted: Corrupted,
+    corrupted: TransformResult,
     target: np.ndarray,
     lengths: np.ndarray,
     objective: Objective,

@@ -8,7 +8,7 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms import NgramMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 albert = bert.model_copy(
     update={
@@ -19,8 +19,8 @@ albert = bert.model_copy(
             # Section 4.1: n-grams of up to 3, p(n) ~ 1/n; 0.15 and 80/10/10 as BERT's.
             transform=NgramMasking(max_ngram=3, mask_rate=0.15),
             masking="static",  # create_pretraining_data.py, as the next line's dupe_factor
-            duplicates=40,
-            pair="sop",  # section 3.1
+            dupe_factor=40,
+            sentence_pair="sop",  # section 3.1
         ),
         "model": MODELS["albert"],  # section 3.1: embeddings of 128, one layer's weights for all
         # The paper's is LAMB (You et al. 2020) at 0.00176 (section 4.1), which is not to be had: it

@@ -10,7 +10,8 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import WholeText
 from harness.pretraining.objectives.transforms import Denoising
 from harness.pretraining.optimizer import Optimizer, Schedule
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 bart = Pretrain(
     recipe="bart",

@@ -8,7 +8,8 @@ from harness.pretraining.budget import Budget
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 bert = Pretrain(
     recipe="bert",
@@ -20,8 +21,8 @@ bert = Pretrain(
         # Section 3.1 and appendix C.2.
         transform=TokenMasking(mask_rate=0.15, mask_token_rate=0.8, random_token_rate=0.1),
         masking="static",  # Liu et al. 2019, section 4.1, on BERT's data
-        duplicates=10,  # create_pretraining_data.py, dupe_factor
-        pair="nsp",  # section 3.1
+        dupe_factor=10,  # create_pretraining_data.py, dupe_factor
+        sentence_pair="nsp",  # section 3.1
     ),
     model=Architecture(
         family="bert", max_position=512, dropout=0.1, attention_dropout=0.1, initializer_range=0.02

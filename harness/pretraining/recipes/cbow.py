@@ -12,7 +12,8 @@ from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.optimizer import Optimizer, Schedule
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 cbow = Pretrain(
     recipe="cbow",
@@ -21,7 +22,9 @@ cbow = Pretrain(
     tokenizer=Tokenizer(algorithm="wordpiece", vocab_size=30_522, lowercase=False),
     packing=Packing(format="full_sentences"),
     objective=OBJECTIVES["cbow"],  # section 3.1
-    model=Architecture(family="static", window=4, dropout=0.0),  # section 3.1: four on each side
+    model=Architecture(
+        family="static", context_size=4, dropout=0.0
+    ),  # section 3.1: four on each side
     # Table 5: 300 dimensions. Layers, heads and feed-forward layers it has none.
     size=Size(num_layers=1, hidden_size=300, num_heads=1, intermediate_size=8),
     # Section 4.2: gradient descent from 0.025 down to 0. There is only AdamW here; its learning

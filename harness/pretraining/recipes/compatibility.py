@@ -1,16 +1,13 @@
 """What keeps the parts of a pretraining run from going together: one sentence for each."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from harness.data.corpora.packing import PAIR_FORMATS
-from harness.pretraining.budget import planned_steps
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.spans import spans_needed
-
-if TYPE_CHECKING:
-    from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import PretrainSettings
+from harness.pretraining.steps import planned_steps
 
 UNBOUNDED = ("t5",)
 """Families without a table of positions."""
@@ -18,7 +15,7 @@ OWN_HEAD_SIZE = ("t5", "llama")
 """Families whose heads may be of any width."""
 
 
-def misfits(run: "Pretrain") -> Iterator[str]:
+def incompatibilities(run: PretrainSettings) -> Iterator[str]:
     """Sentences on what does not fit, the plainest first; later ones may follow from earlier."""
     if run.model.facts.kind == "checkpoint":
         yield from _checkpoint(run)
@@ -32,9 +29,9 @@ def misfits(run: "Pretrain") -> Iterator[str]:
             f"sequence_length must be at most model.max_position = {run.model.max_position}, "
             f"but is {longest}"
         )
-    if run.objective.pair != "none" and run.packing.format not in PAIR_FORMATS:
+    if run.objective.sentence_pair != "none" and run.packing.format not in PAIR_FORMATS:
         yield (
-            f"objective.pair = {run.objective.pair} needs packing.format segment_pair or "
+            f"objective.sentence_pair = {run.objective.sentence_pair} needs packing.format segment_pair or "
             f"sentence_pair, but it is {run.packing.format}"
         )
     yield from _network(run)
@@ -47,17 +44,17 @@ def misfits(run: "Pretrain") -> Iterator[str]:
     yield from _budget(run)
 
 
-def _checkpoint(run: "Pretrain") -> Iterator[str]:
+def _checkpoint(run: PretrainSettings) -> Iterator[str]:
     """Of a run's fields only the model holds for a checkpoint, which is what it is."""
-    if run.start_from or run.teacher:
-        yield "what is imported is not trained: leave start_from and teacher out"
+    if run.init_from or run.teacher:
+        yield "what is imported is not trained: leave init_from and teacher out"
 
 
-def _network(run: "Pretrain") -> Iterator[str]:
+def _network(run: PretrainSettings) -> Iterator[str]:
     family = run.model.family
-    if run.size.head_size and family not in OWN_HEAD_SIZE:
+    if run.size.head_dim and family not in OWN_HEAD_SIZE:
         yield (
-            f"size.head_size belongs to {', '.join(OWN_HEAD_SIZE)}, but family is {family}; "
+            f"size.head_dim belongs to {', '.join(OWN_HEAD_SIZE)}, but family is {family}; "
             "leave it out"
         )
     two_stacks = run.representation == "encoder_decoder"
@@ -74,14 +71,14 @@ def _network(run: "Pretrain") -> Iterator[str]:
         )
 
 
-def _reading(run: "Pretrain", objective: Objective) -> Iterator[str]:
+def _reading(run: PretrainSettings, objective: Objective) -> Iterator[str]:
     facts = run.model.facts
     if objective.representation not in facts.representations:
         yield (
             f"a {run.model.family} can be read {', '.join(facts.representations)}, but "
             f"objective.representation is {objective.representation}"
         )
-    if facts.kind == "baseline" and not run.budget.nothing:
+    if facts.kind == "baseline" and not run.budget.is_zero:
         yield f"a {run.model.family} learns nothing before its task: set budget.tokens to 0"
     if objective.output.kind == "replaced_token" and facts.kind != "encoder":
         yield f"replaced_token needs an encoder, but family is {run.model.family}"
@@ -89,7 +86,7 @@ def _reading(run: "Pretrain", objective: Objective) -> Iterator[str]:
         yield "span_boundary needs the output masked_token, but it is replaced_token"
 
 
-def _room(run: "Pretrain", objective: Objective, longest: int) -> Iterator[str]:
+def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator[str]:
     """Positions for source and target in one row; sentinels for all spans and the end."""
     transform = objective.transform
     bounded = run.model.family not in UNBOUNDED
@@ -109,7 +106,7 @@ def _room(run: "Pretrain", objective: Objective, longest: int) -> Iterator[str]:
             )
 
 
-def _modes(run: "Pretrain") -> Iterator[str]:
+def _modes(run: PretrainSettings) -> Iterator[str]:
     for part in getattr(run.objective, "mixture", ()):
         if part.mode_token not in (None, *run.tokenizer.extra_tokens):
             yield (
@@ -118,7 +115,7 @@ def _modes(run: "Pretrain") -> Iterator[str]:
             )
 
 
-def _teacher(run: "Pretrain", longest: int) -> Iterator[str]:
+def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:
     distillation, teacher = run.objectives[-1].distillation, run.teacher
     if (distillation is None) != (teacher is None):
         yield "objective.distillation and teacher need each other: give both"
@@ -165,31 +162,31 @@ def _teacher(run: "Pretrain", longest: int) -> Iterator[str]:
         )
 
 
-def _start(run: "Pretrain") -> Iterator[str]:
-    start = run.start_from
+def _start(run: PretrainSettings) -> Iterator[str]:
+    start = run.init_from
     if start is None:
         return
-    yield from _same_text(run, "start_from", start)
+    yield from _same_text(run, "init_from", start)
     if (start.model, start.size) != (run.model, run.size):
-        yield "start_from must have the model and the size of the run itself"
+        yield "init_from must have the model and the size of the run itself"
     pairs = [one.packing.format in PAIR_FORMATS for one in (start, run)]
     if run.model.facts.segments and pairs[0] != pairs[1]:
-        yield "start_from and the run itself must both read pairs, or neither: see packing.format"
+        yield "init_from and the run itself must both read pairs, or neither: see packing.format"
     stacks = [one.representation == "encoder_decoder" for one in (start, run)]
     if stacks[0] != stacks[1]:
         yield (
-            "start_from and the run itself must be one network, with a decoder or without, but "
+            "init_from and the run itself must be one network, with a decoder or without, but "
             f"they are read {start.representation} and {run.representation}"
         )
 
 
-def _same_text(run: "Pretrain", role: str, other: "Pretrain") -> Iterator[str]:
+def _same_text(run: PretrainSettings, role: str, other: PretrainSettings) -> Iterator[str]:
     if (other.tokenizer, other.corpus) != (run.tokenizer, run.corpus):
         yield f"{role} must have the corpus and the tokenizer of the run itself"
 
 
-def _budget(run: "Pretrain") -> Iterator[str]:
-    if len(set(run.checkpoints)) < len(run.checkpoints):
-        yield f"the shares of checkpoints must differ, but are {list(run.checkpoints)}"
+def _budget(run: PretrainSettings) -> Iterator[str]:
+    if len(set(run.checkpoint_fractions)) < len(run.checkpoint_fractions):
+        yield f"checkpoint_fractions must differ, but are {list(run.checkpoint_fractions)}"
     if run.budget.flops and not planned_steps(run):
         yield f"budget.flops = {run.budget.flops:g} does not pay for one update; give more"

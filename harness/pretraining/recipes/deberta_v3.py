@@ -13,7 +13,7 @@ from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 deberta_v3 = bert.model_copy(
     update={

@@ -12,7 +12,7 @@ from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 distilbert = bert.model_copy(
     update={
@@ -22,13 +22,13 @@ distilbert = bert.model_copy(
             # train.py: mlm_mask_prop, word_mask and word_rand.
             transform=TokenMasking(mask_rate=0.15, mask_token_rate=0.8, random_token_rate=0.1),
             masking="dynamic",  # section 3, as the next
-            pair="none",
+            sentence_pair="none",
             distillation=Distillation(
                 soft_target_weight=5.0,  # README.md, as the two below
                 token_weight=2.0,
                 cosine_weight=1.0,
                 temperature=2.0,  # train.py
-                start_from_teacher=True,  # section 3
+                init_from_teacher=True,  # section 3
             ),
         ),
         "model": MODELS["distilbert"],  # section 3: no segments, no pooler

@@ -9,7 +9,7 @@ from harness.pretraining.objectives.outputs import MaskedToken, ReplacedToken
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 electra = bert.model_copy(
     update={

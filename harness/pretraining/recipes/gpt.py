@@ -7,7 +7,8 @@ from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.optimizer import Optimizer, Schedule
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 STEPS = 960_800  # Clark et al. 2020's count of the 100 epochs (google-research/electra)
 

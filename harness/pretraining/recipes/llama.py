@@ -5,7 +5,7 @@ from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.gpt2 import gpt2
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 TOKENS = 1_000_000_000_000  # table 2
 

@@ -9,7 +9,7 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 TOKENS = 1_719_000_000_000
 """max_duration."""
@@ -45,7 +45,6 @@ modernbert = bert.model_copy(
         "schedule": Schedule(warmup_fraction=3_000_000_000 / TOKENS, decay="constant"),
         "phases": (Phase(fraction=1.0, sequence_length=1024),),
         "batch_size": 4608,
-        "precision": "bf16-mixed",
         "budget": Budget(tokens=TOKENS),
     }
 )

@@ -7,7 +7,7 @@ from harness.pretraining.budget import Budget
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 roberta = bert.model_copy(
     update={
@@ -15,7 +15,7 @@ roberta = bert.model_copy(
         # Section 4.4, and the released vocabulary.
         "tokenizer": Tokenizer(algorithm="byte_bpe", vocab_size=50_265, lowercase=False),
         "packing": Packing(format="full_sentences"),  # section 4.2; no short sequences, section 3.1
-        "objective": Objective(masking="dynamic", pair="none"),  # sections 4.1 and 4.2
+        "objective": Objective(masking="dynamic", sentence_pair="none"),  # sections 4.1 and 4.2
         "model": Architecture(family="roberta"),
         "optimizer": Optimizer(
             learning_rate=6e-4,  # appendix A, base

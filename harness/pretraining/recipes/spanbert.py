@@ -7,7 +7,7 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms import SpanMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 spanbert = bert.model_copy(
     update={

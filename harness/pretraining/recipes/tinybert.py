@@ -11,7 +11,7 @@ from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 tinybert = bert.model_copy(
     update={
@@ -21,7 +21,7 @@ tinybert = bert.model_copy(
             # pregenerate_training_data.py: masked_lm_prob 0, which leaves 1 token of a sequence.
             transform=TokenMasking(mask_rate=0.001, mask_token_rate=0.8, random_token_rate=0.1),
             masking="dynamic",  # new data for each epoch
-            pair="none",
+            sentence_pair="none",
             distillation=Distillation(
                 hidden_weight=1.0,  # equation 11, as the next, without the prediction layer
                 attention_weight=1.0,

@@ -9,7 +9,8 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import NextToken
 from harness.pretraining.objectives.transforms import PermutationOrder
 from harness.pretraining.optimizer import Optimizer, Schedule
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 xlnet = Pretrain(
     recipe="xlnet",

@@ -17,14 +17,14 @@ from harness.pretraining.learners.learner import READ, gather
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.scoring.requests import Question, Text, ask, default_objective
+from harness.pretraining.scoring.requests import Request, Text, default_objective, make_requests
 
 MAX_TOKENS = 4_096
 """Positions that go through the network at once."""
 TEXTS_AT_ONCE = 1_024
 """Texts whose questions are sorted by length together."""
 
-Asked = tuple[int, Question]
+ScoredBatch = tuple[int, Request]
 """Number of the text, and a question about it."""
 
 
@@ -33,7 +33,7 @@ def log_likelihoods(
     backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]
 ) -> np.ndarray:
     """[num_texts] nats: log-likelihoods or, of networks that name tokens in place,
-    pseudo-log-likelihoods, as `harness.pretraining.scoring.requests.ask` says. Higher is likelier; scores of different
+    pseudo-log-likelihoods, as `harness.pretraining.scoring.requests.make_requests` says. Higher is likelier; scores of different
     networks are not to be compared."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     objective = objective_of(backbone, vocabulary)
@@ -67,12 +67,12 @@ def _start(backbone: Backbone) -> int:
 
 def _batches(
     texts: Sequence[Text], objective: Objective, vocabulary: Vocabulary
-) -> Iterator[list[Asked]]:
+) -> Iterator[list[ScoredBatch]]:
     """All questions, those of like length together, at most MAX_TOKENS positions at once."""
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         some = enumerate(texts[first : first + TEXTS_AT_ONCE], first)
-        asked = [(n, q) for n, text in some for q in ask(text, objective, vocabulary)]
-        batch: list[Asked] = []
+        asked = [(n, q) for n, text in some for q in make_requests(text, objective, vocabulary)]
+        batch: list[ScoredBatch] = []
         for one in sorted(asked, key=lambda one: _length(one[1])):  # the next is never shorter
             if batch and (len(batch) + 1) * _length(one[1]) > MAX_TOKENS:
                 yield batch
@@ -81,12 +81,12 @@ def _batches(
         yield batch
 
 
-def _length(question: Question) -> int:
+def _length(question: Request) -> int:
     return len(question.source) + len(question.told)
 
 
 def _to_batch(
-    questions: Sequence[Question], reading: str, vocabulary: Vocabulary, start: int
+    questions: Sequence[Request], reading: str, vocabulary: Vocabulary, start: int
 ) -> TensorBatch:
     """Questions [B] as what a network reads, with `positions` [M] in its flattened states and
     `targets` [M]; `hidden` [B, T] of a permuted reading, which has one state for each question."""
@@ -114,7 +114,7 @@ def _to_batch(
     return batch
 
 
-def _permuted(questions: Sequence[Question], input_ids: Tensor) -> TensorBatch:
+def _permuted(questions: Sequence[Request], input_ids: Tensor) -> TensorBatch:
     hidden = torch.zeros_like(input_ids)
     for row, question in enumerate(questions):
         hidden[row, list(question.hidden)] = 1
@@ -133,14 +133,14 @@ def _padded(prefix: str, rows: Sequence[Sequence[int]], pad: int) -> TensorBatch
 
 def _states(backbone: Backbone, batch: TensorBatch, reading: str) -> Tensor:
     """[B, T, H] states that the token head reads; of a decoder [B, U, H], permuted [B, 1, H]."""
-    if reading == "window":
+    if reading == "cbow":
         assert isinstance(backbone.network, StaticVectors)
         return backbone.network.context(batch["input_ids"], batch["attention_mask"])
     if reading == "permuted":
         return _query_states(backbone, batch)
     inputs = {name: batch[name] for name in READ if name in batch}
     states: Tensor = backbone(**inputs, representation=reading).last_hidden_state
-    return states.chunk(2, dim=-1)[0] if reading == "two_way" else states  # ELMo's forward reader
+    return states.chunk(2, dim=-1)[0] if reading == "bilm" else states  # ELMo's forward reader
 
 
 def _query_states(backbone: Backbone, batch: TensorBatch) -> Tensor:

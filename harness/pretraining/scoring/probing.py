@@ -14,7 +14,7 @@ from harness.models.build import load
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.scoring.likelihood import log_likelihoods
-from harness.pretraining.scoring.requests import Text, default_objective, obstacle
+from harness.pretraining.scoring.requests import Text, default_objective, unsupported_request
 from harness.tasks.probes import PROBES
 from harness.tasks.probes.accuracy import (
     OVERALL,
@@ -26,7 +26,7 @@ from harness.tasks.probes.items import Item, MinimalPair, load_items
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbeResult:
     """How a model did on a probe."""
 
     accuracies: dict[str, float | None]
@@ -34,20 +34,20 @@ class Probed:
     items: pd.DataFrame
     """A row per item: index, category, answer (place of the right score), scores (nats; of a
     minimal pair, first the acceptable sentence); without rows where the model cannot be asked."""
-    obstacle: str = ""
+    unsupported_reason: str = ""
     """Why the model cannot be asked; empty if it can."""
 
 
-def probe(model: Path, tokenizer: Path, name: str) -> Probed:
+def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
     """Puts the probe `name` of `PROBES` to a saved model, without training it further.
 
     Raises:
         ValueError: the data of the probe are missing, or not what it declares.
     """
     vocabulary = Vocabulary.load(tokenizer)
-    if reason := _obstacle(model, vocabulary):
+    if reason := _unsupported(model, vocabulary):
         names = (*PROBES[name].categories, OVERALL)
-        return Probed(dict.fromkeys(names), _frame([], []), reason)
+        return ProbeResult(dict.fromkeys(names), _frame([], []), reason)
     items = load_items(PROBES[name])
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
     texts = [text for item in items for text in _texts(item, splitter)]
@@ -56,16 +56,16 @@ def probe(model: Path, tokenizer: Path, name: str) -> Probed:
     scores = np.split(flat, ends[:-1])
     values = _values(items, scores)
     accuracies = accuracy_by_category([item.category for item in items], values)
-    return Probed(dict(accuracies), _frame(items, scores))
+    return ProbeResult(dict(accuracies), _frame(items, scores))
 
 
-def _obstacle(model: Path, vocabulary: Vocabulary) -> str:
+def _unsupported(model: Path, vocabulary: Vocabulary) -> str:
     note = read_note(model)
     if FAMILIES[note["family"]].kind == "baseline":
         return "it has no network"
     if note.get("objective"):
-        return obstacle(Objective.model_validate(note["objective"]))
-    return obstacle(default_objective(note["representation"], vocabulary))
+        return unsupported_request(Objective.model_validate(note["objective"]))
+    return unsupported_request(default_objective(note["representation"], vocabulary))
 
 
 def _num_sentences(item: Item) -> int:

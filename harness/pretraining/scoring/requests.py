@@ -32,7 +32,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Question:
+class Request:
     """One input, special tokens included."""
 
     source: list[int]
@@ -54,9 +54,9 @@ def default_objective(representation: str, vocabulary: Vocabulary) -> Objective:
     names = {
         "causal": "clm",
         "prefix": "clm",
-        "two_way": "bilm",
+        "bilm": "bilm",
         "permuted": "plm",
-        "window": "cbow",
+        "cbow": "cbow",
         "encoder_decoder": to_text,
     }
     objective = OBJECTIVES[names.get(representation, "mlm")]
@@ -64,7 +64,7 @@ def default_objective(representation: str, vocabulary: Vocabulary) -> Objective:
     return objective
 
 
-def obstacle(objective: Objective) -> str:
+def unsupported_request(objective: Objective) -> str:
     """Why nothing can be asked of a model trained on `objective`; empty if something can."""
     if objective.output.kind == "replaced_token":
         return "it was trained to tell replaced tokens from original ones, and names none"
@@ -79,7 +79,7 @@ def obstacle(objective: Objective) -> str:
     return ""
 
 
-def ask(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Question]:
+def make_requests(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Request]:
     """The questions whose answers sum to the score of `text`.
 
     Whole texts: from left to right, log p(text, end) in one question, for an encoder-decoder with a
@@ -96,7 +96,7 @@ def ask(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Questi
     Mode tokens of a mixture (UL2) are not given.
     """
     reading, output = objective.representation, objective.output.kind
-    if reading == "window":
+    if reading == "cbow":
         return [_neighbours(text, vocabulary)]
     if output == "masked_token" or reading == "permuted":
         return _in_place(text, reading, vocabulary)
@@ -107,7 +107,7 @@ def ask(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Questi
     return [_whole(text, objective, vocabulary)]
 
 
-def _in_place(text: Text, reading: str, vocabulary: Vocabulary) -> list[Question]:
+def _in_place(text: Text, reading: str, vocabulary: Vocabulary) -> list[Request]:
     """A question a token, which is hidden by a mask or, in a permuted reading, from all sight."""
     begin, end = text.gap or (0, len(text.tokens))
     if reading == "causal":  # sees nothing of what follows a gap: the whole text tells
@@ -118,30 +118,30 @@ def _in_place(text: Text, reading: str, vocabulary: Vocabulary) -> list[Question
         hidden = range(place, end + 1) if text.gap and reading != "causal" else (place,)
         masked = [vocabulary.mask if i in hidden else token for i, token in enumerate(row)]
         if reading == "permuted":
-            questions.append(Question(row, [], [place], [row[place]], tuple(hidden)))
+            questions.append(Request(row, [], [place], [row[place]], tuple(hidden)))
         else:
-            questions.append(Question(masked, [], [place], [row[place]]))
+            questions.append(Request(masked, [], [place], [row[place]]))
     return questions
 
 
-def _neighbours(text: Text, vocabulary: Vocabulary) -> Question:
+def _neighbours(text: Text, vocabulary: Vocabulary) -> Request:
     """Each token from the vectors around it."""
     begin, end = text.gap or (0, len(text.tokens))
     row = [vocabulary.cls, *text.tokens, vocabulary.sep]
-    return Question(row, [], list(range(begin + 1, end + 1)), row[begin + 1 : end + 1])
+    return Request(row, [], list(range(begin + 1, end + 1)), row[begin + 1 : end + 1])
 
 
-def _continued(text: Text, objective: Objective, vocabulary: Vocabulary) -> Question:
+def _continued(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
     """The text after its first token, or, of a prefix LM, after what stands before the gap."""
     given, source = 0, [vocabulary.cls]
     if objective.transform.kind == "prefix":
         given = text.gap[0] if text.gap else 0
         source = [vocabulary.cls, *text.tokens[:given], vocabulary.sep]
     told = [*text.tokens[given:], vocabulary.sep]
-    return Question(source, told, list(range(len(told))), told)
+    return Request(source, told, list(range(len(told))), told)
 
 
-def _span(text: Text, objective: Objective, vocabulary: Vocabulary) -> Question:
+def _span(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
     """The tokens of a gap between sentinels, or without them (Raffel et al. 2020, 3.1.4)."""
     begin, end = gap = text.gap or (0, len(text.tokens))
     source = _with_hole(text, gap, objective, vocabulary)
@@ -149,18 +149,18 @@ def _span(text: Text, objective: Objective, vocabulary: Vocabulary) -> Question:
     if _hole(objective) == "sentinel":
         first, second = (int(number) for number in vocabulary.sentinels[:2])
         told = [first, *missing, second, vocabulary.sep]
-        return Question(source, told, list(range(1, len(told) - 1)), [*missing, second])
+        return Request(source, told, list(range(1, len(told) - 1)), [*missing, second])
     told = [*missing, vocabulary.sep]
-    return Question(source, told, list(range(len(told))), told)
+    return Request(source, told, list(range(len(told))), told)
 
 
-def _whole(text: Text, objective: Objective, vocabulary: Vocabulary) -> Question:
+def _whole(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
     """The text from a source with a hole; the candidate and what ends it count."""
     begin, end = gap = text.gap or (0, len(text.tokens))
     told = [*text.tokens, vocabulary.sep]
     places = list(range(begin, end + 1))
     source = _with_hole(text, gap, objective, vocabulary)
-    return Question(source, told, places, told[begin : end + 1])
+    return Request(source, told, places, told[begin : end + 1])
 
 
 def _with_hole(

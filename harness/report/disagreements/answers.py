@@ -2,22 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.stage_files import predictions_reader
+from harness.analysis.results import Results
 from harness.analysis.statistics.paired_tests import mcnemar
-from harness.core.config import unknown
+from harness.core.config import unknown_name
 from harness.report.disagreements.judgements import VALUES, disagreement, judged, right
 from harness.tasks.examples import Examples
 from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import predictions_frame
 from harness.tasks.task import Split, Task
-
-if TYPE_CHECKING:
-    from harness.study import Study
 
 TIE = "tie"
 """What stands for an answer where no one has the majority."""
@@ -30,7 +27,7 @@ CAVEAT = (
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Disagreements:
     """The examples on which two arms disagree, the clearest first."""
 
     experiment: str
@@ -48,22 +45,22 @@ class Contrast:
     """A line on each split's test; none for values."""
 
 
-def contrast(study: "Study", task: str, arms: Sequence[str]) -> Contrast:
+def find_disagreements(results: Results, task: str, arms: Sequence[str]) -> Disagreements:
     """Compares the finished runs of two arms on a task.
 
     Raises:
         ValueError: not two arms of the experiment, no such task, nothing finished, or examples that
             are not those that were predicted.
     """
-    first, second = _checked(study, task, arms)
-    value = study.plan.experiment.evaluate.chosen[task]
-    sides = [_predictions(study, task, arm) for arm in (first, second)]
+    first, second = _checked(results, task, arms)
+    value = results.experiment.evaluate.chosen[task]
+    sides = [_predictions(results, task, arm) for arm in (first, second)]
     splits = [split for split in value.evaluation if split.name in set(sides[0]["split"])]
     parts = [_of_split(value, split, (first, second), sides) for split in splits]
     whole = pd.concat(parts, ignore_index=True)
     differing = whole[whole["disagreement"] > 0]
-    return Contrast(
-        experiment=study.name,
+    return Disagreements(
+        experiment=results.experiment.name,
         task=task,
         kind=value.kind,
         arms=(first, second),
@@ -73,27 +70,26 @@ def contrast(study: "Study", task: str, arms: Sequence[str]) -> Contrast:
     )
 
 
-def _checked(study: "Study", task: str, arms: Sequence[str]) -> tuple[str, str]:
-    known = [arm.name for arm in study.plan.arms]
+def _checked(results: Results, task: str, arms: Sequence[str]) -> tuple[str, str]:
+    known = [arm.name for arm in results.plan.arms]
     for arm in arms:
         if arm not in known:
-            raise ValueError(unknown("the arm", arm, known))
+            raise ValueError(unknown_name("the arm", arm, known))
     if len(set(arms)) != 2:
         raise ValueError(f"two different arms must be named, but given are {', '.join(arms)}")
-    chosen = study.plan.experiment.evaluate.chosen
+    chosen = results.experiment.evaluate.chosen
     if task not in chosen:
-        raise ValueError(unknown("the task", task, chosen))
+        raise ValueError(unknown_name("the task", task, chosen))
     return arms[0], arms[1]
 
 
-def _predictions(study: "Study", task: str, arm: str) -> pd.DataFrame:
+def _predictions(results: Results, task: str, arm: str) -> pd.DataFrame:
     """Columns split, index, label, prediction, and run: `pretrain.finetune` seeds."""
-    records = study.records
-    read = predictions_reader(records, study.store)
     frames = [
-        read(cell.key).assign(run=f"{cell.pretrain_seed}.{cell.finetune_seed}")
-        for cell in study.plan.cells
-        if (cell.arm, cell.task, cell.checkpoint) == (arm, task, 1) and cell.key in records
+        results.predictions(run.key).assign(run=f"{run.pretrain_seed}.{run.finetune_seed}")
+        for run in results.plan.finetune_runs
+        if (run.arm, run.task, run.pretrain_fraction) == (arm, task, 1)
+        and run.key in results.finished
     ]
     if not frames:
         raise ValueError(f"no run of {arm} on {task} is finished: run the experiment first")

@@ -4,18 +4,18 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from harness.core.files import whole, write_atomically
-from harness.report.disagreements.answers import CAVEAT, Contrast
+from harness.core.files import atomic_path, write_atomically
+from harness.report.disagreements.answers import CAVEAT, Disagreements
 from harness.report.disagreements.judgements import VALUES
 
 TEMPLATES = Path(__file__).parent / "templates"
 LOOK = Path(__file__).parents[1] / "templates"
-"""Where `look.css` is, which site and reports share; by its path, for importing takes seconds."""
-MOST_ROWS = 2_000
+"""Where `theme.css` is, which site and reports share; by its path, for importing takes seconds."""
+MAX_ROWS = 2_000
 """Rows of the page; the files have all."""
 
 
-def folder_name(found: Contrast) -> str:
+def folder_name(found: Disagreements) -> str:
     """What the folder of a page is called, unless told: another for every two arms."""
     return "-".join(_file_safe(part) for part in (found.experiment, found.task, *found.arms))
 
@@ -25,18 +25,18 @@ def _file_safe(name: str) -> str:
     return safe if safe == name else f"{safe}-{sha256(name.encode()).hexdigest()[:8]}"
 
 
-def write_contrast(found: Contrast, out: Path) -> Path:
+def write_disagreements(found: Disagreements, out: Path) -> Path:
     """Writes index.html, examples.csv and examples.parquet to `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    with whole(out / "examples.csv") as draft:
+    with atomic_path(out / "examples.csv") as draft:
         found.frame.to_csv(draft, index=False)
-    with whole(out / "examples.parquet") as draft:
+    with atomic_path(out / "examples.parquet") as draft:
         found.frame.to_parquet(draft, index=False)
     write_atomically(out / "index.html", render(found))
     return out / "index.html"
 
 
-def render(found: Contrast) -> str:
+def render(found: Disagreements) -> str:
     """The page; every text of the data is escaped."""
     import jinja2
 
@@ -45,8 +45,8 @@ def render(found: Contrast) -> str:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
-    shown = found.frame.head(MOST_ROWS)
-    return environment.get_template("errors.html.jinja").render(
+    shown = found.frame.head(MAX_ROWS)
+    return environment.get_template("disagreements.html.jinja").render(
         found=found,
         columns=[str(name) for name in shown.columns],
         rows=[[_cell(value) for value in row] for row in shown.itertuples(index=False)],
@@ -56,9 +56,9 @@ def render(found: Contrast) -> str:
     )
 
 
-def _winners(found: Contrast) -> list[str]:
+def _winners(found: Disagreements) -> list[str]:
     """Of each row: the arm that is right more often, or neither."""
-    first, second = (found.frame[f"{arm}: share right"].head(MOST_ROWS) for arm in found.arms)
+    first, second = (found.frame[f"{arm}: share right"].head(MAX_ROWS) for arm in found.arms)
     pairs = zip(first, second, strict=True)
     return [found.arms[0] if a > b else found.arms[1] if b > a else "neither" for a, b in pairs]
 

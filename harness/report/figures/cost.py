@@ -10,6 +10,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from harness.report.cost_labels import COSTS
 from harness.report.figures.style import (
     COLOURS,
     GREY,
@@ -24,7 +25,6 @@ from harness.report.figures.style import (
     log_scale,
     shortened,
 )
-from harness.report.sections.cost import COSTS
 from harness.report.verdict import MANY_ARMS
 
 PANEL = 2.6

@@ -29,7 +29,7 @@ from harness.report.verdict import Pair
 
 HEIGHT = 2.8
 """Inches of a panel of curves."""
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Rows of a forest plot, at most, unless there are more pairs than that."""
 
 
@@ -114,7 +114,7 @@ def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
         [row for pair in pairs for row in _rows_of(pair, short, table, whole(pair))]
         for whole in (lambda _: True, lambda pair: pair.expected, lambda _: False)
     )
-    return next((rows for rows in (every, expected) if len(rows) <= MOST_ROWS), averages)
+    return next((rows for rows in (every, expected) if len(rows) <= MAX_ROWS), averages)
 
 
 def _rows_of(pair: Pair, short: Mapping[str, str], table: Table, whole: bool) -> list[Named]:

@@ -1,8 +1,6 @@
 """Sections that a report has where there is something to show."""
 
-from collections.abc import Sequence
-
-from harness.report.data import ReportData
+from harness.analysis.results import Results
 from harness.report.layout import Plot, Section
 from harness.report.sections.adaptation_tables import (
     BY_LAYER,
@@ -18,8 +16,7 @@ from harness.report.sections.adaptation_tables import (
     plain_layers,
     retained_table,
 )
-from harness.tasks.custom import suite_named, tasks_of
-from harness.tasks.task import Suite
+from harness.tasks.custom import tasks_of
 
 COST_NOTE = (
     "Means over the runs of an arm. Trained parameters are all that are trained, a new head among "
@@ -42,21 +39,21 @@ FORGETTING_NOTE = (
 RETAINED = "Held-out loss of the pretraining, in nats a token, mean over seeds"
 
 
-def adapting_sections(data: ReportData) -> list[Section]:
+def adapting_sections(results: Results) -> list[Section]:
     """All that there is to show of the ways of adapting."""
-    found = (costs(data), counts(data), layers(data), forgetting(data))
+    found = (costs(results), counts(results), layers(results), forgetting(results))
     return [section for section in found if section]
 
 
-def costs(data: ReportData) -> Section | None:
-    grid = cost_table(data)
-    return Section("Costs of adapting", [COST_NOTE], grids={"": grid}) if grid.rows else None
+def costs(results: Results) -> Section | None:
+    grid = cost_table(results)
+    return Section("Costs of adapting", [COST_NOTE], tables={"": grid}) if grid.rows else None
 
 
-def counts(data: ReportData) -> Section | None:
+def counts(results: Results) -> Section | None:
     from harness.report.figures.adaptation import count_curves
 
-    points = count_points(data)
+    points = count_points(results)
     svg = count_curves(points)
     if svg is None:
         return None
@@ -69,10 +66,10 @@ def counts(data: ReportData) -> Section | None:
     return Section("Learning curves over label counts", [COUNT_NOTE], plots, grids)
 
 
-def layers(data: ReportData) -> Section | None:
+def layers(results: Results) -> Section | None:
     from harness.report.figures.adaptation import layer_lines
 
-    means = {TITLES[record]: layer_means(data, record) for record in BY_LAYER}
+    means = {TITLES[record]: layer_means(results, record) for record in BY_LAYER}
     drawn = {
         title: frame[plain_layers(list(frame.columns))]
         for title, frame in means.items()
@@ -86,14 +83,13 @@ def layers(data: ReportData) -> Section | None:
         "below have the numbers."
     )
     plots = {"layers": Plot(svg, caption)}
-    return Section("What fine-tuning does", [LAYER_NOTE], plots, layer_tables(data))
+    return Section("What fine-tuning does", [LAYER_NOTE], plots, layer_tables(results))
 
 
-def forgetting(data: ReportData) -> Section | None:
+def forgetting(results: Results) -> Section | None:
     from harness.report.figures.adaptation import forgetting_maps
 
-    suite = data.suite if isinstance(data.suite, Suite) else suite_named(data.suite)
-    scores = forgetting_scores(data, tasks_of(suite))
+    scores = forgetting_scores(results, tasks_of(results.suite))
     svg = forgetting_maps(scores)
     if svg is None:
         return None
@@ -105,12 +101,7 @@ def forgetting(data: ReportData) -> Section | None:
         f"{arm}, average forgetting {average_forgetting(frame):.1f} points": forgetting_table(frame)
         for arm, frame in scores.items()
     }
-    retained = retained_table(data)
+    retained = retained_table(results)
     if retained.rows:
         grids[RETAINED] = retained
     return Section("Forgetting", [FORGETTING_NOTE], {"forgetting": Plot(svg, caption)}, grids)
-
-
-def drawn(sections: Sequence[Section]) -> dict[str, Plot]:
-    """Every figure, by the name of its file."""
-    return {name: plot for section in sections for name, plot in section.plots.items()}

@@ -5,11 +5,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from harness.finetuning.diagnostics import RECORDS
+from harness.analysis.frames.adaptation import (
+    adaptation_costs_frame,
+    diagnostics_frame,
+    label_counts,
+    retained_losses_frame,
+)
+from harness.analysis.frames.scores import scores_frame, sequential_scores_frame
+from harness.analysis.results import Results
+from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.leaderboard.build import build
 from harness.leaderboard.cells import MISSING
-from harness.report.data import ReportData
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 from harness.tasks.task import Task
 
 BY_LAYER = ("weight_change", "similarity", "gradient_norms", "effective_rank")
@@ -22,17 +29,17 @@ TITLES = {
 COUNT_COLUMNS = ["arm", "labels", "column", "pretrain_seed", "score"]
 
 
-def cost_table(data: ReportData) -> Grid:
+def cost_table(results: Results) -> TextTable:
     """An arm's trained parameters, updates, most memory and stored bytes, mean over its runs; empty
     where no run says any of it. How much of the network is trained is not known: of the network
     there is but a plan, and it may learn fewer entries of a vocabulary than were asked for."""
-    costs = data.adaptation_costs
+    costs = results.frame(adaptation_costs_frame)
     known = ["trained_parameters", "peak_memory_bytes", "stored_bytes"]
     if costs.empty or costs[known].isna().all(axis=None):
-        return Grid([], [])
+        return TextTable([], [])
     means = costs.groupby("arm")[[*known, "updates"]].mean()
     rows = []
-    for arm in data.arms:
+    for arm in results.arms:
         mean = {name: float(means[name].get(arm, np.nan)) for name in means.columns}
         rows.append(
             [
@@ -44,28 +51,27 @@ def cost_table(data: ReportData) -> Grid:
             ]
         )
     head = ["arm", "trained parameters", "updates", "peak memory, MiB", "stored, KiB"]
-    return Grid(head, rows)
+    return TextTable(head, rows)
 
 
 def _figure(value: float, form: str) -> str:
     return form.format(value) if np.isfinite(value) else MISSING
 
 
-def count_points(data: ReportData) -> pd.DataFrame:
+def count_points(results: Results) -> pd.DataFrame:
     """Score x 100 by arm (without its label count), number of labels, column and pretraining seed;
     `average` is the last column. Empty where no axis varies the labels."""
-    rows = []
-    for arm, (rest, labels) in data.label_counts.items():
-        here = data.results[data.results["arm"] == arm]
-        for seed, results in here.groupby("pretrain_seed"):
-            table = build(results, data.suite, data.average, tasks=data.tasks)
-            scores = zip([c.name for c in table.columns], table.rows[0].scores, strict=True)
-            for column, score in (*scores, ("average", table.rows[0].average)):
+    rows, scores = [], results.frame(scores_frame)
+    for arm, (rest, labels) in label_counts(results).items():
+        for seed, own in scores[scores["arm"] == arm].groupby("pretrain_seed"):
+            table = build(own, results.suite, tasks=results.experiment.evaluate.tasks)
+            cells = zip([c.name for c in table.columns], table.rows[0].scores, strict=True)
+            for column, score in (*cells, ("average", table.rows[0].average)):
                 rows.append((rest, labels, column, seed, score.mean if score else np.nan))
     return pd.DataFrame(rows, columns=COUNT_COLUMNS)
 
 
-def count_table(points: pd.DataFrame) -> Grid:
+def count_table(points: pd.DataFrame) -> TextTable:
     """Arms and columns by number of labels: mean and spread over pretraining seeds."""
     counts = sorted(points["labels"].unique())
     cells = points.groupby(["arm", "column", "labels"])["score"].agg(_mean_and_spread)
@@ -76,7 +82,9 @@ def count_table(points: pd.DataFrame) -> Grid:
         for arm in points["arm"].unique()
         if (arm, column) in named
     ]
-    return Grid(["arm", "column", *(f"{count:,}" for count in counts)], rows, text_columns=(0, 1))
+    return TextTable(
+        ["arm", "column", *(f"{count:,}" for count in counts)], rows, text_columns=(0, 1)
+    )
 
 
 def _mean_and_spread(scores: pd.Series) -> str:
@@ -86,36 +94,38 @@ def _mean_and_spread(scores: pd.Series) -> str:
     return f"{mean:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
 
 
-def layer_means(data: ReportData, record: str) -> pd.DataFrame:
+def layer_means(results: Results, record: str) -> pd.DataFrame:
     """Mean over tasks and seeds of a record by arm (rows) and layer (columns), each in order."""
-    if data.records.empty or record not in set(data.records["record"]):
+    if results.frame(diagnostics_frame).empty or record not in set(
+        results.frame(diagnostics_frame)["record"]
+    ):
         return pd.DataFrame()
-    rows = data.records[data.records["record"] == record]
+    rows = results.frame(diagnostics_frame)[results.frame(diagnostics_frame)["record"] == record]
     means = rows.groupby(["arm", "layer"], sort=False)["value"].mean().unstack("layer", sort=False)
-    return means.reindex([arm for arm in data.arms if arm in means.index])
+    return means.reindex([arm for arm in results.arms if arm in means.index])
 
 
-def layer_tables(data: ReportData) -> Mapping[str, Grid]:
+def layer_tables(results: Results) -> Mapping[str, TextTable]:
     """Title to table of each record that is there."""
     tables = {}
     for record in BY_LAYER:
-        means = layer_means(data, record)
+        means = layer_means(results, record)
         if len(means):
             rows = [
                 [str(arm), *(_figure(v, "{:.3g}") for v in values)]
                 for arm, values in zip(means.index, means.to_numpy(), strict=True)
             ]
-            title = f"{TITLES[record]}: {RECORDS[record]}"
-            tables[title] = Grid(["arm", *map(str, means.columns)], rows)
+            title = f"{TITLES[record]}: {DIAGNOSTICS[record]}"
+            tables[title] = TextTable(["arm", *map(str, means.columns)], rows)
     return tables
 
 
-def forgetting_scores(data: ReportData, tasks: Mapping[str, Task]) -> dict[str, pd.DataFrame]:
+def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, pd.DataFrame]:
     """Arm to main score x 100 of each task (rows) after each step (columns), mean over seeds; NaN
     before it was learned."""
-    frame = data.forgetting
+    frame = results.frame(sequential_scores_frame)
     found = {}
-    for arm in data.arms if len(frame) else ():
+    for arm in results.arms if len(frame) else ():
         rows = frame[frame["arm"] == arm]
         if len(rows):
             main = [
@@ -136,28 +146,28 @@ def average_forgetting(scores: pd.DataFrame) -> float:
     return float(drops.mean(skipna=False)) if len(drops) else np.nan
 
 
-def forgetting_table(scores: pd.DataFrame) -> Grid:
+def forgetting_table(scores: pd.DataFrame) -> TextTable:
     rows = [
         [str(task), *(_figure(v, "{:.1f}") for v in values)]
         for task, values in zip(scores.index, scores.to_numpy(), strict=True)
     ]
-    return Grid(["task", *(f"after {step}" for step in scores.columns)], rows)
+    return TextTable(["task", *(f"after {step}" for step in scores.columns)], rows)
 
 
-def retained_table(data: ReportData) -> Grid:
+def retained_table(results: Results) -> TextTable:
     """Loss of the pretraining of each arm before any task and after each, mean over seeds."""
-    frame = data.retained
+    frame = results.frame(retained_losses_frame)
     if not len(frame):
-        return Grid([], [])
+        return TextTable([], [])
     means = frame.groupby(["arm", "step"])["loss"].mean().unstack("step")
-    means = means.reindex(index=[a for a in data.arms if a in means.index])
+    means = means.reindex(index=[a for a in results.arms if a in means.index])
     means = means[list(dict.fromkeys(frame["step"]))]
     rows = [
         [str(arm), *(_figure(v, "{:.3f}") for v in values)]
         for arm, values in zip(means.index, means.to_numpy(), strict=True)
     ]
     heads = [f"after {step}" if step else "before any task" for step in means.columns]
-    return Grid(["arm", *heads], rows)
+    return TextTable(["arm", *heads], rows)
 
 
 def plain_layers(columns: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from harness.leaderboard.cells import MISSING
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 
 LOSS_NOTE = (
     "Loss a token on held-out text before and after each continued run, mean over pretraining "
@@ -15,10 +15,10 @@ HEAD = ["arm", "text", "before", "after", "old text before", "old text after"]
 FIGURES = ["before", "after", "old_before", "old_after"]
 
 
-def losses_table(losses: pd.DataFrame) -> Grid:
-    """A row for each arm and text, from the columns of `losses_frame`; none if there are none."""
+def losses_table(losses: pd.DataFrame) -> TextTable:
+    """A row for each arm and text, from the columns of `continued_losses_frame`; none if there are none."""
     if losses.empty:
-        return Grid(HEAD, [])
+        return TextTable(HEAD, [])
     means = (
         losses.drop_duplicates(["arm", "key"])
         .groupby(["arm", "step", "corpus"], sort=False)[FIGURES]
@@ -28,7 +28,7 @@ def losses_table(losses: pd.DataFrame) -> Grid:
         [str(arm), str(corpus), *(_loss(figure) for figure in figures)]
         for (arm, _, corpus), *figures in means.itertuples(name=None)
     ]
-    return Grid(HEAD, rows, text_columns=(0, 1))
+    return TextTable(HEAD, rows, text_columns=(0, 1))
 
 
 def _mean(seeds: pd.Series) -> float:

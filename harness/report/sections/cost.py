@@ -5,17 +5,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.adaptation import trained_parameters
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.results import Results
 from harness.experiment.named_values import ROLES
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.table import Table
-from harness.report.data import ReportData
-from harness.report.layout import Grid, Plot, Section
+from harness.leaderboard.text_tables import TextTable
+from harness.report.cost_labels import COSTS
+from harness.report.layout import Plot, Section
 
-COSTS = {
-    "flops": "FLOPs of pretraining",
-    "parameters": "parameters",
-    "trained": "trained parameters",
-}
 FORMS = {"flops": "{:.2e}", "parameters": "{:,.0f}", "trained": "{:,.0f}"}
 SAME = 0.005
 """Share of a cost below which another is the same."""
@@ -44,12 +43,14 @@ def front(costs: Sequence[float], scores: Sequence[float]) -> list[bool]:
     ]
 
 
-def cost_points(data: ReportData, table: Table) -> pd.DataFrame:
+def cost_points(results: Results, table: Table) -> pd.DataFrame:
     """Columns arm, average, deviation, and those of `COSTS`; NaN where one is not known."""
     rows = {row.name: row.average for row in table.rows}
-    costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")
+    costs = results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"].set_index(
+        "arm"
+    )
     records = []
-    for arm in data.arms:
+    for arm in results.arms:
         average = rows.get(arm)
         names = [arm, *(f"{part} of {arm}" for part in (*ROLES, "continued runs"))]
         flops = costs["flops"][[name for name in names if name in costs.index]].astype(float)
@@ -60,7 +61,7 @@ def cost_points(data: ReportData, table: Table) -> pd.DataFrame:
                 average.sd if average and average.sd is not None else np.nan,
                 flops.sum(skipna=False) if len(flops) else np.nan,
                 costs["parameters"].astype(float).get(arm, np.nan),
-                data.trained.get(arm, np.nan),
+                trained_parameters(results).get(arm, np.nan),
             )
         )
     return pd.DataFrame(records, columns=["arm", "average", "deviation", *COSTS])
@@ -83,11 +84,11 @@ def differing(points: pd.DataFrame) -> list[str]:
     return [name for name in COSTS if len(set(leveled(scored[name].dropna()))) > 1]
 
 
-def costing(data: ReportData, table: Table) -> Section | None:
+def costing(results: Results, table: Table) -> Section | None:
     """The section; null where all arms cost the same."""
     from harness.report.figures.cost import fronts
 
-    points = cost_points(data, table)
+    points = cost_points(results, table)
     costs = differing(points)
     if not costs:
         return None
@@ -97,7 +98,7 @@ def costing(data: ReportData, table: Table) -> Section | None:
     return Section("Score against cost", [NOTE], plots, {"": _grid(points, on_front)})
 
 
-def _grid(points: pd.DataFrame, on_front: dict[str, list[bool]]) -> Grid:
+def _grid(points: pd.DataFrame, on_front: dict[str, list[bool]]) -> TextTable:
     rows = []
     for place, point in enumerate(points.to_dict("records")):
         cells = [_cell(point["average"], "{:.1f}")]
@@ -105,7 +106,7 @@ def _grid(points: pd.DataFrame, on_front: dict[str, list[bool]]) -> Grid:
         fronts = [COSTS[name] for name, found in on_front.items() if found[place]]
         rows.append([str(point["arm"]), *cells, ", ".join(fronts) or MISSING])
     head = ["arm", "average", *(COSTS[name] for name in on_front), "on the front of"]
-    return Grid(head, rows, text_columns=(0, len(head) - 1))
+    return TextTable(head, rows, text_columns=(0, len(head) - 1))
 
 
 def _cell(value: float, form: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from harness.report.data import ReportData
+from harness.analysis.results import Results
 from harness.report.layout import Plot, Section
 from harness.report.sections.learning_curves import learning_points, learning_table
 from harness.report.sections.pretraining import curve_points, known_costs, loss_table
@@ -27,12 +27,12 @@ LEARNING_CAPTION = (
 HOURS_CAPTION = "by hours of pretraining on the machine that ran it, in proportion to the tokens."
 
 
-def losses(data: ReportData) -> Section | None:
+def losses(results: Results) -> Section | None:
     """Loss curves, and their numbers."""
     from harness.report.figures.pretraining import loss_curves
 
-    grid = loss_table(data)
-    points = curve_points(data)
+    grid = loss_table(results)
+    points = curve_points(results)
     svg = loss_curves(points, known_costs(points, ("tokens", "flops")), "loss")
     if not grid.rows:
         return None
@@ -40,24 +40,24 @@ def losses(data: ReportData) -> Section | None:
     return Section("Loss curves", [LOSS_NOTE], plots, {"": grid})
 
 
-def learning(data: ReportData) -> Section | None:
+def learning(results: Results) -> Section | None:
     """Averages of weights along the way."""
     from harness.report.figures.pretraining import learning_curves
 
-    points = learning_points(data).rename(columns={"arm": "run"})
+    points = learning_points(results).rename(columns={"arm": "run"})
     svg = learning_curves(points, known_costs(points, ("tokens", "flops")), "learning")
     if svg is None:
         return None
     plots = {"learning": Plot(svg, LEARNING_CAPTION)}
-    return Section("Learning curves", [LEARNING_NOTE], plots, {"": learning_table(data)})
+    return Section("Learning curves", [LEARNING_NOTE], plots, {"": learning_table(results)})
 
 
-def hours(data: ReportData) -> Sequence[tuple[str, Plot]]:
+def hours(results: Results) -> Sequence[tuple[str, Plot]]:
     """Names of files and figures of the same by hours, which differ between machines."""
     from harness.report.figures.pretraining import learning_curves, loss_curves
 
-    points = curve_points(data)
-    averages = learning_points(data).rename(columns={"arm": "run"})
+    points = curve_points(results)
+    averages = learning_points(results).rename(columns={"arm": "run"})
     found = (
         ("loss_hours", "Loss", loss_curves, points),
         ("learning_hours", "Average", learning_curves, averages),

@@ -5,43 +5,49 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
+from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING
-from harness.report.data import ReportData
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 from harness.report.sections.pretraining import pretraining_hours
 from harness.report.seed_averages import average_of
 
-COLUMNS = ["arm", "pretrain_seed", "checkpoint", "tokens", "flops", "hours", "average"]
+COLUMNS = ["arm", "pretrain_seed", "pretrain_fraction", "tokens", "flops", "hours", "average"]
 
 
-def learning_points(data: ReportData) -> pd.DataFrame:
+def learning_points(results: Results) -> pd.DataFrame:
     """Average x 100 of each arm, pretraining seed and checkpoint, the end among them, with the
     tokens, FLOPs and hours behind it; empty without checkpoints."""
-    if data.checkpoints.empty:
+    checkpoints = results.frame(checkpoint_scores_frame)
+    if checkpoints.empty:
         return pd.DataFrame(columns=COLUMNS)
-    whole = pd.concat([data.checkpoints, data.results.assign(checkpoint=1.0)], ignore_index=True)
-    costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")
-    hours = pretraining_hours(data)
-    groups: Any = whole.groupby(["arm", "pretrain_seed", "checkpoint"], sort=False)
+    ends = results.frame(scores_frame).assign(pretrain_fraction=1.0)
+    costs = results.frame(costs_frame)
+    costs = costs[costs["stage"] == "pretrain"].set_index("arm")
+    hours = pretraining_hours(results)
+    groups: Any = pd.concat([checkpoints, ends], ignore_index=True).groupby(
+        ["arm", "pretrain_seed", "pretrain_fraction"], sort=False
+    )
     rows = [
         (
             *(arm, seed, share),
             *(float(share) * float(costs[name].get(arm, np.nan)) for name in ("tokens", "flops")),
             float(share) * float(hours.get((arm, seed), np.nan)),
-            average_of(data, results),
+            average_of(results, scores),
         )
-        for (arm, seed, share), results in groups
+        for (arm, seed, share), scores in groups
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def learning_table(data: ReportData) -> Grid:
+def learning_table(results: Results) -> TextTable:
     """Mean and standard deviation over pretraining seeds, arms by shares of the updates."""
-    points = learning_points(data)
-    shares = sorted(points["checkpoint"].unique())
-    cells = points.groupby(["arm", "checkpoint"])["average"].agg(["mean", "std"])
-    rows = [[arm, *(_cell(cells, arm, share) for share in shares)] for arm in data.arms]
-    return Grid(["arm", *(f"{share:.3g}" for share in shares)], rows if shares else [])
+    points = learning_points(results)
+    shares = sorted(points["pretrain_fraction"].unique())
+    cells = points.groupby(["arm", "pretrain_fraction"])["average"].agg(["mean", "std"])
+    rows = [[arm, *(_cell(cells, arm, share) for share in shares)] for arm in results.arms]
+    return TextTable(["arm", *(f"{share:.3g}" for share in shares)], rows if shares else [])
 
 
 def _cell(cells: pd.DataFrame, arm: str, share: float) -> str:

@@ -7,9 +7,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from harness.analysis.comparison.differences import same_checkpoints
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.runs import curves_frame, pretrain_runs_frame
+from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING
-from harness.report.data import ReportData
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Of the tokens of a run, at which the table shows its loss."""
@@ -18,17 +20,17 @@ FEW_NAMES = 3
 CURVE_COLUMNS = ["run", "pretrain_seed", "step", "tokens", "flops", "hours", "loss"]
 
 
-def shared_runs(data: ReportData) -> dict[str, Sequence[str]]:
+def shared_runs(results: Results) -> dict[str, Sequence[str]]:
     """What a pretraining is called to the arms that start from it, the first of them first."""
-    same = same_checkpoints(data.differences)
+    same = same_checkpoints(results.plan.differences)
     groups: list[list[str]] = []
-    for arm in data.arms:
+    for arm in results.arms:
         group = next((group for group in groups if same(group[0], arm)), None)
         if group is None:
             groups.append([arm])
         else:
             group.append(arm)
-    if len(groups) == 1 and len(data.arms) > 1:
+    if len(groups) == 1 and len(results.arms) > 1:
         return {"all arms": groups[0]}
     return {_called(group): group for group in groups}
 
@@ -39,20 +41,26 @@ def _called(arms: Sequence[str]) -> str:
     return f"{arms[0]} and {len(arms) - 1} more"
 
 
-def pretraining_hours(data: ReportData) -> "pd.Series[float]":
+def pretraining_hours(results: Results) -> "pd.Series[float]":
     """Hours that a pretraining took, by arm and pretraining seed."""
-    runs = data.pretraining.set_index(["arm", "pretrain_seed"])
+    runs = results.frame(pretrain_runs_frame).set_index(["arm", "pretrain_seed"])
     return runs["seconds"].astype(float) / 3600
 
 
-def curve_points(data: ReportData) -> pd.DataFrame:
+def curve_points(results: Results) -> pd.DataFrame:
     """Training loss of each pretraining and seed by tokens, FLOPs and hours: the last two in
     proportion to the tokens; NaN where the whole is not known."""
-    whole = pretraining_hours(data)
-    costs = data.costs[data.costs["stage"] == "pretrain"].set_index("arm")["flops"].astype(float)
-    curves = data.curves.astype({"tokens": float, "loss": float})  # not so beside empty ones
+    whole = pretraining_hours(results)
+    costs = (
+        results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"]
+        .set_index("arm")["flops"]
+        .astype(float)
+    )
+    curves = results.frame(curves_frame).astype(
+        {"tokens": float, "loss": float}
+    )  # not so beside empty ones
     frames = []
-    for name, (first, *_) in shared_runs(data).items():
+    for name, (first, *_) in shared_runs(results).items():
         for seed, curve in curves[curves["arm"] == first].groupby("pretrain_seed"):
             done = curve["tokens"] / curve["tokens"].max()
             hours = done * float(whole.get((first, seed), np.nan))
@@ -61,25 +69,25 @@ def curve_points(data: ReportData) -> pd.DataFrame:
     return pd.concat(frames)[CURVE_COLUMNS] if frames else pd.DataFrame(columns=CURVE_COLUMNS)
 
 
-def loss_table(data: ReportData) -> Grid:
+def loss_table(results: Results) -> TextTable:
     """Training loss after shares of the tokens, held-out loss at the end: mean and standard
     deviation over seeds."""
-    points = curve_points(data)
+    points = curve_points(results)
     ends = {
-        "held-out loss": data.pretraining["loss"].astype(float),
-        "held-out bits a byte": data.pretraining["bits_per_byte"].astype(float),
+        "held-out loss": results.frame(pretrain_runs_frame)["loss"].astype(float),
+        "held-out bits a byte": results.frame(pretrain_runs_frame)["bits_per_byte"].astype(float),
     }
     ends = {title: values for title, values in ends.items() if values.notna().any()}
     if points.empty and not ends:
-        return Grid([], [])
+        return TextTable([], [])
     rows = []
-    for name, (first, *_) in shared_runs(data).items():
+    for name, (first, *_) in shared_runs(results).items():
         found = _along(points[points["run"] == name])
-        own = data.pretraining["arm"] == first
+        own = results.frame(pretrain_runs_frame)["arm"] == first
         found += [mean_and_spread(values[own]) for values in ends.values()]
         if set(found) != {MISSING}:  # as of a baseline
             rows.append([name, *found])
-    return Grid(["arm", *(f"{100 * share:.0f} %" for share in SHARES), *ends], rows)
+    return TextTable(["arm", *(f"{100 * share:.0f} %" for share in SHARES), *ends], rows)
 
 
 def _along(points: pd.DataFrame) -> list[str]:

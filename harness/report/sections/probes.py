@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from harness.leaderboard.cells import MISSING
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import MANY_ARMS
 
 LONG = 20
@@ -25,11 +25,11 @@ class ProbeTable:
     """What is shown of one probe."""
 
     name: str
-    grid: Grid
+    grid: TextTable
     """What is shown at once."""
-    obstacles: Sequence[str]
+    reasons: Sequence[str]
     """Why an arm has no scores, one sentence each."""
-    folded: Grid | None = None
+    folded: TextTable | None = None
     """All categories, where `grid` has their mean alone."""
 
 
@@ -58,20 +58,21 @@ def _table(name: str, rows: pd.DataFrame, arms: Sequence[str]) -> ProbeTable:
         ]
         for category, chance, items in known.itertuples(name=None)
     ]
-    stopped = rows[rows["obstacle"] != ""].drop_duplicates("arm")
+    stopped = rows[rows["unsupported_reason"] != ""].drop_duplicates("arm")
     reasons = [
-        f"{arm}: {why}." for arm, why in zip(stopped["arm"], stopped["obstacle"], strict=True)
+        f"{arm}: {why}."
+        for arm, why in zip(stopped["arm"], stopped["unsupported_reason"], strict=True)
     ]
-    whole = Grid(["category", *arms, "chance", "items"], lines)
+    whole = TextTable(["category", *arms, "chance", "items"], lines)
     long = len(lines) > LONG
-    shown = Grid(whole.head, lines[-1:]) if long else whole
+    shown = TextTable(whole.head, lines[-1:]) if long else whole
     turned = _turned(shown) if len(arms) > MANY_ARMS else shown
     return ProbeTable(name, turned, reasons, whole if long else None)
 
 
-def _turned(grid: Grid) -> Grid:
+def _turned(grid: TextTable) -> TextTable:
     head, *rows = zip(grid.head, *grid.rows, strict=True)
-    return Grid(["arm", *head[1:]], [list(row) for row in rows])
+    return TextTable(["arm", *head[1:]], [list(row) for row in rows])
 
 
 def _percent(value: float) -> str:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.trials import trials_frame
+from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.finetuning.search import optuna_search
 from harness.leaderboard.cells import MISSING
-from harness.report.data import ReportData
-from harness.report.layout import Grid
+from harness.leaderboard.text_tables import TextTable
 
 FAILED = 0.0
 """What a trial without a score counts where means and variances are taken: no correlation, and less
@@ -18,13 +19,13 @@ than any guess."""
 CURVE_COLUMNS = ["arm", "trials", "mean", "deviation"]
 
 
-def search_curves(data: ReportData) -> pd.DataFrame:
+def search_curves(results: Results) -> pd.DataFrame:
     """Expected best score x 100 on the hold-out of 1 .. B trials, mean over the tasks that an arm
     was searched on, and its standard deviation; empty unless trials were drawn at random."""
-    if data.sweep is None or data.sweep.sampler != "random":
+    if results.sweep is None or results.sweep.sampler != "random":
         return pd.DataFrame(columns=CURVE_COLUMNS)
     rows = []
-    for arm, of_arm in _by(data.trials, "arm"):
+    for arm, of_arm in _by(results.frame(trials_frame), "arm"):
         found = [expected_best(_scores(trials)) for _, trials in _by(of_arm, "task")]
         means = 100 * np.mean([means for means, _ in found], axis=0)
         # Of a mean over tasks that are searched apart.
@@ -33,9 +34,9 @@ def search_curves(data: ReportData) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CURVE_COLUMNS)
 
 
-def search_table(data: ReportData) -> Grid:
+def search_table(results: Results) -> TextTable:
     """Expected best by number of trials, arms by 1, 2, 4, ... trials and all."""
-    curves = search_curves(data)
+    curves = search_curves(results)
     most = int(curves["trials"].max()) if len(curves) else 0
     budgets = sorted({2**k for k in range(most.bit_length())} | {most}) if most else []
     rows = []
@@ -43,35 +44,37 @@ def search_table(data: ReportData) -> Grid:
         at = curve.set_index("trials")
         cells = [f"{at['mean'][n]:.1f} ± {at['deviation'][n]:.1f}" for n in budgets]
         rows.append([arm, *cells])
-    return Grid(["arm", *(str(n) for n in budgets)], rows)
+    return TextTable(["arm", *(str(n) for n in budgets)], rows)
 
 
-def settings_table(data: ReportData) -> Grid:
+def settings_table(results: Results) -> TextTable:
     """Trials, how many came to nothing or were ended early, and the setting that was chosen."""
-    names = list(data.sweep.space) if data.sweep else []
+    names = list(results.sweep.space) if results.sweep else []
     rows = []
-    for arm, task, trials, best in chosen_trials(data):
+    for arm, task, trials, best in chosen_trials(results):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
         settings = [_setting(best[name]) for name in names]
         score = f"{100 * best['value']:.1f}" if best["value"] > optuna_search.WORST else MISSING
         rows.append([arm, task, str(len(trials)), *counts, score, *settings])
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100", *names]
-    return Grid(head, rows, text_columns=(0, 1))
+    return TextTable(head, rows, text_columns=(0, 1))
 
 
-def chosen_trials(data: ReportData) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
+def chosen_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
     """Arm, task, trials, and of them the one that was chosen: the first of the best."""
-    for (arm, task), trials in _by(data.trials, "arm", "task"):
+    for (arm, task), trials in _by(results.frame(trials_frame), "arm", "task"):
         whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
         yield arm, task, trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
 
 
-def importance_table(data: ReportData) -> Grid:
+def importance_table(results: Results) -> TextTable:
     """Share of the variance between trials that each hyperparameter explains, in percent."""
-    space = data.sweep.space if data.sweep else {}
+    space = results.sweep.space if results.sweep else {}
     rows = []
-    for (arm, task), trials in _by(data.trials, "arm", "task") if len(space) > 1 else ():
+    for (arm, task), trials in (
+        _by(results.frame(trials_frame), "arm", "task") if len(space) > 1 else ()
+    ):
         whole = trials[trials["state"] != "pruned"]
         tried: Any = whole[list(space)].to_dict("records")
         try:
@@ -81,20 +84,20 @@ def importance_table(data: ReportData) -> Grid:
             cells = [*(MISSING for _ in space), str(reason)]
         rows.append([arm, task, *cells])
     if rows and not any(row[-1] for row in rows):
-        return Grid(["arm", "task", *space], [row[:-1] for row in rows], text_columns=(0, 1))
+        return TextTable(["arm", "task", *space], [row[:-1] for row in rows], text_columns=(0, 1))
     columns = (0, 1, len(space) + 2)
-    return Grid(["arm", "task", *space, "why not"], rows, text_columns=columns)
+    return TextTable(["arm", "task", *space, "why not"], rows, text_columns=columns)
 
 
-def search_note(data: ReportData) -> str:
+def search_note(results: Results) -> str:
     """How to read the section, in a few sentences."""
-    if data.trials.empty or data.sweep is None:
+    if results.frame(trials_frame).empty or results.sweep is None:
         return ""
     said = (
-        f"{data.sweep.label[:1].upper()}{data.sweep.label[1:]} for every arm and task, on a "
+        f"{results.sweep.label[:1].upper()}{results.sweep.label[1:]} for every arm and task, on a "
         "hold-out of train, with seeds apart from those reported."
     )
-    if data.sweep.sampler == "random":
+    if results.sweep.sampler == "random":
         said += (
             " All try the same points. Expected best: the best of n random trials on the hold-out "
             "(Dodge et al. 2019, equation 1), mean over tasks ± standard deviation, each task "
@@ -103,7 +106,7 @@ def search_note(data: ReportData) -> str:
         )
     else:
         said += (
-            f" No expected best of n trials is shown, for those of the sampler {data.sweep.sampler}"
+            f" No expected best of n trials is shown, for those of the sampler {results.sweep.sampler}"
             " are not drawn independently."
         )
     return said + (

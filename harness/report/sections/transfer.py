@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from harness.report.data import ReportData
-from harness.report.layout import Grid, Plot, Section
+from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.runs import pretrain_runs_frame
+from harness.analysis.results import Results
+from harness.leaderboard.text_tables import TextTable
+from harness.report.layout import Plot, Section
 from harness.report.sections.pretraining import mean_and_spread, shared_runs
 from harness.report.seed_averages import seed_averages
 
@@ -33,40 +36,46 @@ CAPTION = (
 )
 
 
-def comparable(data: ReportData) -> list[list[str]]:
+def comparable(results: Results) -> list[list[str]]:
     """Arms in groups whose losses are of the same task: equal in the fields above."""
-    fields = [of for path, of in data.differences.items() if path.startswith(WHAT_A_LOSS_IS_OF)]
+    fields = [
+        of for path, of in results.plan.differences.items() if path.startswith(WHAT_A_LOSS_IS_OF)
+    ]
     groups: dict[str, list[str]] = {}
-    for arm in data.arms:
+    for arm in results.arms:
         groups.setdefault(repr([of.get(arm) for of in fields]), []).append(arm)
     return list(groups.values())
 
 
-def transfer_points(data: ReportData) -> pd.DataFrame:
+def transfer_points(results: Results) -> pd.DataFrame:
     """Columns group (from 1), arm, pretrain_seed, loss, average (x 100): of each pretraining that
     tells its loss, of the groups with several of them; those of no tokens are none."""
-    runs = data.pretraining.merge(seed_averages(data), on=["arm", "pretrain_seed"])
+    runs = results.frame(pretrain_runs_frame).merge(
+        seed_averages(results), on=["arm", "pretrain_seed"]
+    )
     runs = runs.dropna(subset=["loss", "average"])
-    runs = runs[runs["arm"].isin([arms[0] for arms in shared_runs(data).values()])]
-    costs = data.costs[data.costs["stage"] == "pretrain"]
+    runs = runs[runs["arm"].isin([arms[0] for arms in shared_runs(results).values()])]
+    costs = results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"]
     runs = runs[~runs["arm"].isin(costs["arm"][costs["tokens"] == 0])]
-    groups = [runs[runs["arm"].isin(group)] for group in comparable(data)]
+    groups = [runs[runs["arm"].isin(group)] for group in comparable(results)]
     several = [group for group in groups if group["arm"].nunique() > 1]
     frames = [group.assign(group=number) for number, group in enumerate(several, start=1)]
     columns = ["group", "arm", "pretrain_seed", "loss", "average"]
     return pd.concat(frames)[columns] if frames else pd.DataFrame(columns=columns)
 
 
-def transfer(data: ReportData) -> Section | None:
+def transfer(results: Results) -> Section | None:
     """The section; null without two pretrainings whose losses are comparable."""
     from harness.report.figures.transfer import loss_and_score
 
-    points = transfer_points(data)
+    points = transfer_points(results)
     if points.empty:
         return None
     notes = [NOTE, *_correlations(points)]
-    plots = {"transfer": Plot(loss_and_score(points, data.arms), CAPTION)}
-    return Section("Pretraining loss against scores", notes, plots, {"": _grid(points, data.arms)})
+    plots = {"transfer": Plot(loss_and_score(points, results.arms), CAPTION)}
+    return Section(
+        "Pretraining loss against scores", notes, plots, {"": _grid(points, results.arms)}
+    )
 
 
 def _correlations(points: pd.DataFrame) -> list[str]:
@@ -82,11 +91,11 @@ def _correlations(points: pd.DataFrame) -> list[str]:
     return found
 
 
-def _grid(points: pd.DataFrame, arms: Sequence[str]) -> Grid:
+def _grid(points: pd.DataFrame, arms: Sequence[str]) -> TextTable:
     rows = []
     for arm in arms:
         own = points[points["arm"] == arm]
         if len(own):
             figures = mean_and_spread(own["loss"], ".3f"), mean_and_spread(own["average"], ".1f")
             rows.append([arm, str(np.unique(own["group"])[0]), *figures])
-    return Grid(["arm", "group", "held-out loss", "average"], rows)
+    return TextTable(["arm", "group", "held-out loss", "average"], rows)

@@ -6,18 +6,19 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
-from harness.leaderboard.boards import Recorded, board_table, recorded
+from harness.leaderboard.boards import board_table
 from harness.leaderboard.published import board_of_suite, published_entry, published_index
 from harness.leaderboard.published_tables import published_sheets
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
-from harness.leaderboard.text_tables import render_sheets
+from harness.leaderboard.text_tables import render_text_tables
 from harness.report.site.publish import placed
+from harness.store.recorded import RecordedExperiment, recorded_experiments
 from harness.store.store import Store
 from harness.tasks import SUITES
 
 TEMPLATES = Path(__file__).parent / "templates"
-LOOK = Path(__file__).parents[1] / "templates" / "look.css"
+LOOK = Path(__file__).parents[1] / "templates" / "theme.css"
 """What site and reports share; by its path, because importing the package takes seconds."""
 WAY_BACK = '<nav aria-label="Site"><a href="../../index.html">Pretraining harness</a></nav>'
 """What a report has at its top where it stands in a site."""
@@ -30,7 +31,7 @@ class Board:
     suite: str
     title: str
     table: Table
-    experiments: Sequence[Recorded]
+    experiments: Sequence[RecordedExperiment]
 
     @property
     def first(self) -> Sequence[str]:
@@ -60,7 +61,7 @@ def build_site(
 
 
 def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[str]]) -> None:
-    experiments = recorded(store)
+    experiments = recorded_experiments(store)
     boards = _boards(store, experiments, watched)
     reports = _copy_reports(store.root / "reports", experiments, out / "reports")
     listed = {"boards": boards, "experiments": experiments, "tables": _tables()}
@@ -72,7 +73,7 @@ def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[
         )
     for name in published_index().index:
         entry = published_entry(str(name))
-        sheets = render_sheets(published_sheets(str(name)), "html")
+        sheets = render_text_tables(published_sheets(str(name)), "html")
         _write(out / "published" / f"{name}.html", "published", "../", {"entry": entry}, sheets)
     styles = (LOOK, TEMPLATES / "style.css")
     (out / "style.css").write_bytes(b"".join(path.read_bytes() for path in styles))
@@ -81,24 +82,24 @@ def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[
 
 def _boards(
     store: Store,
-    experiments: Sequence[Recorded],
+    experiments: Sequence[RecordedExperiment],
     watched: Callable[[Sequence[str]], Iterable[str]],
 ) -> list[Board]:
     """A board of each shipped suite that an experiment was run on."""
     records = store.finished()
-    by_suite: dict[str, list[Recorded]] = {}
+    by_suite: dict[str, list[RecordedExperiment]] = {}
     for experiment in experiments:
-        for suite in experiment.results["suite"].unique():
+        for suite in experiment.scores["suite"].unique():
             by_suite.setdefault(str(suite), []).append(experiment)
     found = []
     for suite in watched(sorted(by_suite.keys() & SUITES.keys())):
         board = board_of_suite(suite)
-        table = board_table(suite, store, experiments=experiments, records=records)
+        table = board_table(suite, store, experiments=experiments, finished=records)
         found.append(Board(suite, board.title if board else suite, table, by_suite[suite]))
     return found
 
 
-def _copy_reports(source: Path, experiments: Sequence[Recorded], out: Path) -> set[str]:
+def _copy_reports(source: Path, experiments: Sequence[RecordedExperiment], out: Path) -> set[str]:
     """Names of the experiments that have a report, which stands in the site then, with a way back
     to its first page."""
     names = {one.name for one in experiments if (source / one.name / "index.html").is_file()}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.core.files import DRAFT, drafted, files_of, output_folder, write_atomically
+from harness.core.files import DRAFT, atomic_folder, output_folder, relative_files, write_atomically
 
 MARK = ".harness-site"
 """A file that says that a folder holds a site, and of which files that is made: a line each, after
@@ -20,9 +20,9 @@ def placed(out: Path) -> Iterator[Path]:
     """
     _refuse_others(output_folder(out))
     old = set(_listed(out))
-    with drafted(out) as draft:
+    with atomic_folder(out) as draft:
         yield draft
-        new = set(files_of(draft))
+        new = set(relative_files(draft))
         _mark(out, old | new)  # if this is killed from here on, the next site clears up
     _remove(out, old - new)
     _mark(out, new)

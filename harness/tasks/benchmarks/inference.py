@@ -1,6 +1,6 @@
 """Inference and sentiment beyond GLUE, and what remains when overlap of words misleads.
 
-SNLI and SST-5 are two of the six tasks of ELMo (Peters et al. 2018). `mnli_two_way` is trained on
+SNLI and SST-5 are two of the six tasks of ELMo (Peters et al. 2018). `mnli_binary` is trained on
 MNLI without its distinction of neutral and contradiction, and tried where every word of the
 hypothesis stands in the premise: within MNLI, and on HANS, where half of such pairs are no
 entailment. Those stand in splits of their own, because right answers to the others hide the error.
@@ -74,12 +74,12 @@ INFERENCE_TASKS: tuple[Task, ...] = (
         citation="Socher et al. 2013, EMNLP",
     ),
     Task(
-        name="mnli_two_way",
+        name="mnli_binary",
         kind="classification",
         data=HubData(
             path="nyu-mll/glue", config="mnli", revision="bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
         ),
-        prepare="two_way",
+        prepare="binary_nli",
         text_fields=("premise", "hypothesis"),
         labels=("entailment", "not_entailment"),
         evaluation=(Split(name="validation_matched"), *OVERLAP),
@@ -107,9 +107,9 @@ NLI_V1 = Suite(
 
 OVERLAP_V1 = Suite(
     name="overlap-v1",
-    tasks=("mnli_two_way",),
+    tasks=("mnli_binary",),
     columns=tuple(
-        Column(name=split.name, task="mnli_two_way", split=split.name, metrics=("accuracy",))
+        Column(name=split.name, task="mnli_binary", split=split.name, metrics=("accuracy",))
         for split in (Split(name="validation_matched"), *OVERLAP)
     ),
     average="mean_of_columns",

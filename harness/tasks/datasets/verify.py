@@ -107,6 +107,6 @@ def _splits(task: Task, one: DataSet) -> list[Split]:
     """The task's splits, train among them, that are in this data set."""
     assert isinstance(task.data, HubData)
     train = [Split(name=task.train)] if task.train else []
-    splits = (*train, *available_splits(task, submission=True))
+    splits = (*train, *available_splits(task, with_test=True))
     own = [(one.path, config, one.revision) for config in one.configs]
     return [split for split in splits if place_of(task.data, split) in own]

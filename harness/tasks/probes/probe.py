@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.core.config import Value
+from harness.core.config import ConfigModel
 from harness.tasks.task import HubData, MicroworldData
 
-OBSTACLE = "obstacle.txt"
+UNSUPPORTED_FILE = "unsupported.txt"
 """File of a finished probe that says why its model cannot be asked."""
 
 
-class Probe(Value):
+class Probe(ConfigModel):
     """A zero-shot test of a pretrained model: it chooses between sentences, and learns nothing."""
 
     name: str

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from harness import load
-from harness.analysis.frames.runs import pretraining_frame, runs_frame
-from harness.store.store import Record
+from harness.analysis.frames.runs import finetune_runs_frame, pretrain_runs_frame
+from harness.store.store import StageResult
 
 STUDY = """
 name: pair
@@ -31,17 +31,17 @@ def plan(tmp_path: Path) -> Any:
     return load(file, store=tmp_path / "store").plan
 
 
-def record(key: str, **metrics: float) -> Record:
-    return Record(key, "", "", metrics, "", "")
+def record(key: str, **metrics: float) -> StageResult:
+    return StageResult(key, "", "", metrics, "", "")
 
 
-def records_of(plan: Any, metrics: Callable[[str], dict[str, float]]) -> dict[str, Record]:
+def records_of(plan: Any, metrics: Callable[[str], dict[str, float]]) -> dict[str, StageResult]:
     return {key: record(key, **metrics(stage.kind)) for key, stage in plan.stages.items()}
 
 
 def test_a_run_tells_what_became_of_it(plan: Any) -> None:
     told = {"finetune": {"truncated": 0.25, "diverged": 1.0}, "learn": {"truncated": 0.5}}
-    frame = runs_frame(plan, records_of(plan, lambda kind: told.get(kind, {})))
+    frame = finetune_runs_frame(plan, records_of(plan, lambda kind: told.get(kind, {})))
     assert frame["finished"].all()
     by_arm = frame.groupby("arm")
     assert by_arm["truncated"].unique().map(list).to_dict() == {"alone": [0.25], "together": [0.5]}
@@ -49,16 +49,16 @@ def test_a_run_tells_what_became_of_it(plan: Any) -> None:
 
 
 def test_what_is_not_finished_tells_nothing(plan: Any) -> None:
-    frame = runs_frame(plan, {})
+    frame = finetune_runs_frame(plan, {})
     assert len(frame) == 4  # 2 arms x 2 tasks
     assert not frame["finished"].any()
     assert frame["truncated"].isna().all()
-    assert pretraining_frame(plan, {}).empty
+    assert pretrain_runs_frame(plan, {}).empty
 
 
 def test_pretraining_tells_its_loss_and_time(plan: Any) -> None:
     told = {"pretrain": {"seconds": 7.0, "validation_loss": 2.5}}
-    frame = pretraining_frame(plan, records_of(plan, lambda kind: told.get(kind, {})))
+    frame = pretrain_runs_frame(plan, records_of(plan, lambda kind: told.get(kind, {})))
     assert frame[["arm", "seconds", "loss"]].to_numpy().tolist() == [
         ["alone", 7.0, 2.5],
         ["together", 7.0, 2.5],

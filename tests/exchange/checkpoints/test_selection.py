@@ -64,7 +64,7 @@ def wanted(study: Study) -> Iterator[Stage]:
 
 
 def network_of(study: Study, arm: str, task: str) -> str:
-    cell = next(one for one in study.plan.cells if (one.arm, one.task) == (arm, task))
+    cell = next(one for one in study.plan.finetune_runs if (one.arm, one.task) == (arm, task))
     return study.plan.stages[cell.key].parents["pretrain"]
 
 
@@ -87,7 +87,7 @@ def test_the_network_is_the_one_that_the_tasks_start_from(study: Study, tmp_path
         code, said = run(study, study.declaration.path, tmp_path / arm, "--arm", arm)
         assert code == 0, said
         assert same_weights(study, network_of(study, arm, "micro-rct"), tmp_path / arm)
-    assert not same_weights(study, study.plan.pretrains["dapt", 0], tmp_path / "dapt")
+    assert not same_weights(study, study.plan.pretrain_keys["dapt", 0], tmp_path / "dapt")
     card = (tmp_path / "dapt" / "README.md").read_text()
     assert network_of(study, "dapt", "micro-rct") in card
     assert "6,000 words, domain biomed; " in card and "then trained on other text 1 x" in card

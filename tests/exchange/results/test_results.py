@@ -56,7 +56,7 @@ def study(tmp_path: Path) -> Study:
     frame = pd.DataFrame({"split": "validation", "index": range(4), "label": LABELS})
     frame.assign(prediction=LABELS).to_parquet(out / "predictions.parquet")
     save_counts(out / "counts.npz", {"validation": {"accuracy": np.c_[right, np.ones(4)]}})
-    cell = next(cell for cell in study.plan.cells if cell.arm == "none")
+    cell = next(cell for cell in study.plan.finetune_runs if cell.arm == "none")
     metrics = {"validation/accuracy": 0.75, "seconds": 1.0}
     study.store.record(cell.key, "finetune", "x", {}, metrics, out)
     return study

@@ -18,7 +18,7 @@ from harness.cli import app
 from harness.exchange.submissions import submission
 from harness.exchange.submissions.server_files import BENCHMARKS, GLUE, SUPERGLUE, TASKS, Wanted
 from harness.experiment.experiment import Seeds
-from harness.plan.plan import Cell
+from harness.plan.plan import FinetuneRun
 from harness.study import Study
 
 RNG = np.random.default_rng(0)
@@ -57,7 +57,7 @@ class Finished:
             arms=[SimpleNamespace(name=arm) for arm in self.arms],
             experiment=SimpleNamespace(seeds=Seeds(pretrain=(3, 4), finetune=(0, 1))),
             cells=[
-                Cell("bert", task, p, f, f"{task}-{p}.{f}")
+                FinetuneRun("bert", task, p, f, f"{task}-{p}.{f}")
                 for task in tasks
                 for p, f in ((3, 0), (3, 1))
             ],
@@ -254,7 +254,7 @@ def test_a_run_predicts_what_has_no_labels(tmp_path: Path, monkeypatch: pytest.M
     assert not asked.last_run.failed
     found = []
     for study in (plain, asked):
-        (cell,) = study.plan.cells
+        (cell,) = study.plan.finetune_runs
         stored = study.store.fetch(study.records[cell.key])
         assert stored is not None
         found.append(pd.read_parquet(stored / "predictions.parquet").groupby("split").size())

@@ -60,7 +60,7 @@ def job(
         "content": TASKS[task].content,
         "fingerprint": fingerprint(TASKS[task]),
         "adaptation": "full",
-        "protocol": {"max_train": 64, "max_sequence_length": 48, "both_orders": True},
+        "protocol": {"max_train_examples": 64, "max_sequence_length": 48, "both_orders": True},
         "finetune": {"epochs": 1},
     }
     return Job(
@@ -131,7 +131,7 @@ def studied(folder: Path, tokenizer: Path, trials: int, **sweep: Any) -> pd.Data
     """The trials of a study of tpe over the same store."""
     space = {"learning_rate": [1e-3, 1e-2], "adaptation.rank": [1, 2], "epochs": [2, 3]}
     fields = {"sampler": "tpe", "trials": trials, "space": space, **sweep}
-    protocol = {"max_train": 16, "max_sequence_length": 48, "max_holdout": 20}
+    protocol = {"max_train_examples": 16, "max_sequence_length": 48, "max_holdout_examples": 20}
     told: dict[str, Any] = {"study": "of-ranks", "adaptation": "lora", "protocol": protocol}
     given = job(folder, tokenizer, "bert", "tune", sweep=fields, **told)
     assert tune(given)["trials"] == trials
@@ -189,12 +189,12 @@ def test_texts_are_copied_and_scored(
 
 @pytest.mark.parametrize("name", [name for name in OF_EVERY_KIND if TASKS[name].train])
 def test_the_best_epoch_can_be_kept(name: str, tokenizer: Path, tmp_path: Path) -> None:
-    protocol = {"max_train": 32, "max_sequence_length": 48, "selection": "best"}
+    protocol = {"max_train_examples": 32, "max_sequence_length": 48, "selection": "best"}
     scoring = job(tmp_path, tokenizer, "gpt2", "finetune", task=name, seed=0, protocol=protocol)
     assert finetune(scoring)["steps"]
 
 
 def test_a_pooling_that_cannot_be_is_refused(tokenizer: Path, tmp_path: Path) -> None:
-    protocol = {"pooling": "cls", "max_train": 64}
+    protocol = {"pooling": "cls", "max_train_examples": 64}
     with pytest.raises(ValueError, match=r"protocol\.pooling = cls"):
         finetune(job(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))

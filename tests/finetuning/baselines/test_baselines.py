@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.baselines import BASELINES, MAKERS, UNTAUGHT, make
 from harness.finetuning.baselines.bag_of_words import Features
 from harness.finetuning.baselines.predictor import Predictor
-from harness.finetuning.compatibility import obstacle
+from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES
 from harness.pretraining.recipes import RECIPES
 from harness.tasks import TASKS
@@ -165,7 +165,7 @@ def test_what_it_cannot_do_is_known_before(
     recipe: str, kind: Kind, train: str | None, why: str
 ) -> None:
     task, run = toy(kind, train), RECIPES[recipe]
-    found = obstacle(task, Protocol(), ADAPTATIONS["full"], run)
+    found = unsupported_reason(task, Protocol(), ADAPTATIONS["full"], run)
     assert why in found and bool(why) == bool(found)
     if why:
         with pytest.raises(ValueError, match=f"{run.model.family} cannot do toy: it .*{why}"):

@@ -12,20 +12,20 @@ from transformers import PreTrainedTokenizerFast
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.experiment.evaluation import Evaluate
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.diagnostics import RECORD_COLUMNS, RECORDS
+from harness.finetuning.diagnostics import DIAGNOSTICS, DIAGNOSTICS_COLUMNS
 from harness.finetuning.diagnostics.recorder import (
     Recorder,
     matrices,
     pooled_states,
     relative_change,
 )
-from harness.finetuning.heads.classification import Classes
+from harness.finetuning.heads.classification import Classification
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import Encoded, Ragged
 from harness.finetuning.methods.low_rank import merge
 from harness.finetuning.module import Finetuned, finetune
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
@@ -42,11 +42,11 @@ OWN = [
 
 
 @pytest.fixture(scope="module")
-def form(tmp_path_factory: pytest.TempPathFactory) -> Classes:
+def form(tmp_path_factory: pytest.TempPathFactory) -> Classification:
     folder = tmp_path_factory.mktemp("tokenizer")
     train(Tokenizer(vocab_size=80), iter(["the cat saw a dog in rain"] * 9), folder)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    return Classes(TASKS["micro-sst2"], Protocol(), tokenizer)
+    return Classification(TASKS["micro-sst2"], Protocol(), tokenizer)
 
 
 def saved(folder: Path, family: str, reading: str) -> Path:
@@ -65,9 +65,9 @@ def inputs(n: int) -> Encoded:
 
 
 def recorded(
-    folder: Path, form: Classes, adaptation: str = "full", **settings: Any
+    folder: Path, form: Classification, adaptation: str = "full", **settings: Any
 ) -> tuple[pd.DataFrame, Finetuned]:
-    recorder = Recorder(RECORDS, form, inputs(20))
+    recorder = Recorder(DIAGNOSTICS, form, inputs(20))
     run = finetune(
         folder,
         inputs(32),
@@ -75,7 +75,7 @@ def recorded(
         Finetune(**{"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, **settings}),
         seed=1,
         adaptation=ADAPTATIONS[adaptation],
-        watching=[recorder],
+        callbacks=[recorder],
     )
     return recorder.frame(run.model), run
 
@@ -85,9 +85,9 @@ def values(frame: pd.DataFrame, record: str) -> dict[str, float]:
     return dict(zip(rows["layer"], rows["value"], strict=True))
 
 
-def test_changes_are_those_of_the_weights(form: Classes, tmp_path: Path) -> None:
+def test_changes_are_those_of_the_weights(form: Classification, tmp_path: Path) -> None:
     frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), form)
-    assert list(frame.columns) == RECORD_COLUMNS
+    assert list(frame.columns) == DIAGNOSTICS_COLUMNS
     change = values(frame, "weight_change")
     assert list(change) == [EMBEDDINGS, *LAYERS, HEAD]
     before = dict(load(tmp_path).named_parameters())
@@ -107,7 +107,9 @@ def test_relative_change_by_hand() -> None:
     assert relative_change(pairs) == pytest.approx(np.sqrt((16 + 5) / 4))
 
 
-def test_recording_changes_nothing_and_is_deterministic(form: Classes, tmp_path: Path) -> None:
+def test_recording_changes_nothing_and_is_deterministic(
+    form: Classification, tmp_path: Path
+) -> None:
     folder = saved(tmp_path, "bert", "bidirectional")
     one, run = recorded(folder, form)
     again, _ = recorded(folder, form)
@@ -118,7 +120,7 @@ def test_recording_changes_nothing_and_is_deterministic(form: Classes, tmp_path:
         assert torch.equal(mine, theirs)
 
 
-def test_a_larger_learning_rate_changes_more(form: Classes, tmp_path: Path) -> None:
+def test_a_larger_learning_rate_changes_more(form: Classification, tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert", "bidirectional")
     little, _ = recorded(folder, form, learning_rate=1e-5)
     much, _ = recorded(folder, form, learning_rate=1e-2)
@@ -127,7 +129,7 @@ def test_a_larger_learning_rate_changes_more(form: Classes, tmp_path: Path) -> N
         assert values(little, "similarity")[layer] > values(much, "similarity")[layer]
 
 
-def test_a_frozen_network_stays_as_it_was(form: Classes, tmp_path: Path) -> None:
+def test_a_frozen_network_stays_as_it_was(form: Classification, tmp_path: Path) -> None:
     frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), form, "frozen")
     change, similar = values(frame, "weight_change"), values(frame, "similarity")
     assert change[EMBEDDINGS] == change["layer 1"] == change["layer 2"] == 0 < change[HEAD]
@@ -137,9 +139,11 @@ def test_a_frozen_network_stays_as_it_was(form: Classes, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("family", "reading"), OWN)
-def test_every_family_is_recorded(family: str, reading: str, form: Classes, tmp_path: Path) -> None:
+def test_every_family_is_recorded(
+    family: str, reading: str, form: Classification, tmp_path: Path
+) -> None:
     frame, _ = recorded(saved(tmp_path, family, reading), form, epochs=1)
-    assert set(frame["record"]) == set(RECORDS)
+    assert set(frame["record"]) == set(DIAGNOSTICS)
     assert np.isfinite(frame["value"]).all()
     assert values(frame, "similarity").keys() <= {
         EMBEDDINGS,
@@ -153,7 +157,7 @@ def test_every_family_is_recorded(family: str, reading: str, form: Classes, tmp_
 
 @pytest.mark.parametrize("adaptation", ["lora", "ia3"])
 def test_what_can_be_merged_changes_its_matrices(
-    adaptation: str, form: Classes, tmp_path: Path
+    adaptation: str, form: Classification, tmp_path: Path
 ) -> None:
     frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), form, adaptation)
     change = values(frame, "weight_change")
@@ -171,7 +175,7 @@ def test_what_can_be_merged_changes_its_matrices(
 
 @pytest.mark.parametrize("adaptation", ["adapters", "prefix", "prompt_tuning"])
 def test_what_stands_beside_the_matrices_changes_none(
-    adaptation: str, form: Classes, tmp_path: Path
+    adaptation: str, form: Classification, tmp_path: Path
 ) -> None:
     frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), form, adaptation)
     change, similar = values(frame, "weight_change"), values(frame, "similarity")
@@ -181,7 +185,7 @@ def test_what_stands_beside_the_matrices_changes_none(
     assert norms["layer 1" if adaptation == "adapters" else EMBEDDINGS] > 0
 
 
-def test_states_are_means_over_the_tokens(form: Classes, tmp_path: Path) -> None:
+def test_states_are_means_over_the_tokens(form: Classification, tmp_path: Path) -> None:
     backbone = load(saved(tmp_path, "bert", "bidirectional")).eval()
     model = Classifier(backbone, 2, Protocol())
     pooled = pooled_states(model, form, inputs(70))

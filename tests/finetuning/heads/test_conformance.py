@@ -11,12 +11,12 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads import HEADS, form_of
-from harness.finetuning.heads.head import Form
+from harness.finetuning.heads import HEADS, task_head
+from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
 from harness.finetuning.module import finetune, predict, prepared_model
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -33,8 +33,8 @@ NETWORKS = [
     ("gpt2", "causal"),
     ("bart", "encoder_decoder"),
     ("t5", "encoder_decoder"),
-    ("elmo", "two_way"),
-    ("static", "window"),
+    ("elmo", "bilm"),
+    ("static", "cbow"),
 ]
 READINGS = {reading for family in FAMILIES.values() for reading in family.representations}
 TAUGHT = [kind for kind in HEADS if kind != "similarity"]
@@ -86,9 +86,9 @@ def make_examples(kind: str, n: int = 12) -> Examples:
     return Examples(pairs, labels if kind == "classification" else labels.astype(np.float64))
 
 
-def make_form(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> Form:
+def make_form(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> TaskHead:
     fields = {"max_sequence_length": 24, "doc_stride": 4, "head_dropout": 0.0} | protocol
-    return form_of(make_task(kind), Protocol.model_validate(fields), tokenizer)
+    return task_head(make_task(kind), Protocol.model_validate(fields), tokenizer)
 
 
 def make_backbone(family: str, reading: str, tokenizer: PreTrainedTokenizerFast) -> Backbone:
@@ -116,10 +116,10 @@ def same(first: np.ndarray, second: np.ndarray) -> bool:
     return first.dtype == second.dtype and first.tolist() == second.tolist()
 
 
-LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "two_way": 0.5, "window": 0.6}
+LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6}
 """Share of the loss that may be left: static vectors tell no place from another, a causal reader
 cannot know what comes, and recurrent ones are slow."""
-LEARNING_RATES = {"window": 0.1}
+LEARNING_RATES = {"cbow": 0.1}
 """Static vectors move a word at a time."""
 
 

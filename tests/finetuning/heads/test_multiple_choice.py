@@ -5,10 +5,10 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMultipleChoice, PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.multiple_choice import Choices, side_by_side
+from harness.finetuning.heads.multiple_choice import MultipleChoice, side_by_side
+from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
@@ -23,12 +23,12 @@ EXAMPLES = Examples(
 
 
 @pytest.fixture
-def form(tokenizer: PreTrainedTokenizerFast) -> Choices:
-    return Choices(TASK, Protocol(max_sequence_length=32, head_dropout=0), tokenizer)
+def form(tokenizer: PreTrainedTokenizerFast) -> MultipleChoice:
+    return MultipleChoice(TASK, Protocol(max_sequence_length=32, head_dropout=0), tokenizer)
 
 
 def test_a_row_is_the_context_and_a_choice(
-    form: Choices, tokenizer: PreTrainedTokenizerFast
+    form: MultipleChoice, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     data = form.encode(EXAMPLES)
     assert data.first_rows is not None and data.first_rows.tolist() == [0, 2, 5, 7]
@@ -40,11 +40,11 @@ def test_a_row_is_the_context_and_a_choice(
     ]
     assert data.token_type_ids[4].tolist() == [0] * 6 + [1] * 4
     assert data.truncated == 0.0
-    short = Choices(TASK, Protocol(max_sequence_length=8), tokenizer).encode(EXAMPLES)
+    short = MultipleChoice(TASK, Protocol(max_sequence_length=8), tokenizer).encode(EXAMPLES)
     assert short.truncated == pytest.approx(2 / 3)  # of the examples, not of their choices
 
 
-def test_items_are_collated_with_all_their_choices(form: Choices) -> None:
+def test_items_are_collated_with_all_their_choices(form: MultipleChoice) -> None:
     data = form.encode(EXAMPLES)
     batch = form.collate(data, np.array([2, 1]))
     assert batch["num_choices"].tolist() == [2, 3] and batch["labels"].tolist() == [0, 2]
@@ -53,7 +53,7 @@ def test_items_are_collated_with_all_their_choices(form: Choices) -> None:
         assert ids[: len(row)] == row
 
 
-def test_scores_side_by_side_by_hand(form: Choices) -> None:
+def test_scores_side_by_side_by_hand(form: MultipleChoice) -> None:
     outputs = torch.tensor([[1.0], [2.0], [-3.0], [-2.0], [-1.5]])
     scores = side_by_side(outputs, torch.tensor([2, 3]))
     assert scores.tolist() == [[1, 2, -torch.inf], [-3, -2, -1.5]]
@@ -64,7 +64,9 @@ def test_scores_side_by_side_by_hand(form: Choices) -> None:
     assert form.loss(outputs, batch).item() == pytest.approx((first + second) / 2)
 
 
-def test_it_is_bert_for_multiple_choice(form: Choices, tokenizer: PreTrainedTokenizerFast) -> None:
+def test_it_is_bert_for_multiple_choice(
+    form: MultipleChoice, tokenizer: PreTrainedTokenizerFast
+) -> None:
     """But for BERT's pooler, a layer that this head does not have."""
     backbone = make_backbone("bert", "bidirectional", tokenizer)
     model = form.make_model(backbone, ADAPTATIONS["full"]).eval()

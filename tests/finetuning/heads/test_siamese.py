@@ -10,13 +10,13 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.siamese import SIAMESE, PairEmbedder, triplets
-from harness.finetuning.heads.similarity import Likeness
-from harness.finetuning.joint_model import Lesson
+from harness.finetuning.heads.similarity import Similarity
+from harness.finetuning.joint_model import TaskData
 from harness.finetuning.module import predict
-from harness.finetuning.multitask import learn
+from harness.finetuning.multitask import finetune_jointly
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.task_chain import Multitask, siamese_problem
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
@@ -51,9 +51,9 @@ def vectors() -> torch.Tensor:
     return torch.randn(12, 16, generator=torch.Generator().manual_seed(0))
 
 
-def form(kind: str, tokenizer: PreTrainedTokenizerFast) -> Likeness:
+def form(kind: str, tokenizer: PreTrainedTokenizerFast) -> Similarity:
     made = SIAMESE[kind](TASKS[FEEDS[kind]], PROTOCOL, tokenizer)
-    assert isinstance(made, Likeness)
+    assert isinstance(made, Similarity)
     return made
 
 
@@ -95,7 +95,7 @@ def test_classes_are_told_from_both_vectors_and_their_difference(
     assert isinstance(model, PairEmbedder)
     batch = made.collate(made.encode(examples), np.arange(3))
     model.eval()
-    alone = Likeness(TASKS["micro-sts"], PROTOCOL, tokenizer)
+    alone = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
     embedder = alone.make_model(load(folder), ADAPTATIONS["full"]).eval()
     vectors = embedder(batch)
     rows = [
@@ -128,7 +128,7 @@ def test_every_kind_lowers_its_loss(
 ) -> None:
     made = form(kind, tokenizer)
     data = made.encode(load_examples(made.task, "train").head(48))
-    lesson = Lesson(made.task.name, made, data)
+    lesson = TaskData(made.task.name, made, data)
     runs = [
         learn(
             folder,
@@ -148,8 +148,8 @@ def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokeni
     examples = load_examples(made.task, "train").head(64)
     data = made.encode(examples)
     settings = Finetune(learning_rate=1e-2, epochs=8, batch_size=8)
-    run = learn(folder, [Lesson("stsb", made, data)], settings, Multitask(), seed=0)
-    likeness = Likeness(TASKS["micro-sts"], PROTOCOL, tokenizer)
+    run = learn(folder, [TaskData("stsb", made, data)], settings, Multitask(), seed=0)
+    likeness = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
     found = predict(run.model.part(0), likeness, likeness.encode(examples), examples)
     assert np.corrcoef(found, examples.labels)[0, 1] > 0.8
 

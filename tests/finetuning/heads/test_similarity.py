@@ -5,10 +5,10 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads.similarity import Likeness
+from harness.finetuning.heads.similarity import Similarity
 from harness.finetuning.module import predict
+from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import Examples
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
 
@@ -20,7 +20,7 @@ EXAMPLES = Examples(
 
 
 def test_each_text_is_read_alone(tokenizer: PreTrainedTokenizerFast) -> None:
-    form = Likeness(make_task("similarity"), Protocol(max_sequence_length=8), tokenizer)
+    form = Similarity(make_task("similarity"), Protocol(max_sequence_length=8), tokenizer)
     data = form.encode(EXAMPLES)
     assert data.first_rows is not None and data.first_rows.tolist() == [0, 2, 4, 6]
     assert tokenizer.decode(data.input_ids[1]) == "[CLS] a dog saw the rain [SEP]"
@@ -31,13 +31,13 @@ def test_each_text_is_read_alone(tokenizer: PreTrainedTokenizerFast) -> None:
 @pytest.mark.parametrize("adaptation", ["full", "frozen"])
 @pytest.mark.parametrize(
     ("family", "reading", "pooling"),
-    [("bert", "bidirectional", "mean"), ("gpt2", "causal", "native"), ("static", "window", "max")],
+    [("bert", "bidirectional", "mean"), ("gpt2", "causal", "native"), ("static", "cbow", "max")],
 )
 def test_the_cosine_by_hand(
     family: str, reading: str, pooling: str, adaptation: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     protocol = Protocol.model_validate({"pooling": pooling})
-    form = Likeness(make_task("similarity"), protocol, tokenizer)
+    form = Similarity(make_task("similarity"), protocol, tokenizer)
     backbone = make_backbone(family, reading, tokenizer).eval()
     model = form.make_model(backbone, ADAPTATIONS[adaptation])
     found = predict(model, form, form.encode(EXAMPLES), EXAMPLES)
@@ -57,6 +57,6 @@ def test_the_cosine_by_hand(
 
 
 def test_nothing_is_trained(tokenizer: PreTrainedTokenizerFast) -> None:
-    form = Likeness(make_task("similarity"), Protocol(), tokenizer)
+    form = Similarity(make_task("similarity"), Protocol(), tokenizer)
     with pytest.raises(NotImplementedError, match="nothing is trained"):
         form.loss(torch.zeros(2, 4), {})

@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast
 
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.spans import MAX_ANSWER, Read, SpanFinder, Spans
+from harness.finetuning.heads.spans import MAX_ANSWER, Read, SpanExtraction, SpanFinder
 from harness.finetuning.inputs import Encoded
-from harness.finetuning.module import Finetuning, predict
+from harness.finetuning.module import FinetuningModule, predict
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
@@ -22,9 +22,11 @@ __all__ = ["tokenizer"]
 NONE = Answers((), ())
 
 
-def make_form(tokenizer: PreTrainedTokenizerFast, length: int = 32, stride: int = 8) -> Spans:
+def make_form(
+    tokenizer: PreTrainedTokenizerFast, length: int = 32, stride: int = 8
+) -> SpanExtraction:
     fields = {"max_sequence_length": length, "doc_stride": stride, "head_dropout": 0.0}
-    return Spans(make_task("extraction"), Protocol.model_validate(fields), tokenizer)
+    return SpanExtraction(make_task("extraction"), Protocol.model_validate(fields), tokenizer)
 
 
 def long_context(num_words: int = 60) -> list[str]:
@@ -222,7 +224,7 @@ def test_it_abstains_only_if_it_was_taught_to(tokenizer: PreTrainedTokenizerFast
         assert isinstance(model, SpanFinder)
         with torch.no_grad():
             model.head.weight.zero_()
-        module = Finetuning(model, form, Finetune(), 1, seed=0).train()
+        module = FinetuningModule(model, form, Finetune(), 1, seed=0).train()
         module.training_step(form.collate(data, np.arange(data.num_items)), 0)
         assert model.may_abstain.item() is abstains
         other = form.make_model(
@@ -240,7 +242,7 @@ def test_position_0_has_seen_everything(tokenizer: PreTrainedTokenizerFast) -> N
     form = make_form(tokenizer)
     texts: list[tuple[str, ...]] = [("a cat", "the dog saw rain"), ("a cat", "the dog saw the")]
     data = form.encode(Examples(texts, column([NONE, NONE])))
-    for family, reading in (("gpt2", "causal"), ("bart", "encoder_decoder"), ("elmo", "two_way")):
+    for family, reading in (("gpt2", "causal"), ("bart", "encoder_decoder"), ("elmo", "bilm")):
         model = form.make_model(
             make_backbone(family, reading, tokenizer), ADAPTATIONS["full"]
         ).eval()

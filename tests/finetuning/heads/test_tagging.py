@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads.tagging import IGNORED, Tags
+from harness.finetuning.heads.tagging import IGNORED, Tagging
 from harness.finetuning.inputs import Ragged
 from harness.finetuning.module import predict
+from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import HIDDEN, Examples
 from harness.tasks.metrics.metric import column
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
@@ -18,8 +18,8 @@ TASK = make_task("tagging")
 X = IGNORED
 
 
-def make_form(tokenizer: PreTrainedTokenizerFast, **protocol: int) -> Tags:
-    return Tags(TASK, Protocol.model_validate(protocol), tokenizer)
+def make_form(tokenizer: PreTrainedTokenizerFast, **protocol: int) -> Tagging:
+    return Tagging(TASK, Protocol.model_validate(protocol), tokenizer)
 
 
 def pieces(tokenizer: PreTrainedTokenizerFast, word: str) -> int:

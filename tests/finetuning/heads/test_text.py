@@ -13,15 +13,15 @@ from transformers import PreTrainedTokenizerFast
 from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer, training
-from harness.finetuning import Finetune, Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads import form_of
-from harness.finetuning.heads.text import Writing
-from harness.finetuning.heads.text_codec import Speller, fit
-from harness.finetuning.heads.text_model import Writer
+from harness.finetuning.heads import task_head
+from harness.finetuning.heads.text import TextOutput
+from harness.finetuning.heads.text_codec import TextCodec, fit
+from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.heads.verbaliser import choice_of, source, tags_of, target, value_of
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.module import finetune, predict
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -200,7 +200,7 @@ def test_the_longest_part_is_cut_first() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
     """Every sentence of the embedded world, with the spacing that BLEU is scored on."""
-    speller = Speller(tokenizer(algorithm))
+    speller = TextCodec(tokenizer(algorithm))
     corpus = MicroworldCorpus(num_tokens=5_000)
     for document in load_corpus.read_documents(corpus):
         for sentence in document:
@@ -211,8 +211,8 @@ def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_targets_are_read_as_the_right_answers(tokenizer: Tok, algorithm: str, kind: str) -> None:
     task, examples = CASES[kind]
-    form = form_of(task, TEXT, tokenizer(algorithm))
-    assert isinstance(form, Writing)
+    form = task_head(task, TEXT, tokenizer(algorithm))
+    assert isinstance(form, TextOutput)
     data = form.encode(examples)
     batch = form.collate(data, np.arange(4))
     assert batch["target_ids"].shape == batch["target_mask"].shape
@@ -225,7 +225,7 @@ def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str)
     text = "clara saw the axe.\nthe axe was good."
     task = task_of("generation", text_fields=("first",), metrics=("rouge1", "rougeLsum"))
     examples = Examples([("the plot",)], column((text,)))
-    form = Writing(task, TEXT, tokenizer(algorithm))
+    form = TextOutput(task, TEXT, tokenizer(algorithm))
     data = form.encode(examples)
     batch = form.collate(data, np.arange(1))
     assert form.answers(form.read(batch["target_ids"], batch), data, examples)[0] == text
@@ -234,7 +234,7 @@ def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str)
 def test_too_long_is_cut(tokenizer: Tok) -> None:
     task, examples = CASES["generation"]
     tok = tokenizer("wordpiece")
-    form = Writing(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
+    form = TextOutput(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
     data = form.encode(examples)
     assert data.truncated > 0 and max(data.input_ids.lengths) == 8
     assert isinstance(data.targets, type(data.input_ids))
@@ -246,7 +246,7 @@ def test_too_long_is_cut(tokenizer: Tok) -> None:
 def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
     task = task_of("classification", labels=("1", "2"))
     with pytest.raises(ValueError, match="writes '1' and '2' alike"):
-        Writing(task, TEXT, tokenizer("wordpiece"))
+        TextOutput(task, TEXT, tokenizer("wordpiece"))
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -258,7 +258,7 @@ def test_it_learns_a_batch_by_heart(
 ) -> None:
     task, examples = CASES[kind]
     tok = tokenizer("wordpiece")
-    form = form_of(task, TEXT, tok)
+    form = task_head(task, TEXT, tok)
     network(tok, family, read, 0.02 if family == "t5" else 0.1).save(tmp_path)
     settings = Finetune(learning_rate=1e-2, batch_size=4, epochs=120)
     data = form.encode(examples)
@@ -316,7 +316,9 @@ def test_beams_find_nothing_less_likely(tokenizer: Tok, family: str, read: str) 
     assert scores[1].mean() >= scores[0].mean() - 1e-4
 
 
-def mean_log_probability(model: Writer, batch: dict[str, Any], told: torch.Tensor) -> torch.Tensor:
+def mean_log_probability(
+    model: TextModel, batch: dict[str, Any], told: torch.Tensor
+) -> torch.Tensor:
     ends = (told == model.end).long().cumsum(1)
     mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
     logits = model(batch | {"target_ids": told, "target_mask": mask}).log_softmax(-1)
@@ -327,13 +329,13 @@ def mean_log_probability(model: Writer, batch: dict[str, Any], told: torch.Tenso
 
 def a_batch(
     tokenizer: Tok, family: str, read: str, most: int, num_beams: int = 1
-) -> tuple[Writer, dict[str, Any]]:
+) -> tuple[TextModel, dict[str, Any]]:
     """A network with random weights that writes, and sources of different lengths."""
     tok = tokenizer("wordpiece")
     task, examples = CASES["generation"]
-    form = Writing(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
+    form = TextOutput(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
     model = form.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
-    assert isinstance(model, Writer)
+    assert isinstance(model, TextModel)
     return model, form.collate(form.encode(examples), np.arange(4))
 
 
@@ -349,14 +351,14 @@ def test_what_cannot_write(
     tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, said: str
 ) -> None:
     tok = tokenizer("wordpiece")
-    form = Writing(CASES["generation"][0], Protocol(**protocol), tok)
+    form = TextOutput(CASES["generation"][0], Protocol(**protocol), tok)
     with pytest.raises(ValueError, match=said):
         form.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
 
 
 def test_encoded_targets_are_kept(tokenizer: Tok, tmp_path: Path) -> None:
     task, examples = CASES["tagging"]
-    data = Writing(task, TEXT, tokenizer("wordpiece")).encode(examples)
+    data = TextOutput(task, TEXT, tokenizer("wordpiece")).encode(examples)
     data.save(tmp_path / "data.npz")
     again = Encoded.load(tmp_path / "data.npz")
     assert isinstance(again.targets, type(data.input_ids))

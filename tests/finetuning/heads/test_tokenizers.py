@@ -8,9 +8,9 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning import Protocol
-from harness.finetuning.heads.spans import Read, Spans
-from harness.finetuning.heads.tagging import Tags
+from harness.finetuning.heads.spans import Read, SpanExtraction
+from harness.finetuning.heads.tagging import Tagging
+from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 from tests.finetuning.heads.test_conformance import make_task
@@ -35,7 +35,7 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> PreTrainedToken
     ["The cafe", "5th Street", "1999", "caf\u00e9 cr\u00e8me", "$3.50", " Not  more", "more."],
 )
 def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTokenizerFast) -> None:
-    form = Spans(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
+    form = SpanExtraction(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
     labels = column([Answers((answer,), (CONTEXT.index(answer),))])
     examples = Examples([("Who sold it?", CONTEXT)], labels)
     data = form.encode(examples)
@@ -47,7 +47,7 @@ def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTok
 
 def test_every_word_has_one_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
     words = tuple(CONTEXT.split())
-    form = Tags(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
+    form = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
     data = form.encode(Examples([words], column([(1,) * len(words)])))
     assert data.places is not None and data.num_items > 1
     tagged = data.places.values[data.places.values >= 0]

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.parts import freeze_unread
+from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens

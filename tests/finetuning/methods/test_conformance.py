@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.compatibility import obstacle
-from harness.finetuning.module_names import MODEL_TYPES, misfit
+from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
+from harness.finetuning.protocol import Protocol
 from harness.models import MODELS
 from harness.pretraining.recipes import RECIPES
 from harness.tasks import TASKS
@@ -36,7 +36,7 @@ RATES = {"ia3": 3e-2}
 
 def reason(name: str, adaptation: str) -> str:
     family = MODELS[name].family
-    return misfit(ADAPTATIONS[adaptation], MODEL_TYPES.get(family, family))
+    return unsupported_adaptation(ADAPTATIONS[adaptation], MODEL_TYPES.get(family, family))
 
 
 @pytest.mark.parametrize(("name", "adaptation"), CASES)
@@ -98,5 +98,5 @@ def test_padding_changes_nothing_and_the_seed_decides(name: str, adaptation: str
 def test_the_plan_says_what_the_run_would(recipe: str, adaptation: str) -> None:
     run, method = RECIPES[recipe], ADAPTATIONS[adaptation]
     family = run.model.family
-    why = obstacle(TASKS["sst2"], Protocol(), method, run)
-    assert why == misfit(method, MODEL_TYPES.get(family, family))
+    why = unsupported_reason(TASKS["sst2"], Protocol(), method, run)
+    assert why == unsupported_adaptation(method, MODEL_TYPES.get(family, family))

@@ -9,7 +9,7 @@ import torch
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Adapters, Prefix, PromptTuning
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.parts import token_head
-from harness.finetuning.module_names import PLACES
+from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
 from harness.models import MODELS, SIZES
 from harness.models.backbone import Backbone
@@ -89,9 +89,9 @@ def test_biases_of_bert_base() -> None:
         assert trained / body == pytest.approx(share, abs=0.0001)
 
 
-@pytest.mark.parametrize("model_type", sorted(PLACES))
+@pytest.mark.parametrize("model_type", sorted(MODULE_NAMES))
 def test_query_and_value_are_pefts(model_type: str) -> None:
     targets = getattr(peft.utils.constants, LORA).get(model_type)
     if not targets:
         pytest.skip(f"peft has no targets of its own for {model_type}")
-    assert all(re.fullmatch(PLACES[model_type].query_value, f"x.{name}") for name in targets)
+    assert all(re.fullmatch(MODULE_NAMES[model_type].query_value, f"x.{name}") for name in targets)

@@ -6,23 +6,23 @@ import pytest
 import torch
 from transformers.pytorch_utils import Conv1D
 
-from harness.finetuning import Protocol
 from harness.finetuning.adaptation import ADAPTATIONS, Lora, PromptTuning
-from harness.finetuning.heads.text_model import Writer
+from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods import adapt
-from harness.finetuning.module_names import PLACES
+from harness.finetuning.module_names import MODULE_NAMES
+from harness.finetuning.protocol import Protocol
 from tests.finetuning.methods.models import END, NAMES, PAD, adapted, batch, make_backbone
 
 WRITERS = [("bart", None), ("t5", None), ("gpt2", None), ("llama", None), ("gpt2", "prefix")]
 METHODS = ["lora", "ia3", "adapters", "prefix", "prompt_tuning", "biases", "gradual"]
 
 
-def writer(name: str, reading: str | None, adaptation: str, num_beams: int = 1) -> Writer:
+def writer(name: str, reading: str | None, adaptation: str, num_beams: int = 1) -> TextModel:
     torch.manual_seed(0)
     backbone = copy.deepcopy(make_backbone(name, reading))
     protocol = Protocol(max_target_length=4, num_beams=num_beams)
-    model = Writer(backbone, protocol, END, PAD)
+    model = TextModel(backbone, protocol, END, PAD)
     adapt(model, ADAPTATIONS[adaptation])
     return model.eval()
 
@@ -77,7 +77,7 @@ def test_projections_are_those_of_the_network(name: str) -> None:
         if isinstance(module, (torch.nn.Linear, Conv1D))
     }
     gated = {"wi_0", "wi_1"} if name.startswith("t5") else set()
-    known = set(PLACES[network.config.model_type].projections.split()) - gated
+    known = set(MODULE_NAMES[network.config.model_type].projections.split()) - gated
     assert known == (linear if known else set())
 
 

@@ -17,20 +17,20 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer, pretrained
 from harness.data.tokenizers.training import train
-from harness.finetuning import Protocol
-from harness.finetuning.heads.text import Writing
-from harness.finetuning.heads.text_codec import Speller
-from harness.finetuning.heads.text_model import Writer
+from harness.finetuning.heads.text import TextOutput
+from harness.finetuning.heads.text_codec import TextCodec
+from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.inputs import Ragged
+from harness.finetuning.protocol import Protocol
 from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.checkpoints import files
-from harness.models.checkpoints.load import adopt, agrees, check_tokens, check_type
+from harness.pretraining.checkpoint_import import adopt, agrees, check_tokens, check_type
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.scoring.likelihood import log_likelihoods
-from harness.pretraining.scoring.requests import Text, ask
+from harness.pretraining.scoring.requests import Text, make_requests
 from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
@@ -131,13 +131,13 @@ def test_states_are_those_of_transformers(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["opt", "mt5", "gpt2", "bart"])
 def test_a_checkpoint_writes_by_transformers_search(name: str, tmp_path: Path) -> None:
     make(name).save_pretrained(tmp_path)
-    writer = Writer(adopt(tmp_path).eval(), Protocol(max_target_length=6), end=3, pad=0)
+    writer = TextModel(adopt(tmp_path).eval(), Protocol(max_target_length=6), end=3, pad=0)
     assert writer.is_native
     mask = (torch.arange(9) < torch.tensor([9, 5, 1])[:, None]).long()
     batch = {"input_ids": torch.randint(5, VOCAB, (3, 9)) * mask, "attention_mask": mask}
     greedy, found = writer.write_greedily(batch), writer.write(batch)
     assert torch.equal(greedy[:, : found.shape[1]], found)
-    Writer(writer.backbone, Protocol(max_target_length=6, num_beams=2), 3, 0).write(batch)
+    TextModel(writer.backbone, Protocol(max_target_length=6, num_beams=2), 3, 0).write(batch)
 
 
 def test_half_precision_becomes_whole(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_half_a_network_is_refused(tmp_path: Path) -> None:
 
 def test_our_own_network_is_read_as_it_is(tmp_path: Path) -> None:
     tokens = Tokens(VOCAB, 0, 2, 3)
-    for name, reading in (("elmo", "two_way"), ("t5", "bidirectional"), ("static", "window")):
+    for name, reading in (("elmo", "bilm"), ("t5", "bidirectional"), ("static", "cbow")):
         mine = build(MODELS[name], SIZES["nano"], tokens, reading, 0).eval()
         mine.save(tmp_path / name)
         again = adopt(tmp_path / name).eval()
@@ -307,7 +307,7 @@ def test_a_perfect_writer_scores_1_on_tags(write: Callable[..., None], tmp_path:
     labels = np.empty(2, dtype=object)
     labels[:] = [(0, 1, 2, 0), (1, 0, 0)]
     examples = Examples([("the", "cat", "sat", "on"), ("a", "dog", "ran")], labels)
-    form = Writing(TAGGING, Protocol(answer="text"), _adopted(write, tmp_path))
+    form = TextOutput(TAGGING, Protocol(answer="text"), _adopted(write, tmp_path))
     data = form.encode(examples)
     batch = form.collate(data, np.arange(2))
     found = form.answers(form.read(batch["target_ids"], batch), data, examples)
@@ -336,7 +336,7 @@ def test_sources_stand_in_the_template_of_their_tokenizer(tmp_path: Path) -> Non
     task = TAGGING.model_copy(update={"kind": "generation"})
     targets = np.empty(1, dtype=object)
     targets[0] = ("a dog",)
-    form = Writing(task, Protocol(max_sequence_length=8), ours)
+    form = TextOutput(task, Protocol(max_sequence_length=8), ours)
     data = form.encode(Examples([("the cat sat",)], targets))
     assert isinstance(data.targets, Ragged)
     assert list(data.input_ids[0]) == theirs("the cat sat")["input_ids"]
@@ -347,15 +347,15 @@ def test_sources_stand_in_the_template_of_their_tokenizer(tmp_path: Path) -> Non
     vocabulary = Vocabulary.load(tmp_path / "ours")
     words = tuple(theirs("the cat", add_special_tokens=False)["input_ids"])
     objective = OBJECTIVES["denoising_infill"].components[-1][1]
-    (question,) = ask(Text(words), objective, vocabulary)
+    (question,) = make_requests(Text(words), objective, vocabulary)
     assert question.source == [vocabulary.mask, ours.eos_token_id]
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])
 def test_our_own_template_is_of_a_first_and_a_last_token(algorithm: str, tmp_path: Path) -> None:
     ours = learned(tmp_path, algorithm, 300)
-    assert Speller(ours).framed([7]) == [ours.cls_token_id, 7, ours.sep_token_id]
-    assert Vocabulary.load(tmp_path).framed([7]) == Speller(ours).framed([7])
+    assert TextCodec(ours).framed([7]) == [ours.cls_token_id, 7, ours.sep_token_id]
+    assert Vocabulary.load(tmp_path).framed([7]) == TextCodec(ours).framed([7])
 
 
 def test_a_vocabulary_without_tokenizer_json_is_converted(tmp_path: Path) -> None:

@@ -123,21 +123,21 @@ def test_counts_of_networks(architecture: Architecture, size: Size) -> None:
 @given(
     layers=st.integers(1, 3),
     heads=st.integers(1, 3),
-    head_size=st.integers(4, 9),
+    head_dim=st.integers(4, 9),
     hidden=st.integers(8, 40),
     inner=st.integers(8, 40),
     gated=st.booleans(),
 )
 @settings(max_examples=10, deadline=None)
 def test_counts_of_heads_of_any_width(
-    layers: int, heads: int, head_size: int, hidden: int, inner: int, gated: bool
+    layers: int, heads: int, head_dim: int, hidden: int, inner: int, gated: bool
 ) -> None:
     size = Size(
         num_layers=layers,
         hidden_size=hidden,
         num_heads=heads,
         intermediate_size=inner,
-        head_size=head_size,
+        head_dim=head_dim,
     )
     architecture = Architecture(family="t5", gated_feed_forward=gated)
     with torch.device("meta"):

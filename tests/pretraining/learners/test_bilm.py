@@ -7,7 +7,7 @@ from harness.models import Architecture, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.models.elmo import Elmo
-from harness.pretraining.learners.bilm import TwoWay
+from harness.pretraining.learners.bilm import BiLM
 
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=1, intermediate_size=8)
 ROWS = torch.tensor([[1, 5, 6, 7, 2], [1, 9, 2, 0, 0]])
@@ -15,8 +15,8 @@ LENGTHS = (5, 3)
 
 
 def test_losses_are_those_of_two_language_models() -> None:
-    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "two_way", seed=0)
-    learner, network = TwoWay(backbone).eval(), backbone.network
+    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
+    learner, network = BiLM(backbone).eval(), backbone.network
     assert isinstance(network, Elmo)
     # Position t of row b is 5 b + t: each names what stands after it, or before it.
     batch = {
@@ -43,7 +43,7 @@ def test_losses_are_those_of_two_language_models() -> None:
 
 
 def test_both_directions_learn() -> None:
-    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "two_way", seed=0)
+    backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
     batch = {
         "input_ids": ROWS[:1],
         "positions": torch.tensor([0, 1]),
@@ -51,5 +51,5 @@ def test_both_directions_learn() -> None:
         "backward_positions": torch.tensor([1, 2]),
         "backward_targets": torch.tensor([1, 5]),
     }
-    torch.stack(list(TwoWay(backbone)(batch).values())).sum().backward()
+    torch.stack(list(BiLM(backbone)(batch).values())).sum().backward()
     assert all(p.grad is not None and p.grad.any() for p in backbone.parameters())

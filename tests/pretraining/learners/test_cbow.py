@@ -14,7 +14,7 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.budget import Budget
-from harness.pretraining.learners.cbow import Window
+from harness.pretraining.learners.cbow import CBOW
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -25,10 +25,10 @@ SIZE = Size(num_layers=1, hidden_size=8, num_heads=1, intermediate_size=8)
 
 def test_the_loss_is_of_the_mean_of_the_neighbours() -> None:
     backbone = build(
-        Architecture(family="static", window=1, initializer_range=0.5),
+        Architecture(family="static", context_size=1, initializer_range=0.5),
         SIZE,
         Tokens(30, 0, 1, 2),
-        "window",
+        "cbow",
         seed=0,
     )
     network = backbone.network
@@ -41,7 +41,7 @@ def test_the_loss_is_of_the_mean_of_the_neighbours() -> None:
     vectors = network.embeddings.weight
     means = torch.stack([vectors[6], (vectors[5] + vectors[7]) / 2, vectors[6]])
     expected = F.cross_entropy(means @ network.output.weight.T, batch["targets"], reduction="sum")
-    torch.testing.assert_close(Window(backbone).losses(batch)["token"], expected)
+    torch.testing.assert_close(CBOW(backbone).losses(batch)["token"], expected)
 
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "byte_bpe", "unigram"])

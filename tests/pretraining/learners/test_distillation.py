@@ -15,7 +15,7 @@ from harness.models.encoders import ENCODERS
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.distillation_losses import LOSSES
 from harness.pretraining.learners.learner import READ
-from harness.pretraining.learners.student_initialization import kept_layers, start_from_teacher
+from harness.pretraining.learners.student_initialization import init_from_teacher, kept_layers
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch, to_step
@@ -247,7 +247,7 @@ def test_distilbert_of_bert() -> None:
     teacher, student = network("bert", seed=9).eval(), network("distilbert").eval()
     part: Any = teacher.network.base_model
     part.embeddings.token_type_embeddings.weight.data.zero_()
-    start_from_teacher(student, teacher)
+    init_from_teacher(student, teacher)
     torch.testing.assert_close(logits(student), logits(teacher), atol=1e-4, rtol=1e-4)
 
 
@@ -255,13 +255,13 @@ def test_distilbert_of_bert() -> None:
 def test_student_of_the_teachers_family(name: str) -> None:
     teacher = network(name, seed=9).eval()
     student = network(name).eval()
-    start_from_teacher(student, teacher)
+    init_from_teacher(student, teacher)
     torch.testing.assert_close(logits(student), logits(teacher))
 
 
 def test_student_takes_layers_apart() -> None:
     teacher, student = network("bert", DEEP, seed=9), network("bert")
-    start_from_teacher(student, teacher)
+    init_from_teacher(student, teacher)
     parts: list[Any] = [part.network.base_model for part in (student, teacher)]
     ours, theirs = (part.encoder.layer for part in parts)
     for mine, of_teacher in ((0, 0), (1, 3)):
@@ -303,9 +303,9 @@ def test_what_cannot_be_compared(settings: Distillation, student: Backbone, mess
 
 def test_what_a_student_cannot_start_from() -> None:
     with pytest.raises(ValueError, match="a student as wide as its teacher"):
-        start_from_teacher(network("bert", NARROW), network("bert"))
+        init_from_teacher(network("bert", NARROW), network("bert"))
     with pytest.raises(ValueError, match="but has a roberta of a bert"):
-        start_from_teacher(network("roberta"), network("bert"))
+        init_from_teacher(network("roberta"), network("bert"))
 
 
 def with_teacher(**changes: Any) -> Pretrain:

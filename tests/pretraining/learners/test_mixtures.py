@@ -18,7 +18,8 @@ from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import to_step
 from harness.pretraining.objectives.objective import Component, Mixture, Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 
 VOCAB = 200
 TINY = Size(num_layers=1, hidden_size=32, num_heads=2, intermediate_size=64)

@@ -267,7 +267,7 @@ def test_going_on_from_a_saved_network(sharing: Sharing, tmp_path: Path) -> None
     trained(sharing).save(tmp_path)
     saved = load(tmp_path).eval()
     model = make_learner("electra", sharing).eval()
-    model.start_from(saved.network.state_dict())
+    model.init_from(saved.network.state_dict())
     read = {n: make_batch()[n] for n in ("input_ids", "attention_mask", "token_type_ids")}
     ours, theirs = (part(**read).last_hidden_state for part in (model.backbone, saved))
     torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)

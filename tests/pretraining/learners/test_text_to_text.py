@@ -11,7 +11,7 @@ from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch, to_tensors
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms.apply import corrupt
+from harness.pretraining.objectives.transforms.apply import apply_transform
 from tests.models.networks import mean_loss, network, overfit, small, without_gradient
 from tests.pretraining.objectives.transforms.texts import (
     CLS,
@@ -32,7 +32,7 @@ def read_as(name: str, representation: str) -> Objective:
 
 def make_batch(objective: Objective, start: int = PAD) -> TensorBatch:
     rows = make_rows([[30], [9, 12], [20]], seed=1)
-    corrupted = corrupt(objective.transform, rows, np.random.default_rng(0), VOCABULARY)
+    corrupted = apply_transform(objective.transform, rows, np.random.default_rng(0), VOCABULARY)
     return to_tensors(assemble(rows, corrupted, objective, None, VOCABULARY, start))
 
 

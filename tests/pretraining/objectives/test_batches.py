@@ -14,7 +14,7 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, count_real, split
 from harness.pretraining.objectives.transforms import TokenMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.recipes.pretrain import Phase
+from harness.pretraining.recipes.settings import Phase
 
 FORMATS = ("segment_pair", "sentence_pair", "full_sentences", "doc_sentences")
 VOCAB = 500
@@ -121,7 +121,7 @@ def share_equal(one: dict[Any, Any], other: dict[Any, Any]) -> float:
 
 def test_static_masks_return_with_their_duplicate_and_dynamic_ones_do_not() -> None:
     for masking, share in (("static", 1.0), ("dynamic", 0.0)):
-        maker = make_maker(masking=masking, duplicates=2)
+        maker = make_maker(masking=masking, dupe_factor=2)
         size = maker.drawing(0, 0).num_batches(4 * 32)
         first, second, third = (
             masks_by_sequence(maker, range(e * size, (e + 1) * size)) for e in range(3)

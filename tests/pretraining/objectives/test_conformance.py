@@ -19,7 +19,7 @@ from harness.models import MODELS, Size
 from harness.pretraining.budget import Budget
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.module import Pretraining
+from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import to_step
@@ -27,7 +27,8 @@ from harness.pretraining.objectives.objective import AnyObjective, Objective
 from harness.pretraining.objectives.targets import Batch, split
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import Optimizer, make_adamw
-from harness.pretraining.recipes.pretrain import Phase, Pretrain
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.run import pretrain
 
 VOCAB, LENGTH, ROWS = 500, 32, 8
@@ -39,9 +40,9 @@ FAMILY = {
     "bidirectional": "bert",
     "causal": "gpt2",
     "encoder_decoder": "t5",
-    "two_way": "elmo",
+    "bilm": "elmo",
     "permuted": "xlnet",
-    "window": "static",
+    "cbow": "static",
 }
 TOKENIZER = Tokenizer(vocab_size=VOCAB, sentinels=len(SENTINELS), extra_tokens=tuple(MODES))
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=64)
@@ -208,7 +209,7 @@ def test_inputs_and_targets_give_the_text_back(name: str) -> None:
                     assert sorted(ordinary(read) + ordinary(told[row])) == sorted(text)
             elif objective.output.kind == "next_token" and objective.representation != "permuted":
                 assert ordinary(told[row]) == text == ordinary(read)
-            elif objective.representation == "window":
+            elif objective.representation == "cbow":
                 assert told[row].tolist() == text
             elif objective.representation == "bidirectional":
                 restored = batch["input_ids"].copy()
@@ -246,7 +247,7 @@ def learner_of(name: str) -> tuple[Pretrain, Learner]:
 @EVERY
 def test_the_first_loss_is_that_of_guessing(name: str) -> None:
     spec, learner = learner_of(name)
-    module = Pretraining(learner.eval(), spec, 10, 0)
+    module = PretrainingModule(learner.eval(), spec, 10, 0)
     step = to_step(maker(name).batch(0), 100_000, maker(name).component(0))
     with torch.no_grad():
         sums = module.learner(step.parts[0], step.component)
@@ -266,7 +267,7 @@ UNTOUCHED: dict[str, tuple[str, ...]] = {}
 @EVERY
 def test_every_trained_parameter_gets_a_gradient(name: str) -> None:
     spec, learner = learner_of(name)
-    module = Pretraining(learner, spec, 10, 0)
+    module = PretrainingModule(learner, spec, 10, 0)
     made = maker(name)
     for number in range(16):  # all components of a mixture
         step = to_step(made.batch(number), 100_000, made.component(number))
@@ -282,7 +283,7 @@ def test_every_trained_parameter_gets_a_gradient(name: str) -> None:
 @EVERY
 def test_it_learns_one_batch_by_heart(name: str) -> None:
     spec, learner = learner_of(name)
-    module = Pretraining(learner.train(), spec, 10, 0)
+    module = PretrainingModule(learner.train(), spec, 10, 0)
     made = maker(name)
     step = to_step(made.batch(0), 100_000, made.component(0))
     optimizer = make_adamw(learner, Optimizer(learning_rate=1e-2, weight_decay=0))
@@ -312,7 +313,7 @@ def kill_at(step: int) -> Callable[..., None]:
 @EVERY
 def test_resume_is_exact(name: str, tmp_path: Path, trained: Path) -> None:
     spec = spec_of(OBJECTIVES[name])
-    every_step = Compute(checkpoint_seconds=0, checkpoint_share=1e9)
+    every_step = Compute(checkpoint_interval_seconds=0, max_checkpoint_overhead=1e9)
     for run in ("whole", "cut"):
         (tmp_path / run / "work").mkdir(parents=True)
 

@@ -21,7 +21,7 @@ from harness.pretraining.objectives.transforms import (
     SpanCorruption,
     TokenMasking,
 )
-from harness.pretraining.objectives.transforms.apply import corrupt
+from harness.pretraining.objectives.transforms.apply import apply_transform
 from tests.pretraining.objectives.transforms.texts import WORDS, equal_rows, make_rows
 
 ROWS, TOKENS = 1000, 128
@@ -29,7 +29,9 @@ ROWS, TOKENS = 1000, 128
 
 def batch_of(objective: Objective, rows: Any) -> Batch:
     rng = np.random.default_rng(0)
-    return assemble(rows, corrupt(objective.transform, rows, rng, WORDS), objective, None, WORDS, 0)
+    return assemble(
+        rows, apply_transform(objective.transform, rows, rng, WORDS), objective, None, WORDS, 0
+    )
 
 
 def measured(objective: Objective, batch: Batch) -> Lengths:
@@ -52,7 +54,7 @@ def objectives() -> Iterator[Any]:
         SpanCorruption(mask_rate=0.3, replacement="drop"),
         SpanCorruption(mask_rate=0.3, replacement="mask_token"),
         SpanCorruption(noise="iid", mask_rate=0.4),
-        Prefix(min_share=0.3, max_share=0.5),
+        Prefix(min_target_fraction=0.3, max_target_fraction=0.5),
     ):
         yield pytest.param(Objective(transform=transform, **stack), id=repr(transform))
     text = {"representation": "causal", "output": "whole_text"}

@@ -54,7 +54,7 @@ def small(recipe: str) -> Pretrain:
     if recipe in NARROW:
         fields["model"] = SMALL["model"] | {"embedding_size": 16}
     if RECIPES[recipe].teacher:
-        fields["teacher"] = {"size": SIZE | {"num_layers": 4}, "objective": {"duplicates": 1}}
+        fields["teacher"] = {"size": SIZE | {"num_layers": 4}, "objective": {"dupe_factor": 1}}
     return resolve_pretrain(fields)
 
 

@@ -20,7 +20,13 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.scoring.likelihood import log_likelihoods
-from harness.pretraining.scoring.requests import Question, Text, ask, default_objective, obstacle
+from harness.pretraining.scoring.requests import (
+    Request,
+    Text,
+    default_objective,
+    make_requests,
+    unsupported_request,
+)
 
 SPECIAL = np.isin(np.arange(40), [0, 1, 2, 3, 38, 39])
 VOCABULARY = Vocabulary(
@@ -262,26 +268,26 @@ def test_the_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_questions_as_documented() -> None:
     """The table at the head of `harness.pretraining.scoring.requests`."""
 
-    def first(name: str) -> Question:
+    def first(name: str) -> Request:
         objective = OBJECTIVES[name]
         assert isinstance(objective, Objective)
-        return ask(Text((7, 8, 9), (1, 2)), objective, VOCABULARY)[0]
+        return make_requests(Text((7, 8, 9), (1, 2)), objective, VOCABULARY)[0]
 
-    assert first("mlm") == Question([1, 7, 3, 9, 2], [], [2], [8])
-    assert first("clm") == Question([1], [7, 8, 9, 2], [0, 1, 2, 3], [7, 8, 9, 2])
-    assert first("span_corruption") == Question([1, 7, 39, 9, 2], [39, 8, 38, 2], [1, 2], [8, 38])
-    assert first("denoising") == Question([1, 7, 3, 9, 2], [7, 8, 9, 2], [1, 2], [8, 9])
-    assert first("drop_corruption") == Question([1, 7, 9, 2], [8, 2], [0, 1], [8, 2])
+    assert first("mlm") == Request([1, 7, 3, 9, 2], [], [2], [8])
+    assert first("clm") == Request([1], [7, 8, 9, 2], [0, 1, 2, 3], [7, 8, 9, 2])
+    assert first("span_corruption") == Request([1, 7, 39, 9, 2], [39, 8, 38, 2], [1, 2], [8, 38])
+    assert first("denoising") == Request([1, 7, 3, 9, 2], [7, 8, 9, 2], [1, 2], [8, 9])
+    assert first("drop_corruption") == Request([1, 7, 9, 2], [8, 2], [0, 1], [8, 2])
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_objective_is_asked_or_refused_with_a_reason(name: str) -> None:
     objective = OBJECTIVES[name].components[-1][1]
     silent = name in ("rtd", "deshuffling", "denoising_permute", "denoising_rotate")
-    assert bool(obstacle(objective)) == silent
+    assert bool(unsupported_request(objective)) == silent
     if not silent:
         for text in TEXTS + CLOZE:
-            for question in ask(text, objective, VOCABULARY):
+            for question in make_requests(text, objective, VOCABULARY):
                 within = question.told or question.source
                 assert [within[i] for i in question.named] == question.tokens or not question.told
 
@@ -298,5 +304,5 @@ def test_a_network_of_unknown_training_is_asked_by_how_it_reads() -> None:
 
 def test_a_head_that_no_loss_trained_is_not_asked() -> None:
     learned = {name: RECIPES[name].objectives[0] for name in ("tinybert", "distilbert")}
-    assert "names no tokens" in obstacle(learned["tinybert"])
-    assert not obstacle(learned["distilbert"])
+    assert "names no tokens" in unsupported_request(learned["tinybert"])
+    assert not unsupported_request(learned["distilbert"])

@@ -121,7 +121,7 @@ def test_what_cannot_be_asked_is_null_with_a_reason(
 ) -> None:
     folder = tokenizer("wordpiece")
     found = probe(saved(tmp_path / "model", folder, family, objective), folder, "micro-cloze")
-    assert why in found.obstacle and found.items.empty
+    assert why in found.unsupported_reason and found.items.empty
     assert set(found.accuracies) == {*PROBES["micro-cloze"].categories, "overall"}
     assert set(found.accuracies.values()) == {None}
 
@@ -151,7 +151,7 @@ grid:
 evaluate:
   tasks: [micro-sst2]
   probes: [micro-blimp, micro-cloze]
-  protocol: {max_train: 20}
+  protocol: {max_train_examples: 20}
   finetune: {epochs: 1}
 """
 
@@ -162,13 +162,15 @@ def test_the_whole_way(tmp_path: Path) -> None:
     path.write_text(EXPERIMENT)
     study = harness.load(path, store=tmp_path / "runs").run(jobs=1)
     assert not study.last_run.failed
-    assert len(study.plan.probes) == 4
+    assert len(study.plan.probe_runs) == 4
     frame = study.probes()
     overall = frame[frame["category"] == "overall"].set_index(["arm", "probe"])
     assert overall["score"]["causal", "micro-blimp"] > 0.6
     assert overall["score"]["causal", "micro-cloze"] > PROBES["micro-cloze"].chance + 0.1
     silent = frame[frame["arm"] == "replaced"]
-    assert silent["score"].isna().all() and silent["obstacle"].str.contains("replaced").all()
+    assert (
+        silent["score"].isna().all() and silent["unsupported_reason"].str.contains("replaced").all()
+    )
     own = frame[frame["arm"] == "causal"].groupby("category").first()
     assert own["items"]["verb"] == 200 and own["chance"]["verb"] == pytest.approx(1 / 4)
     study.write_report(tmp_path / "report")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.report.disagreements import answers, judgements
-from harness.report.disagreements.answers import Contrast, contrast
+from harness.report.disagreements.answers import Disagreements, find_disagreements
 from harness.report.disagreements.page import folder_name, render, write_contrast
 from harness.study import Study
 from harness.tasks import TASKS
@@ -34,7 +34,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     (root / "two.yaml").write_text(EXPERIMENT)
     study = Study.load(root / "two.yaml", (), root / "runs")
     examples = load_examples(TASKS["micro-sst2"], TASKS["micro-sst2"].evaluation[0])
-    for cell in study.plan.cells:
+    for cell in study.plan.finetune_runs:
         if cell.task == "micro-sst2":
             out = root / cell.key
             out.mkdir()
@@ -48,7 +48,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None:
-    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
     assert found.frame["index"].tolist() == [2]  # on 1 both are right under one of two seeds
     row = found.frame.iloc[0]
     assert (row["none: share right"], row["nsp: share right"]) == (1.0, 0.0)
@@ -60,7 +60,7 @@ def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None
 
 
 def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None:
-    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
     page = write_contrast(found, tmp_path / "out")
     frame = pd.read_parquet(tmp_path / "out" / "examples.parquet")
     assert frame.equals(found.frame.reset_index(drop=True))
@@ -72,7 +72,7 @@ def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None
 def test_files_stay_where_new_ones_cannot_be_written(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
     write_contrast(found, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
@@ -90,13 +90,13 @@ def test_files_stay_where_new_ones_cannot_be_written(
 
 def test_what_cannot_be_compared_is_one_line(study: Study) -> None:
     with pytest.raises(ValueError, match="the arm 'sop'"):
-        contrast(study, "micro-sst2", ["none", "sop"])
+        find_disagreements(study, "micro-sst2", ["none", "sop"])
     with pytest.raises(ValueError, match="two different arms"):
-        contrast(study, "micro-sst2", ["none", "none"])
+        find_disagreements(study, "micro-sst2", ["none", "none"])
     with pytest.raises(ValueError, match="the task 'micro-cola'"):
-        contrast(study, "micro-cola", ["none", "nsp"])
+        find_disagreements(study, "micro-cola", ["none", "nsp"])
     with pytest.raises(ValueError, match="no run of none on micro-stsb is finished"):
-        contrast(study, "micro-stsb", ["none", "nsp"])
+        find_disagreements(study, "micro-stsb", ["none", "nsp"])
 
 
 def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(answers, "load_examples", fewer)
     with pytest.raises(ValueError, match="its data have changed"):
-        contrast(study, "micro-sst2", ["none", "nsp"])
+        find_disagreements(study, "micro-sst2", ["none", "nsp"])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> Non
 
 
 def test_every_two_arms_have_a_folder_of_their_own(study: Study) -> None:
-    found = contrast(study, "micro-sst2", ["none", "nsp"])
+    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
     assert folder_name(found) == "two-micro-sst2-none-nsp"
     odd = [replace(found, arms=(first, "b" * 300)) for first in ("a/1", "a_1", "../..")]
     names = {folder_name(one) for one in odd}
@@ -187,7 +187,7 @@ def test_a_text_cannot_break_the_page() -> None:
     frame = pd.DataFrame(
         {"text": [evil], f"{evil}: share right": [1.0], "b: share right": [0.0], "index": [0]}
     )
-    page = render(Contrast(evil, evil, "classification", (evil, "b"), frame, 3, (evil,)))
+    page = render(Disagreements(evil, evil, "classification", (evil, "b"), frame, 3, (evil,)))
     assert "<script>alert" not in page
     assert page.count("<script>") == 1
     assert "&lt;script&gt;alert(1)" in page

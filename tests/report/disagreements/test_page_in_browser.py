@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.report.disagreements.answers import Contrast
+from harness.report.disagreements.answers import Disagreements
 from harness.report.disagreements.page import write_contrast
 from tests.browser import look, needs_chromium
 
@@ -29,7 +29,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "two: share right": 0.5,
         }
     )
-    found = Contrast("x", "micro-sst2", "classification", ("one", "two"), frame, 200, ("A test.",))
+    found = Disagreements(
+        "x", "micro-sst2", "classification", ("one", "two"), frame, 200, ("A test.",)
+    )
     return write_contrast(found, tmp_path_factory.mktemp("contrast") / "out")
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.frames.adaptation import RETAINED_COLUMNS, adaptation_costs_frame
-from harness.plan.plan import Cell
+from harness.plan.plan import FinetuneRun
 from harness.report.data import ReportData
 from harness.report.page import write_report
 from harness.report.sections.adaptation_tables import (
@@ -184,7 +184,7 @@ def test_forgetting_by_hand(fabricate: Fabricate) -> None:
 
 def plan_of(runs: dict[tuple[str, str], str], parents: dict[str, dict[str, str]]) -> Any:
     """A plan of one seed: arm and task to the key of its stage, key to the keys it builds on."""
-    cells = [Cell(arm, task, 0, 0, key) for (arm, task), key in runs.items()]
+    cells = [FinetuneRun(arm, task, 0, 0, key) for (arm, task), key in runs.items()]
     keys = {cell.key for cell in cells} | parents.keys()
     keys |= {key for of in parents.values() for key in of.values()}
     stages = {key: SimpleNamespace(parents=parents.get(key, {})) for key in keys}

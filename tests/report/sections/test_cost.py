@@ -72,7 +72,7 @@ def test_what_a_run_builds_on_counts(data: ReportData) -> None:
     more = pd.DataFrame(
         [
             {"arm": f"{part} small", "stage": "pretrain", "seconds": 1.0, "flops": 1e12}
-            for part in ("start_from of", "teacher of", "continued runs of")
+            for part in ("init_from of", "teacher of", "continued runs of")
         ]
     )
     points = points_of(replace(data, costs=pd.concat([data.costs, more])))

@@ -31,7 +31,7 @@ def test_means_over_seeds_and_nulls() -> None:
         ["verb", "85.0", "–", "–", "25.0", "200"],
         ["overall", "–", "–", "–", "30.0", "1,800"],
     ]
-    assert table.obstacles == [f"mute: {WHY}."]
+    assert table.unsupported == [f"mute: {WHY}."]
     assert probe_tables(FRAME.iloc[:0], ["good"]) == probe_tables(pd.DataFrame(), []) == []
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from datasets import ClassLabel
 
-from harness.analysis.averages import AVERAGES, combine, terms_of
+from harness.analysis.averages import AVERAGES
+from harness.analysis.columns import combine, terms_of
 from harness.data import hub
 from harness.leaderboard.published import published_table
 from harness.tasks.benchmarks import REAL_SUITES, REAL_TASKS
@@ -17,7 +18,7 @@ from harness.tasks.benchmarks.sts import STS_V1
 from harness.tasks.benchmarks.superglue import SUPERGLUE_V1
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.load_examples import available_splits, load_examples
-from harness.tasks.preprocessing import NOWHERE, PREPARATIONS
+from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
 from harness.tasks.task import HubData, Split, Suite, Task
 from tests.tasks.mirrors import HUB, ROWS, Mirror, invented
 
@@ -69,7 +70,7 @@ def check_spans(examples: Examples) -> None:
 def test_a_task_loads_what_the_hub_holds(mirror: Mirror, name: str) -> None:
     task = TASKS[name]
     mirror.write_task(task)
-    splits = available_splits(task, submission=True)
+    splits = available_splits(task, with_test=True)
     assert splits == (*task.evaluation, *task.test)
     for split in splits:
         check(task, load_examples(task, split))
@@ -88,7 +89,7 @@ def test_every_schema_is_some_tasks() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["snli", "superglue_rte", "multirc", "wsc", "mnli_two_way", "food_to_film"]
+    "name", ["snli", "superglue_rte", "multirc", "wsc", "mnli_binary", "food_to_film"]
 )
 def test_another_order_of_the_classes_is_refused(mirror: Mirror, name: str) -> None:
     """Whatever prepares the columns: labels that it leaves alone must be those of the task."""
@@ -139,7 +140,7 @@ def test_diagnostics_of_superglue_share_the_training_of_rte(mirror: Mirror) -> N
 
 
 def test_misleading_overlap_stands_apart(mirror: Mirror) -> None:
-    task = TASKS["mnli_two_way"]
+    task = TASKS["mnli_binary"]
     mirror.write_task(task)
     by_name = {split.name: load_examples(task, split) for split in task.evaluation}
     assert by_name["validation_matched"].labels.tolist() == [0, 1, 1, 0, 1, 1]
@@ -187,7 +188,7 @@ def test_a_task_loads_real_data(name: str) -> None:
 
 def prepared(name: str, **columns: list[Any]) -> dict[str, list[Any]]:
     before = {column: list(values) for column, values in columns.items()}
-    after = {column: list(values) for column, values in PREPARATIONS[name](columns).items()}
+    after = {column: list(values) for column, values in PREPROCESSORS[name](columns).items()}
     assert columns == before  # pure
     return after
 
@@ -298,9 +299,9 @@ def test_labels_in_lower_case() -> None:
     assert prepared("lower_labels", label=["RESULTS", "methods"])["label"] == ["results", "methods"]
 
 
-def test_two_way_labels_and_overlap() -> None:
+def test_binary_nli_labels_and_overlap() -> None:
     columns = prepared(
-        "two_way",
+        "binary_nli",
         premise=["The cat saw the dog."] * 4,
         hypothesis=["the dog saw, the CAT", "A dog saw", "dog", ""],
         label=[0, 1, 2, -1],

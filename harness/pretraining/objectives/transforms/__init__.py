@@ -9,16 +9,16 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from harness.core.config import Value, of_kind
+from harness.core.config import ConfigModel, kind_from_name
 
 
-class Identity(Value):
+class Identity(ConfigModel):
     """The text as it is."""
 
     kind: Literal["none"] = "none"
 
 
-class Masking(Value):
+class Masking(ConfigModel):
     """What the masking transforms share (Devlin et al. 2019, section 3.1)."""
 
     mask_rate: float = Field(default=0.15, gt=0, lt=1)
@@ -73,7 +73,7 @@ class SpanMasking(Masking):
     """Longest span, in words."""
 
 
-class SpanCorruption(Value):
+class SpanCorruption(ConfigModel):
     """Noise and what stands in its place: the denoising family of T5 (Raffel et al. 2020, 3.3)."""
 
     kind: Literal["span_corruption"] = "span_corruption"
@@ -90,32 +90,32 @@ class SpanCorruption(Value):
     """Under `mask_token`, the share of the noise that becomes a random token (BERT-style: 0.1)."""
 
 
-class Prefix(Value):
+class Prefix(ConfigModel):
     """A random cut: what stands before it is given, the rest is to be told (T5, section 3.2.3)."""
 
     kind: Literal["prefix"] = "prefix"
-    min_share: float = Field(default=0.0, ge=0, lt=1)
+    min_target_fraction: float = Field(default=0.0, ge=0, lt=1)
     """Smallest share of the text that is to be told."""
-    max_share: float = Field(default=1.0, gt=0, le=1)
+    max_target_fraction: float = Field(default=1.0, gt=0, le=1)
     """Largest share of the text that is to be told."""
 
     @model_validator(mode="after")
     def _order(self) -> "Prefix":
-        if self.min_share > self.max_share:
+        if self.min_target_fraction > self.max_target_fraction:
             raise ValueError(
-                f"min_share must be at most max_share = {self.max_share:g}, but is "
-                f"{self.min_share:g}"
+                f"min_target_fraction must be at most max_target_fraction = {self.max_target_fraction:g}, but is "
+                f"{self.min_target_fraction:g}"
             )
         return self
 
 
-class Deshuffling(Value):
+class Deshuffling(ConfigModel):
     """All tokens in a random order (T5, section 3.3.1; Liu et al. 2019b)."""
 
     kind: Literal["deshuffling"] = "deshuffling"
 
 
-class Denoising(Value):
+class Denoising(ConfigModel):
     """BART's five noises in any mixture (Lewis et al. 2020, section 2.2), in fairseq's order:
     sentences permuted, tokens masked or infilled, tokens deleted, text rotated."""
 
@@ -134,7 +134,7 @@ class Denoising(Value):
     """Share of the sequences that start at a random token."""
 
 
-class PermutationOrder(Value):
+class PermutationOrder(ConfigModel):
     """A random factorisation order, and the tokens to predict in it (Yang et al. 2019, 2.2-2.3)."""
 
     kind: Literal["permutation_order"] = "permutation_order"
@@ -157,7 +157,7 @@ Transform = Annotated[
         | PermutationOrder,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(of_kind),
+    BeforeValidator(kind_from_name),
 ]
 """A transform by its fields, or by its kind alone."""
 

@@ -19,11 +19,11 @@ from harness.pretraining.objectives.transforms.order import (
     permutation_order,
     prefix,
 )
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.transforms.spans import span_corruption
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
-CORRUPTIONS: dict[str, Callable[..., Corrupted]] = {
+TRANSFORMS: dict[str, Callable[..., TransformResult]] = {
     "none": identity,
     "token_masking": token_masking,
     "ngram_masking": ngram_masking,
@@ -37,14 +37,14 @@ CORRUPTIONS: dict[str, Callable[..., Corrupted]] = {
 """Kind to function of (settings, rows, generator, vocabulary)."""
 
 
-def corrupt(
+def apply_transform(
     transform: Transform, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """The rows as `transform` leaves them; the same for the same state of `rng`.
 
     An input that masks have made longer than its row was, which positions may not reach, is cut.
     """
-    made = CORRUPTIONS[transform.kind](transform, rows, rng, vocabulary)
+    made = TRANSFORMS[transform.kind](transform, rows, rng, vocabulary)
     width = rows.tokens.shape[1]
     if made.inputs.shape[1] <= width:
         return made

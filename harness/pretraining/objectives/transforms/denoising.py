@@ -19,7 +19,7 @@ from harness.pretraining.objectives.transforms.array_ops import (
     shuffled,
     word_starts,
 )
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
@@ -41,7 +41,7 @@ class Text:
 
 def denoising(
     settings: Denoising, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """Any mixture of BART's five noises (Lewis et al. 2020, section 2.2).
 
     Counts are rounded up, as in fairseq (fairseq/data/denoising_dataset.py). `chosen` is what is
@@ -70,7 +70,7 @@ def denoising(
     changed = real & (text.hidden | moved)
     chosen[np.nonzero(changed)[0], column[changed]] = True
     source, total = _framed(rows, noisy, lengths, vocabulary)
-    return Corrupted(source, total, chosen, aligned=False)
+    return TransformResult(source, total, chosen, aligned=False)
 
 
 def permuted_sentences(

@@ -18,7 +18,7 @@ from harness.pretraining.objectives.transforms import (
     TokenMasking,
 )
 from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs, word_starts
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.transforms.span_selection import (
     choose_ngrams,
     choose_spans,
@@ -30,7 +30,7 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 
 def token_masking(
     settings: TokenMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """Single tokens, or whole words (Devlin et al. 2019, section 3.1 and appendix A.1).
 
     With replacement (google-research/electra, pretrain_helpers.py `mask`), a position that is drawn
@@ -50,7 +50,7 @@ def token_masking(
 
 def ngram_masking(
     settings: NgramMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """N-grams of words, p(n) ~ 1/n (Lan et al. 2020, section 3.1): 0.545, 0.273, 0.182 for 1 to 3.
 
     What is hidden may be shorter, as n-grams are cut to the budget and never overlap. Each token
@@ -67,7 +67,7 @@ def ngram_masking(
 
 def span_masking(
     settings: SpanMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """Spans of words, of which all tokens share their fate (Joshi et al. 2020, section 3.1).
 
     Exactly ceil(mask_rate x n) of the n tokens of a text are chosen, so that the last span may be
@@ -103,7 +103,7 @@ def hide(
     vocabulary: Vocabulary,
     fate: np.ndarray | None = None,
     spans: np.ndarray | None = None,
-) -> Corrupted:
+) -> TransformResult:
     """What the model sees in the place of the chosen tokens (Devlin et al. 2019, section 3.1).
 
     Random tokens are uniform over the vocabulary without its special tokens, as in fairseq; BERT
@@ -118,4 +118,4 @@ def hide(
     to_random = chosen & ~to_mask & (fate < settings.mask_token_rate + settings.random_token_rate)
     inputs = np.where(to_mask, vocabulary.mask, rows.tokens)
     inputs[to_random] = rng.choice(vocabulary.ordinary, size=int(to_random.sum()))
-    return Corrupted(inputs, rows.lengths, chosen, aligned=True, spans=spans)
+    return TransformResult(inputs, rows.lengths, chosen, aligned=True, spans=spans)

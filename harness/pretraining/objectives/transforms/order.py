@@ -10,31 +10,33 @@ from harness.pretraining.objectives.transforms import (
     Prefix,
 )
 from harness.pretraining.objectives.transforms.array_ops import covered, filled, packed, shuffled
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
 def identity(
     settings: Identity, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """The rows as they are."""
-    return Corrupted(rows.tokens, rows.lengths, np.zeros_like(rows.maskable), aligned=True)
+    return TransformResult(rows.tokens, rows.lengths, np.zeros_like(rows.maskable), aligned=True)
 
 
 def prefix(
     settings: Prefix, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """A uniform cut, before which the text is given (Raffel et al. 2020, section 3.2.3).
 
-    The tokens to be told are from min_share to max_share of the text, the next larger number where
+    The tokens to be told are from min_target_fraction to max_target_fraction of the text, the next larger number where
     no whole one lies between, and at least 1 on either side; a text of one token is only given.
     Separators inside the text stand on the side of the token before them. By default the length
     given is uniform from 1 to n - 1, as in T5's `random_prefix_noise_mask`.
     """
     count = rows.maskable.sum(1)
     most = np.maximum(count - 1, 0)
-    least_told = np.clip(np.ceil(settings.min_share * count - 1e-9), np.minimum(1, most), most)
-    most_told = np.clip(np.floor(settings.max_share * count + 1e-9), least_told, most)
+    least_told = np.clip(
+        np.ceil(settings.min_target_fraction * count - 1e-9), np.minimum(1, most), most
+    )
+    most_told = np.clip(np.floor(settings.max_target_fraction * count + 1e-9), least_told, most)
     told = rng.integers(least_told.astype(np.int64), most_told.astype(np.int64), endpoint=True)
     chosen = rows.maskable & (rows.maskable.cumsum(1) > (count - told)[:, None])
     after = chosen.cumsum(1) > 0
@@ -42,23 +44,23 @@ def prefix(
     end = rows.lengths - 1 == np.arange(rows.tokens.shape[1])[:, None]
     source, lengths = packed(rows.tokens, (given & ~after) | end.T, vocabulary.pad)
     dropped = packed(rows.tokens, given & after, vocabulary.pad)
-    return Corrupted(source, lengths, chosen, aligned=False, dropped=dropped)
+    return TransformResult(source, lengths, chosen, aligned=False, dropped=dropped)
 
 
 def deshuffling(
     settings: Deshuffling, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """All tokens of the text in a random order at the places of text (Raffel et al. 2020, 3.3.1).
 
     Special tokens, separators inside the text too, stay where they are.
     """
     inputs = shuffled(rows.tokens, rows.maskable, rng)
-    return Corrupted(inputs, rows.lengths, rows.maskable, aligned=False)
+    return TransformResult(inputs, rows.lengths, rows.maskable, aligned=False)
 
 
 def permutation_order(
     settings: PermutationOrder, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """A random factorisation order of the tokens to predict (Yang et al. 2019, sections 2.2-2.3).
 
     The tokens to predict are chosen as in transformers'
@@ -88,4 +90,4 @@ def permutation_order(
     chosen = rows.maskable & covered(begin, begin + length, width)
     place = rng.permuted(np.tile(np.arange(width), (num_rows, 1)), axis=1)
     order = np.where(chosen, place, -1)
-    return Corrupted(rows.tokens, rows.lengths, chosen, aligned=True, order=order)
+    return TransformResult(rows.tokens, rows.lengths, chosen, aligned=True, order=order)

@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Corrupted:
+class TransformResult:
     """The text as the model gets it, and what of the original is to be told.
 
     Shapes: B rows, T positions of the original, S of the input, U of the dropped text.
@@ -29,7 +29,7 @@ class Corrupted:
     """[B, T] place of each position in the factorisation order (XLNet): smaller is seen first."""
 
 
-def stack(parts: Sequence[Corrupted], width: int, pad: int) -> Corrupted:
+def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformResult:
     """Several results as one; the original has `width` positions, the inputs as many as needed."""
     aligned = all(part.aligned for part in parts)
     longest = width if aligned else max(part.inputs.shape[1] for part in parts)
@@ -41,7 +41,7 @@ def stack(parts: Sequence[Corrupted], width: int, pad: int) -> Corrupted:
             np.concatenate([_widened(text, room, pad) for text, _ in texts]),
             np.concatenate([lengths for _, lengths in texts]),
         )
-    return Corrupted(
+    return TransformResult(
         inputs=np.concatenate([_widened(part.inputs, longest, pad) for part in parts]),
         lengths=np.concatenate([part.lengths for part in parts]),
         chosen=np.concatenate([_widened(part.chosen, width, False) for part in parts]),

@@ -15,7 +15,7 @@ import numpy as np
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.array_ops import covered, filled, packed, runs
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 PLACE_BITS = 20
@@ -24,7 +24,7 @@ PLACE_BITS = 20
 
 def span_corruption(
     settings: SpanCorruption, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
-) -> Corrupted:
+) -> TransformResult:
     """The denoising family of T5 (Raffel et al. 2020, sections 3.1.4 and 3.3).
 
     The text of a row is one sequence of L tokens. Separators inside it stay in the source and are
@@ -46,7 +46,7 @@ def replace_noise(
     noise: np.ndarray,
     rng: np.random.Generator,
     vocabulary: Vocabulary,
-) -> Corrupted:
+) -> TransformResult:
     """Source and dropped text for a given noise [B, T] bool, which is True at text alone."""
     begins, spans = runs(noise)
     real = filled(rows.lengths, noise.shape[1])
@@ -55,12 +55,12 @@ def replace_noise(
     dropped = packed(rows.tokens, noise, vocabulary.pad)
     if settings.replacement == "drop":
         source, lengths = packed(rows.tokens, real & ~noise, vocabulary.pad)
-        return Corrupted(source, lengths, noise, aligned=False, dropped=dropped, spans=spans)
+        return TransformResult(source, lengths, noise, aligned=False, dropped=dropped, spans=spans)
     source = np.where(noise, vocabulary.mask, rows.tokens)
     if settings.random_token_rate:
         random = noise & (rng.random(noise.shape) < settings.random_token_rate)
         source[random] = rng.choice(vocabulary.ordinary, size=int(random.sum()))
-    return Corrupted(source, rows.lengths, noise, aligned=True, dropped=dropped, spans=spans)
+    return TransformResult(source, rows.lengths, noise, aligned=True, dropped=dropped, spans=spans)
 
 
 def _with_sentinels(
@@ -70,7 +70,7 @@ def _with_sentinels(
     begins: np.ndarray,
     spans: np.ndarray,
     vocabulary: Vocabulary,
-) -> Corrupted:
+) -> TransformResult:
     """A sentinel for each span, and one after the last span (Raffel et al. 2020, section 3.1.4).
 
     Spans beyond the sentinels there are stay in the text; T5's numbers would count on down into
@@ -101,7 +101,9 @@ def _with_sentinels(
     flat[np.cumsum(told) - 1] = sentinels[num_spans]
     dropped = np.full((len(told), int(told.max(initial=0))), vocabulary.pad)
     dropped[filled(told, dropped.shape[1])] = flat
-    return Corrupted(source, lengths, noise, aligned=False, dropped=(dropped, told), spans=spans)
+    return TransformResult(
+        source, lengths, noise, aligned=False, dropped=(dropped, told), spans=spans
+    )
 
 
 def noise_mask(

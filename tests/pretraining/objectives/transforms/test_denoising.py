@@ -138,11 +138,11 @@ def test_separators_inside_the_text_are_left_out() -> None:
 
 def test_an_input_is_never_longer_than_its_row() -> None:
     """Short spans put in more masks than they take out; positions end where the row does."""
-    from harness.pretraining.objectives.transforms.apply import corrupt
+    from harness.pretraining.objectives.transforms.apply import apply_transform
 
     rows = make_rows([[60]] * 200)
     settings = Denoising(infill_rate=0.9, poisson_lambda=0.5)
-    made = corrupt(settings, rows, np.random.default_rng(0), VOCABULARY)
+    made = apply_transform(settings, rows, np.random.default_rng(0), VOCABULARY)
     width = rows.tokens.shape[1]
     assert made.inputs.shape[1] <= width and (made.lengths == width).any()
     last = made.inputs[np.arange(200), made.lengths - 1]

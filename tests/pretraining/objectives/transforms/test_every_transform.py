@@ -21,8 +21,8 @@ from harness.pretraining.objectives.transforms import (
     TokenMasking,
     Transform,
 )
-from harness.pretraining.objectives.transforms.apply import CORRUPTIONS, corrupt
-from harness.pretraining.objectives.transforms.result import Corrupted
+from harness.pretraining.objectives.transforms.apply import TRANSFORMS, apply_transform
+from harness.pretraining.objectives.transforms.result import TransformResult
 from tests.pretraining.objectives.transforms.texts import (
     CLS,
     MASK,
@@ -49,7 +49,7 @@ TRANSFORMS: tuple[Any, ...] = (
     SpanCorruption(replacement="drop"),
     SpanCorruption(noise="iid", replacement="mask_token", random_token_rate=0.5),
     Prefix(),
-    Prefix(min_share=0.25, max_share=0.25),
+    Prefix(min_target_fraction=0.25, max_target_fraction=0.25),
     Deshuffling(),
     Denoising(),
     Denoising(mask_rate=0.3),
@@ -63,7 +63,7 @@ TRANSFORMS: tuple[Any, ...] = (
     ),
     PermutationOrder(),
 )
-FIXED = (Identity(), Denoising(), Prefix(min_share=0.25, max_share=0.25))
+FIXED = (Identity(), Denoising(), Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
 """Transforms that leave nothing to chance."""
 any_transform = st.sampled_from(TRANSFORMS)
 any_lengths = st.lists(
@@ -72,21 +72,21 @@ any_lengths = st.lists(
 any_seed = st.integers(0, 1000)
 
 
-def same(one: Corrupted, other: Corrupted) -> bool:
+def same(one: TransformResult, other: TransformResult) -> bool:
     return repr(plain(one)) == repr(plain(other))
 
 
-def plain(result: Corrupted) -> list[Any]:
+def plain(result: TransformResult) -> list[Any]:
     """All that a result holds, as lists."""
-    values = [getattr(result, part.name) for part in fields(Corrupted)]
+    values = [getattr(result, part.name) for part in fields(TransformResult)]
     values += result.dropped or ()
     return [v.tolist() if isinstance(v, np.ndarray) else v for v in values if type(v) is not tuple]
 
 
 def test_every_declared_transform_has_its_function() -> None:
     schema = TypeAdapter(Transform).json_schema()
-    assert set(schema["discriminator"]["mapping"]) == set(CORRUPTIONS)
-    assert {transform.kind for transform in TRANSFORMS} == set(CORRUPTIONS)
+    assert set(schema["discriminator"]["mapping"]) == set(TRANSFORMS)
+    assert {transform.kind for transform in TRANSFORMS} == set(TRANSFORMS)
 
 
 @given(any_transform, any_lengths, any_seed, st.booleans())
@@ -95,7 +95,7 @@ def test_shapes_and_special_tokens(
 ) -> None:
     rows = make_rows(lengths, seed, mode)
     before = rows.tokens.copy()
-    result = corrupt(transform, rows, np.random.default_rng(seed), VOCABULARY)
+    result = apply_transform(transform, rows, np.random.default_rng(seed), VOCABULARY)
     assert np.array_equal(rows.tokens, before), "a pure function"
     assert result.inputs.dtype == rows.tokens.dtype and result.chosen.shape == rows.tokens.shape
     assert not (result.chosen & ~rows.maskable).any(), "special tokens and padding are never chosen"
@@ -119,14 +119,18 @@ def test_shapes_and_special_tokens(
 @given(any_transform, any_lengths, any_seed)
 def test_the_seed_alone_decides(transform: Any, lengths: list[list[int]], seed: int) -> None:
     rows = make_rows(lengths, seed)
-    one, again = (corrupt(transform, rows, np.random.default_rng(seed), VOCABULARY) for _ in "ab")
+    one, again = (
+        apply_transform(transform, rows, np.random.default_rng(seed), VOCABULARY) for _ in "ab"
+    )
     assert same(one, again)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
 def test_another_seed_gives_another_result(transform: Any) -> None:
     rows = make_rows([[60, 40]] * 8)
-    one, other = (corrupt(transform, rows, np.random.default_rng(s), VOCABULARY) for s in (0, 1))
+    one, other = (
+        apply_transform(transform, rows, np.random.default_rng(s), VOCABULARY) for s in (0, 1)
+    )
     assert same(one, other) == (transform in FIXED)
 
 
@@ -135,7 +139,7 @@ def test_rows_differ_from_one_another(transform: Any) -> None:
     """Equal rows of a batch have noise of their own."""
     one = make_rows([[90]])
     rows = type(one)(*(np.repeat(getattr(one, f.name), 20, axis=0) for f in fields(one)))
-    inputs = corrupt(transform, rows, np.random.default_rng(0), VOCABULARY)
+    inputs = apply_transform(transform, rows, np.random.default_rng(0), VOCABULARY)
     told = inputs.order if inputs.order is not None else inputs.inputs
     distinct = len(np.unique(told, axis=0))
     assert distinct == 1 if transform in FIXED else distinct > 15
@@ -145,7 +149,7 @@ def test_rows_differ_from_one_another(transform: Any) -> None:
 def test_the_text_can_be_told(transform: Any, lengths: list[list[int]], seed: int) -> None:
     """What is left and what was taken out are the text, each token once."""
     rows = make_rows(lengths, seed)
-    result = corrupt(transform, rows, np.random.default_rng(seed), VOCABULARY)
+    result = apply_transform(transform, rows, np.random.default_rng(seed), VOCABULARY)
     for row in range(len(lengths)):
         text, source = text_of(rows, row), real(result.inputs, result.lengths, row)[1:-1]
         if transform.kind == "prefix":
@@ -190,6 +194,6 @@ def restored(
 def test_no_text_at_all_survives_every_transform() -> None:
     rows = make_rows([[], []])
     for transform in TRANSFORMS:
-        result = corrupt(transform, rows, np.random.default_rng(0), VOCABULARY)
+        result = apply_transform(transform, rows, np.random.default_rng(0), VOCABULARY)
         assert not result.chosen.any()
         assert result.inputs[:, :2].tolist() == [[CLS, SEP]] * 2

@@ -43,7 +43,7 @@ def test_the_prefix_is_cut_uniformly() -> None:
 def test_the_share_to_be_told(
     least: float, most: float, length: int, told: tuple[int, int]
 ) -> None:
-    settings = Prefix(min_share=least, max_share=most)
+    settings = Prefix(min_target_fraction=least, max_target_fraction=most)
     result = prefix(settings, equal_rows(300, length), generator(), VOCABULARY)
     assert result.dropped is not None
     assert (result.dropped[1].min(), result.dropped[1].max()) == told

@@ -1,4 +1,4 @@
-"""What every stage is given, and what it leaves."""
+"""Arguments and results of a stage."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,39 +16,41 @@ Metrics = dict[str, float | None]
 
 
 @dataclass(frozen=True)
-class Job:
-    """One stage to do."""
+class StageContext:
+    """The arguments of a stage, with all folders on this machine."""
 
     spec: Mapping[str, Any]
     inputs: Mapping[str, Path]
-    """Role to the folder that the parent stage left."""
+    """Role to the folder that a parent stage left."""
     out: Path
-    """Empty folder for what this stage leaves."""
+    """Empty folder for the files of this stage."""
     state: Path
-    """Folder kept until the stage is finished, for checkpoints."""
+    """Folder for checkpoints, kept until the stage is finished."""
     shared: Path
-    """Folder of the store, for the database of the sweeps."""
+    """Folder for caches and the database of searches."""
     key: str
     compute: Compute
     progress: Callable[..., None]
     """Called with (done, total, **figures)."""
 
 
-def checkpoint_folder(job: Job) -> Path:
-    """Folder of someone else's checkpoint, downloaded where it must be."""
-    spec = job.spec["checkpoint"]
+def checkpoint_folder(context: StageContext) -> Path:
+    """The folder of an imported checkpoint, downloaded if need be."""
+    spec = context.spec["checkpoint"]
     return files.fetch(spec["name"], spec["revision"])
 
 
 def read_corpus(spec: Mapping[str, Any]) -> Corpus:
+    """A corpus from its plain data."""
     corpus: Corpus = TypeAdapter(Corpus).validate_python(spec)
     return corpus
 
 
 def read_text(spec: Mapping[str, Any]) -> Corpus | TaskCorpus:
-    """A corpus, or that the texts of a task are meant."""
+    """A corpus, or the texts of a task, from plain data."""
     return TaskCorpus.model_validate(spec) if spec["source"] == "task" else read_corpus(spec)
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Writes `value` as indented JSON with sorted keys."""
     path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")

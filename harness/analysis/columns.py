@@ -1,0 +1,99 @@
+"""The columns of a suite under an averaging rule: what tables show and arms are compared on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.analysis.averages import AVERAGES, Average, Term, get_average
+from harness.tasks.custom import suite_named
+from harness.tasks.task import Column, Suite
+
+
+@dataclass(frozen=True)
+class SuiteColumns:
+    """A suite, or a part of one, with its columns and the average over them."""
+
+    suite: Suite
+    average: Average
+    columns: tuple[Column, ...]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The terms of the average; each counts the same."""
+        return terms_of(self.average, self.suite)
+
+
+def suite_columns(
+    suite: Suite | str, average: str | None = None, tasks: Sequence[str] | None = None
+) -> SuiteColumns:
+    """The columns of a suite.
+
+    Args:
+        suite: a suite or its name.
+        average: name of an averaging rule; null takes the suite's own, or the mean of all columns
+            where only some tasks are taken.
+        tasks: some tasks of the suite; null takes all.
+
+    Raises:
+        ValueError: an unknown suite or average, or an average of tasks that the suite does not have.
+    """
+    suite = suite if isinstance(suite, Suite) else suite_named(suite)
+    suite = part_of_suite(suite, tasks) if tasks else suite
+    rule = get_average(average or suite.average)
+    return SuiteColumns(suite, rule, _columns(suite, terms_of(rule, suite)))
+
+
+def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
+    """Some tasks of a suite, averaged over all their columns, under a name that says so."""
+    if set(tasks) == set(suite.tasks):
+        return suite
+    return suite.model_copy(
+        update={
+            "name": f"{suite.name}[{', '.join(t for t in suite.tasks if t in tasks)}]",
+            "tasks": tuple(task for task in suite.tasks if task in tasks),
+            "columns": tuple(column for column in suite.columns if column.task in tasks),
+            "average": "mean_of_columns",
+        }
+    )
+
+
+def _columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
+    """The suite's columns with the metrics that the average takes, then what it takes besides."""
+    taken = {column.name: column for term in terms for column in term}
+    shown = {column.name: taken.get(column.name, column) for column in suite.columns}
+    return tuple({**shown, **taken}.values())
+
+
+def terms_of(rule: Average, suite: Suite) -> tuple[Term, ...]:
+    """The rule's terms on a suite.
+
+    Raises:
+        ValueError: the rule takes a task that the suite does not have.
+    """
+    terms = rule.terms or tuple((column,) for column in suite.columns)
+    missing = sorted({c.task for term in terms for c in term} - set(suite.tasks))
+    if missing:
+        fitting = [r.name for r in AVERAGES.values() if _fits(r, suite)]
+        raise ValueError(
+            f"average {rule.name} needs {', '.join(missing)}, which {suite.name} does not have; "
+            f"it can be averaged by {', '.join(fitting)}"
+        )
+    return terms
+
+
+def _fits(rule: Average, suite: Suite) -> bool:
+    return all(column.task in suite.tasks for term in rule.terms for column in term)
+
+
+def combine(terms: Sequence[Term], columns: Mapping[Column, np.ndarray]) -> np.ndarray:
+    """Mean over terms of the mean over their columns.
+
+    Args:
+        columns: column to its scores; arrays of one shape.
+
+    Returns:
+        An array of that shape, NaN where one of them is.
+    """
+    means = [np.mean([columns[column] for column in term], axis=0) for term in terms]
+    return np.asarray(np.mean(means, axis=0))

@@ -1,0 +1,100 @@
+"""What the store holds of a planned experiment, as frames that are made when first needed."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from harness.experiment.experiment import Experiment
+from harness.finetuning.search.sweep import Sweep
+from harness.plan.plan import Plan
+from harness.store.store import StageResult, Store
+from harness.tasks.scores import COUNTS, load_counts
+from harness.tasks.task import Suite
+
+
+class Results:
+    """The finished stages of a plan.
+
+    A frame is a function of the results (`harness.analysis.frames`); `frame` calls each one once.
+    """
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self.plan, self.store = plan, store
+        self._frames: dict[Callable[[Results], pd.DataFrame], pd.DataFrame] = {}
+        self._predictions: dict[str, pd.DataFrame] = {}
+
+    def frame(self, make: Callable[["Results"], pd.DataFrame]) -> pd.DataFrame:
+        """What `make` gives of these results."""
+        if make not in self._frames:
+            self._frames[make] = make(self)
+        return self._frames[make]
+
+    @cached_property
+    def finished(self) -> Mapping[str, StageResult]:
+        """Key to record of the stages of the plan that are finished."""
+        return self.store.finished(self.plan.stages)
+
+    def files(self, key: str) -> Path:
+        """The folder of a finished stage's files.
+
+        Raises:
+            ValueError: the files are damaged.
+        """
+        return self.store.files(self.finished[key])
+
+    def predictions(self, key: str) -> pd.DataFrame:
+        """Rows of split, index, label and prediction of a finished fine-tuning stage.
+
+        Raises:
+            ValueError: the files are damaged.
+        """
+        if key not in self._predictions:
+            self._predictions[key] = pd.read_parquet(self.files(key) / "predictions.parquet")
+        return self._predictions[key]
+
+    def counts(self, key: str) -> Mapping[str, np.ndarray]:
+        """The per-example counts of a finished fine-tuning stage (`harness.tasks.scores.counts`).
+
+        Raises:
+            ValueError: the files are damaged, or of a version that left no counts.
+        """
+        return stage_counts(self.store, self.finished[key])
+
+    def seconds(self, keys: Iterable[str]) -> float:
+        """Seconds of the finished ones among some stages, summed."""
+        return sum(self.finished[k].metrics["seconds"] for k in keys if k in self.finished)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The declared experiment."""
+        return self.plan.experiment
+
+    @property
+    def arms(self) -> list[str]:
+        """Names of the arms."""
+        return [arm.name for arm in self.plan.arms]
+
+    @property
+    def suite(self) -> Suite:
+        """The suite that all arms are judged on."""
+        return self.experiment.evaluate.suite_value
+
+    @property
+    def sweep(self) -> Sweep | None:
+        """What was searched; null where nothing was."""
+        return self.experiment.sweep if self.experiment.sweep.trials else None
+
+
+def stage_counts(store: Store, record: StageResult) -> Mapping[str, np.ndarray]:
+    """The per-example counts that a fine-tuning stage left.
+
+    Raises:
+        ValueError: the files are damaged, or of a version that left no counts.
+    """
+    path = store.files(record) / COUNTS
+    if not path.is_file():
+        raise ValueError(f"stage {record.key} is of an earlier version, which left no counts")
+    return load_counts(path)

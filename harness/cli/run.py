@@ -1,0 +1,63 @@
+"""`harness run`: computes an experiment."""
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from harness.cli.options import (
+    DEFAULT_STORE,
+    FAILED,
+    INTERRUPTED,
+    Executor,
+    Experiment,
+    Jobs,
+    Overrides,
+    StoreFolder,
+    clear_errors,
+    err,
+    out,
+)
+
+if TYPE_CHECKING:
+    from harness.study import Study
+
+
+def run(
+    experiment: Experiment,
+    jobs: Jobs = None,
+    executor: Executor = "processes",
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
+    from harness.study import Study
+
+    with clear_errors():
+        study = Study.load(experiment, set_ or (), store)
+    compute(study, jobs, executor)
+
+
+def compute(study: "Study", jobs: int | None, executor: str) -> None:
+    """Runs a study, then prints its leaderboard and writes its report.
+
+    Raises:
+        typer.Exit: with code 1 if stages failed.
+    """
+    from harness.leaderboard.render import render
+
+    try:
+        with clear_errors():
+            done = study.run(jobs, out, executor).last_run
+    except KeyboardInterrupt:
+        err.print("interrupted; the same command resumes", style="red")
+        os._exit(INTERRUPTED)  # at once: the workers end when they see that this process is gone
+    if not done.computed and not done.failed:
+        out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
+    with clear_errors():
+        out.print(render(study.table(), "md"), markup=False)
+        folder = study.write_report()
+    out.print(f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}")
+    if done.failed:
+        err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
+        raise typer.Exit(FAILED)

@@ -1,0 +1,38 @@
+"""`harness submit`: predictions for the server of a benchmark."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import (
+    DEFAULT_STORE,
+    Experiment,
+    Overrides,
+    StoreFolder,
+    clear_errors,
+    out,
+)
+
+
+def submit(
+    benchmark: Annotated[str, typer.Argument(help="glue | superglue")],
+    experiment: Experiment,
+    arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="P.F", help="pretraining and fine-tuning seed [default: the first]"),
+    ] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="default: submissions/... in the store")
+    ] = None,
+    set_: Overrides = None,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Writes the test predictions of one run as the zip file that a benchmark's server accepts."""
+    from harness.exchange.submissions.submission import write_submission
+    from harness.study import Study
+
+    with clear_errors():
+        results = Study.load(experiment, set_ or (), store).results
+        out.print(f"{write_submission(benchmark, results, arm, seeds, out_file)}")

@@ -1,0 +1,20 @@
+"""`harness ui`: MLflow's pages."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from harness.cli.options import DEFAULT_STORE, StoreFolder
+
+
+def ui(
+    port: Annotated[int, typer.Option(help="port on loopback")] = 5000,
+    store: StoreFolder = DEFAULT_STORE,
+) -> None:
+    """Serves MLflow's pages of the store, on loopback only."""
+    import subprocess
+
+    uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
+    command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
+    raise typer.Exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))

@@ -1,0 +1,117 @@
+"""Stages in local processes."""
+
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+
+from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.job import StageJob, StageOutput
+from harness.execution.worker import run_stage
+from harness.execution.workspace import Workspace
+
+MAX_JOBS = 8
+"""Default limit of workers: each holds its own copy of torch."""
+CHECK_SECONDS = 0.5
+"""Time between two looks of a worker at its parent."""
+
+
+class ProcessBackend(Backend):
+    """A pool of one process for each job, so that a worker that dies takes no other with it."""
+
+    def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
+        """`jobs` is the number of workers; null: `default_jobs`."""
+        super().__init__(workspace)
+        self._jobs = jobs or default_jobs()
+        self._idle: list[_Slot] = []
+        self._running: dict[Future[StageOutput | None], tuple[str, _Slot]] = {}
+
+    @property
+    def capacity(self) -> int:
+        return self._jobs
+
+    def submit(self, job: StageJob) -> None:
+        slot = self._idle.pop() if self._idle else _Slot(threads_per_worker(self._jobs))
+        future = slot.pool.submit(run_stage, job, self.workspace)
+        self._running[future] = (job.key, slot)
+
+    def wait(self, seconds: float) -> Sequence[Outcome]:
+        ended, _ = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
+        return [self._outcome(future) for future in ended]
+
+    def _outcome(self, future: "Future[StageOutput | None]") -> Outcome:
+        key, slot = self._running.pop(future)
+        error = future.exception()
+        if isinstance(error, BrokenProcessPool):
+            slot.close()
+            return Outcome(key, error=error, lost=True)
+        self._idle.append(slot)
+        return Outcome(key, error=error) if error else Outcome(key, future.result())
+
+    def cancel(self, key: str) -> None:
+        for future, (running, slot) in list(self._running.items()):
+            if running == key:
+                del self._running[future]
+                slot.close()
+
+    def close(self) -> None:
+        for slot in (*self._idle, *(slot for _, slot in self._running.values())):
+            slot.close()
+        self._idle, self._running = [], {}
+
+
+class _Slot:
+    """A pool of one process, which can be ended at any time."""
+
+    def __init__(self, threads: int) -> None:
+        context = get_context("spawn")
+        self._stop = context.Event()
+        arguments = (os.getpid(), threads, self._stop)
+        self.pool = ProcessPoolExecutor(
+            1, mp_context=context, initializer=start_worker, initargs=arguments
+        )
+
+    def close(self) -> None:
+        self._stop.set()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def start_worker(parent: int, threads: int, stop: Event) -> None:
+    """Prepares a worker process: it ends with its parent or when `stop` is set, and keeps to its
+    share of the CPU.
+
+    Args:
+        parent: process id.
+        threads: CPU threads of torch and of the tokenizers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+
+    def watch() -> None:
+        while os.getppid() == parent and not stop.wait(CHECK_SECONDS):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def default_jobs() -> int:
+    """One worker for a GPU; else one for each CPU core: two small models side by side train faster
+    than one on two threads."""
+    from torch import cuda
+
+    return 1 if cuda.is_available() else min(MAX_JOBS, os.cpu_count() or 1)
+
+
+def threads_per_worker(jobs: int) -> int:
+    """CPU threads of each of `jobs` workers, so that together they use the machine once."""
+    return max(1, (os.cpu_count() or 1) // jobs)

@@ -1,0 +1,48 @@
+"""Stages in this process, one after the other: for debugging."""
+
+from collections.abc import Sequence
+
+from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.job import StageJob
+from harness.execution.worker import run_stage
+from harness.execution.workspace import Workspace
+
+
+class SerialBackend(Backend):
+    """Computes a stage when `wait` is called. Breakpoints work, and torch takes all CPU threads."""
+
+    def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
+        """`jobs` must be 1 or null.
+
+        Raises:
+            ValueError: it is more.
+        """
+        super().__init__(workspace)
+        if jobs not in (None, 1):
+            raise ValueError(
+                f"the executor serial computes one stage at a time, but jobs is {jobs}"
+            )
+        self._queue: list[StageJob] = []
+
+    @property
+    def capacity(self) -> int:
+        return 1
+
+    def submit(self, job: StageJob) -> None:
+        self._queue.append(job)
+
+    def wait(self, seconds: float) -> Sequence[Outcome]:
+        outcomes = []
+        while self._queue:
+            job = self._queue.pop(0)
+            try:
+                outcomes.append(Outcome(job.key, run_stage(job, self.workspace)))
+            except Exception as error:
+                outcomes.append(Outcome(job.key, error=error))
+        return outcomes
+
+    def cancel(self, key: str) -> None:
+        self._queue = [job for job in self._queue if job.key != key]
+
+    def close(self) -> None:
+        self._queue.clear()

@@ -1,0 +1,92 @@
+"""Every family whose members an experiment can name: recipes, tasks, suites, ..."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+FAMILIES: dict[str, tuple[str, str]] = {
+    "recipes": ("harness.pretraining.recipes", "RECIPES"),
+    "objectives": ("harness.pretraining.objectives", "OBJECTIVES"),
+    "corpora": ("harness.data.corpora", "CORPORA"),
+    "tokenizers": ("harness.data.tokenizers", "TOKENIZERS"),
+    "models": ("harness.models", "MODELS"),
+    "sizes": ("harness.models", "SIZES"),
+    "adaptations": ("harness.finetuning.adaptation", "ADAPTATIONS"),
+    "diagnostics": ("harness.finetuning.diagnostics", "DIAGNOSTICS"),
+    "tasks": ("harness.tasks", "TASKS"),
+    "suites": ("harness.tasks", "SUITES"),
+    "probes": ("harness.tasks.probes", "PROBES"),
+    "spaces": ("harness.finetuning.search.spaces", "SPACES"),
+}
+"""Family to the module and the name of its dict, which is imported when it is needed."""
+
+
+def members(family: str) -> Mapping[str, Any]:
+    """Name to member of a family.
+
+    Raises:
+        ValueError: there is no such family.
+    """
+    module, name = _get("the harness", FAMILIES, family)
+    found: Mapping[str, Any] = getattr(import_module(module), name)
+    return found
+
+
+def rows(family: str) -> Iterator[tuple[str, str]]:
+    """(name, description in one line) of each member of a family.
+
+    Raises:
+        ValueError: there is no such family.
+    """
+    for name, member in members(family).items():
+        yield name, _line(member)
+
+
+def details(family: str, name: str) -> str:
+    """All fields of one member, as YAML.
+
+    Raises:
+        ValueError: there is no such family, or it has no such member.
+    """
+    import yaml
+
+    member = _plain(_get(family, members(family), name))
+    return yaml.safe_dump({name: member}, sort_keys=False, allow_unicode=True)
+
+
+def _get(where: str, names: Mapping[str, Any], name: str) -> Any:
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+        raise ValueError(f"{where} has no {name!r}; {hint}")
+    return names[name]
+
+
+def _line(member: Any) -> str:
+    from harness.finetuning.adaptation import Adaptation
+    from harness.pretraining.objectives.objective import Mixture, Objective
+    from harness.pretraining.recipes.pretrain import Pretrain
+
+    if isinstance(member, Adaptation):
+        about = " ".join((type(member).__doc__ or "").split())
+        return f"{member.label}: {about[0].lower()}{about[1:].rstrip('.')}"
+    if isinstance(member, Pretrain):
+        return f"{member.model.family}: {member.objective.formula}"
+    if isinstance(member, Objective | Mixture):
+        return member.formula
+    plain = _plain(member)
+    if isinstance(plain, dict):
+        text = ", ".join(f"{k}={v}" for k, v in plain.items() if not isinstance(v, (dict, list)))
+        return text or ", ".join(f"{k} {v}" for k, v in plain.items())
+    return str(plain)
+
+
+def _plain(member: Any) -> Any:
+    from harness.core.config import ConfigModel
+
+    if isinstance(member, ConfigModel):
+        return member.model_dump(mode="json")
+    if isinstance(member, Mapping):
+        return {name: _plain(value) for name, value in member.items()}
+    return list(member) if isinstance(member, tuple) else member

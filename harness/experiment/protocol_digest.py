@@ -1,0 +1,37 @@
+"""A protocol as canonical JSON, and its digest, so that results from elsewhere can be compared."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
+    """The protocol of an arm as JSON with sorted names and without nulls.
+
+    Args:
+        evaluate: the arm's `Evaluate`, as plain data.
+        sweep: the experiment's `Sweep`, as plain data.
+    """
+    parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
+    searched = sweep if sweep.get("trials") else None
+    return json.dumps(_without_nulls({**parts, "sweep": searched}), sort_keys=True)
+
+
+def protocol_digest(text: str) -> str:
+    """16 hexadecimal digits of a protocol's JSON, whatever its spacing.
+
+    Raises:
+        ValueError: the text is not a JSON object.
+    """
+    protocol = json.loads(text)
+    if not isinstance(protocol, dict):
+        raise ValueError(f"a protocol must be a JSON object, not {text[:40]!r}")
+    plain = json.dumps(protocol, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,45 @@
+"""The leaderboard of one experiment."""
+
+from harness.analysis.comparison.differences import Compared, comparer, same_checkpoints
+from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.frames.adaptation import trained_parameters
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results
+from harness.leaderboard.build import build
+from harness.leaderboard.published import board_of_suite
+from harness.leaderboard.table import Table, protocol_line
+from harness.plan.protocol import protocol_of
+
+
+def experiment_table(results: Results, average: str | None = None) -> Table:
+    """Measured rows by their averages, reference levels, and published rows beside; ranks without
+    ties.
+
+    Args:
+        average: an averaging rule; null takes the suite's.
+
+    Raises:
+        ValueError: an unknown averaging rule, or one that does not fit the suite.
+    """
+    suite = results.suite
+    board = board_of_suite(suite.name)
+    return build(
+        results.frame(scores_frame),
+        suite,
+        average,
+        tasks=results.experiment.evaluate.tasks,
+        arms=results.arms,
+        published=board.published if board else (),
+        protocol=protocol_line(protocol_of(results.plan)),
+        trained=trained_parameters(results),
+    )
+
+
+def experiment_comparer(results: Results, table: Table) -> Compared:
+    """A function that compares two arms on the columns of `table`.
+
+    Raises:
+        ValueError: two runs of a task were scored on different examples.
+    """
+    runs = arm_runs(results.arms, results.frame(scores_frame), results.counts, table.layout)
+    return comparer(runs, table.layout, same_checkpoints(results.plan.differences))

@@ -1,0 +1,75 @@
+"""The stages of a plan while it is built."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from harness.data.corpora import load_corpus
+from harness.experiment.evaluation import Evaluate
+from harness.experiment.experiment import Experiment
+from harness.plan.keys import run_content, stage_key
+from harness.plan.plan import ContinuedRun, Stage
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks import load_examples
+from harness.tasks.probes import PROBES, items
+from harness.tasks.task import Task
+
+
+class StageGraph:
+    """Stages by key; equal keys are one stage. Fingerprints of data are read once for each plan."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.stages: dict[str, Stage] = {}
+        self.pretrain_keys: dict[tuple[str, int], str] = {}
+        """(arm, pretraining seed) to the key of the pretraining stage."""
+        self.continued_runs: dict[tuple[str, str, int, int], ContinuedRun] = {}
+        """By (arm, task, step, pretraining seed)."""
+        tasks = experiment.evaluate.known_tasks
+        self.corpus_fingerprint = cache(load_corpus.fingerprint)
+        self.task_fingerprint = cache(lambda task: load_examples.fingerprint(tasks[task]))
+        self.probe_fingerprint = cache(lambda probe: items.fingerprint(PROBES[probe]))
+
+    def stage(
+        self,
+        kind: str,
+        label: str,
+        spec: Mapping[str, Any],
+        parents: Mapping[str, str],
+        flops: float = 0.0,
+    ) -> str:
+        """Adds a stage unless an equal one is there.
+
+        Args:
+            spec: arguments of the stage, as JSON values.
+            parents: role to key.
+
+        Returns:
+            Its key.
+        """
+        key = stage_key(kind, spec, parents)
+        self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
+        return key
+
+    def pretrain_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
+        """The spec of a pretraining run; the precision is part of it where it changes results."""
+        precision = self.experiment.compute.precision
+        reduced = {} if precision == "32-true" else {"precision": precision}
+        return {"pretrain": run_content(run), "seed": seed, **reduced}
+
+    def task_content(self, task: Task) -> dict[str, Any]:
+        """The part of a spec that says which examples are read."""
+        return {
+            "task": task.name,
+            "content": task.content,
+            "fingerprint": self.task_fingerprint(task.name),
+        }
+
+    def finetune_spec(self, evaluate: Evaluate, task: Task) -> dict[str, Any]:
+        """The spec of a fine-tuning run on `task`, without its seed."""
+        return {
+            **self.task_content(task),
+            "adaptation": evaluate.adaptation.content,
+            "protocol": evaluate.protocol.model_dump(),
+            "finetune": evaluate.finetune.model_dump(),
+        }

@@ -1,0 +1,56 @@
+"""Updates, tokens and FLOPs of a declared pretraining run."""
+
+import math
+
+from harness.pretraining.budget import num_steps
+from harness.pretraining.objectives.expected_lengths import expected_parts
+from harness.pretraining.recipes.settings import PretrainSettings
+from harness.pretraining.training_flops import Network, objective_flops
+
+
+def planned_steps(spec: PretrainSettings, steps_per_second: float | None = None) -> int:
+    """Updates of a run.
+
+    Args:
+        steps_per_second: measured rate, for a budget in seconds.
+
+    Raises:
+        ValueError: the budget is in seconds, and no rate is given.
+    """
+    return num_steps(
+        spec.budget,
+        tokens_per_step=tokens_per_step(spec),
+        # Unknown for the network of a checkpoint, and needed for a budget in FLOPs alone.
+        flops_per_step=training_flops_per_step(spec) if spec.budget.flops else math.inf,
+        steps_per_second=steps_per_second,
+    )
+
+
+def tokens_per_step(spec: PretrainSettings) -> float:
+    """Tokens of text per update, before corruption; mean over the length phases."""
+    length = sum(phase.fraction * phase.sequence_length for phase in spec.phases)
+    return spec.batch_size * length
+
+
+def training_flops_per_step(spec: PretrainSettings) -> float:
+    """FLOPs of an update by FLOPS_CONVENTION; mean over the phases and the parts of a mixture.
+
+    All sequences are taken as full. The run that `init_from` names is not counted.
+    """
+    return sum(
+        phase.fraction * spec.batch_size * training_flops_per_sequence(spec, phase.sequence_length)
+        for phase in spec.phases
+    )
+
+
+def training_flops_per_sequence(spec: PretrainSettings, num_tokens: int) -> float:
+    """FLOPs of training on one sequence of `num_tokens`, special tokens included."""
+    vocab_size, teacher = spec.tokenizer.vocab_size, None
+    if spec.teacher:
+        teacher = Network(spec.teacher.model, spec.teacher.size, vocab_size)
+    network = Network(spec.model, spec.size, vocab_size)
+    return sum(
+        share
+        * objective_flops(objective, network, lengths, teacher=teacher, batch_size=spec.batch_size)
+        for share, objective, lengths in expected_parts(spec.objective, num_tokens)
+    )

@@ -1,0 +1,50 @@
+"""The files of finished stages, by address and digest."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A folder of files in the store."""
+
+    uri: str
+    digest: str
+
+
+def local_folder(artifact: Artifact) -> Path:
+    """A local folder with the files of an artifact; those of another machine are downloaded.
+
+    Raises:
+        OSError: they cannot be read, or a download is damaged.
+    """
+    folder = resolve(artifact.uri)
+    if not artifact.uri.startswith("file:") and digest(folder) != artifact.digest:
+        raise OSError(f"the files downloaded from {artifact.uri} are damaged")
+    return folder
+
+
+def resolve(uri: str) -> Path:
+    """The folder that an artifact URI names; files of another machine are downloaded.
+
+    Raises:
+        OSError: the download fails.
+    """
+    if uri.startswith("file:"):
+        return Path(url2pathname(urlsplit(uri).path))
+    from harness.store.mlflow_runs import download
+
+    return download(uri)
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 over the names and contents of all files below a folder."""
+    total = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return total.hexdigest()

@@ -1,0 +1,52 @@
+"""Experiments as their latest runs left them in the store, and results imported from elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from harness.store.store import Store
+
+SCORE_COLUMNS = [
+    *("experiment", "arm", "suite", "task", "split", "metric", "value"),
+    *("pretrain_seed", "finetune_seed", "key"),
+]
+"""Columns of the scores of an experiment; `key` is that of the fine-tuning stage."""
+SCORES_FILE, SPEC_FILE = "results.parquet", "experiment.yaml"
+IMPORTED_SCORES, IMPORTED_EXAMPLES = "scores.parquet", "examples.parquet"
+
+
+@dataclass(frozen=True)
+class RecordedExperiment:
+    """An experiment as its latest run left it."""
+
+    name: str
+    folder: Path
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Every score: SCORE_COLUMNS."""
+        return pd.read_parquet(self.folder / SCORES_FILE)
+
+    @cached_property
+    def spec(self) -> Mapping[str, Any]:
+        """Plain data, as `harness.experiment.declaration.Declaration.resolved` returns it."""
+        text = (self.folder / SPEC_FILE).read_bytes()
+        spec: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+        return spec
+
+
+def recorded_experiments(store: Store) -> list[RecordedExperiment]:
+    """Every experiment that was run, by name."""
+    experiments = sorted(store.experiments().items())
+    return [RecordedExperiment(name, folder) for name, folder in experiments]
+
+
+def imported_scores(store: Store) -> pd.DataFrame | None:
+    """All imported scores; null if there are none."""
+    frames = [pd.read_parquet(folder / IMPORTED_SCORES) for folder in store.imports()]
+    return pd.concat(frames, ignore_index=True) if frames else None
