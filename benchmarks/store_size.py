@@ -25,10 +25,14 @@ from uuid import uuid4
 
 import numpy as np
 import pandas as pd
+import yaml
 
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results
 from harness.plan.plan import Stage
+from harness.store.artifacts import digest
 from harness.store.params import flatten
-from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SUITE, digest
+from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SUITE, StageResult
 from harness.study import Study
 from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import counts, predictions_frame, save_counts, score
@@ -38,7 +42,7 @@ name: stored-0
 question: How long does a leaderboard over many runs take?
 expect: none > nsp
 pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
-grid: {pretrain.objective.pair: [nsp, sop, none]}
+grid: {pretrain.objective.sentence_pair: [nsp, sop, none]}
 seeds: {pretrain: 5, finetune: 2}
 evaluate: {suite: micro-glue-v1}
 """
@@ -147,24 +151,16 @@ def add_experiment(
     name = f"stored-{number}"
     folder = filler.artifacts / name
     folder.mkdir()
-    records = {key: _Metrics(metrics) for key, (_, metrics, _) in told.items()}
-    frame = study_results(study, records).assign(experiment=name)
+    results = Results(study.plan, study.store)
+    results.__dict__["finished"] = {
+        key: StageResult(key, stage.kind, stage.label, metrics, "", "")
+        for key, (stage, metrics, _) in told.items()
+    }
+    frame = scores_frame(results).assign(experiment=name)
     frame.assign(key=frame["key"].map(keys)).to_parquet(folder / "results.parquet", index=False)
-    (folder / "experiment.yaml").write_text(study._resolved())
+    spec = yaml.safe_dump(study.declaration.resolved(), sort_keys=False)
+    (folder / "experiment.yaml").write_text(spec)
     filler.add({NAME: name, SUITE: "micro-glue-v1"}, {}, {}, folder)
-
-
-class _Metrics:
-    """What `scores_frame` reads of a record."""
-
-    def __init__(self, metrics: dict[str, float]) -> None:
-        self.metrics = metrics
-
-
-def study_results(study: Study, records: dict[str, Any]) -> pd.DataFrame:
-    from harness.analysis.frames.scores import scores_frame
-
-    return scores_frame(study.plan, records)
 
 
 def timed(*arguments: str) -> tuple[float, float]:

@@ -1,4 +1,5 @@
-"""A declared experiment over a store: run it, look at it, export from it. The object of the Python API."""
+"""A declared experiment over a store: run it, look at it, export from it. The object of the Python
+API."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -106,19 +107,19 @@ class Study:
 
     def scores(self) -> pd.DataFrame:
         """Every score: one row per arm, task, split, metric and seeds."""
-        return self.results.frame(scores_frame)
+        return self.results.get(scores_frame)
 
     def probes(self) -> pd.DataFrame:
         """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
-        return self.results.frame(probes_frame)
+        return self.results.get(probes_frame)
 
     def table(self, average: str | None = None) -> Table:
-        """The leaderboard by the suite's averaging rule or another, published rows beside; arms that
-        do not differ significantly share a rank."""
+        """The leaderboard by the suite's averaging rule or another, published rows beside; arms
+        that do not differ significantly share a rank."""
         results = self.results
         return tied(
             experiment_table(results, average),
-            results.frame(scores_frame),
+            results.get(scores_frame),
             self.store,
             results.finished,
             same_checkpoints(self.plan.differences),
@@ -132,7 +133,7 @@ class Study:
         """Arm to task to its runs, scored on resampled examples as in reports: the input of
         `harness.analysis.statistics`."""
         results = self.results
-        scores, layout = results.frame(scores_frame), experiment_table(results).layout
+        scores, layout = results.get(scores_frame), experiment_table(results).layout
         return arm_runs(results.arms, scores, results.counts, layout)
 
     def write_report(self, out: str | Path | None = None) -> Path:

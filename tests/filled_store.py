@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from harness.store.recorded import SCORE_COLUMNS
 from harness.models import SIZES
+from harness.store.recorded import SCORE_COLUMNS
 from harness.store.store import Store
 from harness.tasks import TASKS
 from harness.tasks.examples import Examples

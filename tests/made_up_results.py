@@ -1,19 +1,126 @@
-"""Made-up experiments: arms of a given skill on tasks of GLUE."""
+"""Made-up experiments on GLUE, with arms of a given skill: results without a store."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from harness.report.data import ReportData
+from harness.analysis.frames import (
+    adaptation,
+    continued_pretraining,
+    costs,
+    probes,
+    runs,
+    scores,
+    trials,
+)
+from harness.analysis.results import Results
+from harness.experiment.arms import Arm
+from harness.experiment.declaration import Declaration
+from harness.experiment.experiment import Experiment
+from harness.leaderboard.experiment_table import experiment_comparer, experiment_table
+from harness.leaderboard.table import Table
+from harness.plan.plan import FinetuneRun, Plan, Stage
+from harness.pretraining.recipes import RECIPES
+from harness.report.provenance import report_provenance
+from harness.report.verdict import Pair, pairwise
+from harness.store.store import StageResult
 from harness.tasks import TASKS
 from harness.tasks.examples import Examples
 from harness.tasks.scores import counts, predictions_frame, score
 
 PART = ("sst2", "mrpc", "stsb")
-RESULTS = "experiment arm suite task split metric value pretrain_seed finetune_seed key".split()
+SEEDS = (3, 2)
+"""Pretraining and fine-tuning seeds."""
+FRAMES: dict[str, Callable[[Results], Any]] = {
+    "scores": scores.scores_frame,
+    "checkpoints": scores.checkpoint_scores_frame,
+    "sequential": scores.sequential_scores_frame,
+    "curves": runs.curves_frame,
+    "runs": runs.finetune_runs_frame,
+    "pretraining": runs.pretrain_runs_frame,
+    "costs": costs.costs_frame,
+    "probes": probes.probes_frame,
+    "losses": continued_pretraining.continued_losses_frame,
+    "trials": trials.trials_frame,
+    "adaptation_costs": adaptation.adaptation_costs_frame,
+    "diagnostics": adaptation.diagnostics_frame,
+    "retained": adaptation.retained_losses_frame,
+    "trained": adaptation.trained_parameters,
+    "label_counts": adaptation.label_counts,
+    "provenance": report_provenance,
+}
+"""Name of a frame to the function that makes it."""
+
+
+class MadeUpResults(Results):
+    """Results whose frames are given."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        finished: Mapping[str, StageResult],
+        predictions: Callable[[str], pd.DataFrame],
+        counts: Callable[[str], Mapping[str, np.ndarray]],
+        frames: Mapping[str, Any],
+    ) -> None:
+        self.plan, self.given = plan, (plan, finished, predictions, counts, frames)
+        self._made = {FRAMES[name]: frame for name, frame in frames.items()}
+        self.__dict__["finished"] = finished
+        self.predictions, self.counts = predictions, counts  # type: ignore
+
+    def __getattr__(self, name: str) -> Any:
+        if name in FRAMES:
+            return self.get(FRAMES[name])
+        raise AttributeError(name)
+
+    def but(self, **changes: Any) -> "MadeUpResults":
+        """The same with other frames, or `arms`, `differences`, `predictions`, `counts`, or fields
+        of the experiment."""
+        plan, finished, predictions, counts, frames = self.given
+        predictions = changes.pop("predictions", predictions)
+        counts = changes.pop("counts", counts)
+        differences = changes.pop("differences", plan.differences)
+        names = changes.pop("arms", [arm.name for arm in plan.arms])
+        frames = {**frames, **{name: changes.pop(name) for name in FRAMES if name in changes}}
+        if expect := changes.pop("expect", None):
+            changes["expect"] = [{"better": better, "worse": worse} for better, worse in expect]
+        experiment = plan.experiment.model_dump() | changes
+        plan = make_plan(experiment, names, differences, plan.finetune_runs)
+        return MadeUpResults(plan, finished, predictions, counts, frames)
+
+
+def table_of(data: Results, average: str | None = None) -> Table:
+    """The table without shared ranks."""
+    return experiment_table(data, average)
+
+
+def pairs_of(data: Results, table: Table) -> tuple[Pair, ...]:
+    """The differences that a report shows."""
+    return pairwise(data, table, experiment_comparer(data, table))
+
+
+def make_plan(
+    experiment: Mapping[str, Any],
+    arms: list[str],
+    differences: Mapping[str, Any],
+    finetune_runs: tuple[FinetuneRun, ...],
+) -> Plan:
+    declared = Experiment.model_validate(experiment)
+    evaluate = declared.evaluate
+    values = tuple(Arm(name, {"arm": name}, {}, RECIPES["bert"], evaluate) for name in arms)
+    return Plan(
+        declaration=Declaration(declared, values),
+        stages={run.key: Stage("finetune", run.key, run.key, {}, {}, 0.0) for run in finetune_runs},
+        finetune_runs=finetune_runs,
+        pretrain_keys={},
+        costs={},
+        differences=differences,
+        declared=frozenset(),
+    )
 
 
 def _predict(kind: str, labels: np.ndarray, skill: float, rng: np.random.Generator) -> np.ndarray:
@@ -23,76 +130,77 @@ def _predict(kind: str, labels: np.ndarray, skill: float, rng: np.random.Generat
 
 
 @pytest.fixture
-def fabricate() -> Callable[..., ReportData]:
-    """Makes report data: `skills` is {arm: share of right answers}."""
+def fabricate() -> Callable[..., MadeUpResults]:
+    """Makes results: `skills` is {arm: share of right answers}; further fields as for `but`."""
 
     def make(
-        skills: dict[str, float], tasks=PART, seeds=(3, 2), examples=120, **fields
-    ) -> ReportData:
+        skills: dict[str, float], tasks=PART, seeds=SEEDS, examples=120, **fields: Any
+    ) -> MadeUpResults:
         rng = np.random.default_rng(0)
-        rows, predictions, counted = [], {}, {}
+        finetune_runs, finished, predictions, counted = [], {}, {}, {}
         labels = {
             task: rng.integers(2, size=examples)
             if TASKS[task].kind == "classification"
             else rng.uniform(0, 5, examples)
             for task in tasks
         }
-        for arm, skill in skills.items():
-            for task in tasks:
-                for pretrain, finetune in np.ndindex(seeds):
-                    key = f"{arm}-{task}-{pretrain}-{finetune}"
-                    answers = _predict(TASKS[task].kind, labels[task], skill, rng)
-                    splits = [split.name for split in TASKS[task].evaluation]
-                    asked = Examples([("",)] * examples, labels[task])
-                    predictions[key] = pd.concat(
-                        predictions_frame(split, asked, answers) for split in splits
-                    )
-                    found = counts(TASKS[task], asked, answers)
-                    counted[key] = {
-                        f"{split}/{name}": array
-                        for split, (name, array) in itertools.product(splits, found.items())
-                    }
-                    scores = score(TASKS[task], asked, answers)
-                    for split, (metric, value) in itertools.product(splits, scores.items()):
-                        row = ("made-up", arm, "glue-v1", task, split, metric, value)
-                        rows.append((*row, pretrain, finetune, key))
-        steps = np.arange(1, 6) * 100
-        curves = [
-            pd.DataFrame({"arm": arm, "pretrain_seed": seed, "step": steps, "tokens": steps * 512,
-                          "loss": 5 / steps + seed / 10})
-            for arm in skills
-            for seed in range(seeds[0])
-        ]  # fmt: skip
-        costs = [
-            {
-                "arm": arm,
-                "stage": stage,
-                "seconds": 1.5,
-                "tokens": 1e6,
-                "parameters": 2e5,
-                "flops": 3e12,
-            }
-            for arm in skills
-            for stage in ("pretrain", "finetune")
-        ]
-        given = {
+        for arm, task in itertools.product(skills, tasks):
+            for pretrain, finetune in np.ndindex(seeds):
+                key = f"{arm}-{task}-{pretrain}-{finetune}"
+                answers = _predict(TASKS[task].kind, labels[task], skills[arm], rng)
+                splits = [split.name for split in TASKS[task].evaluation]
+                asked = Examples([("",)] * examples, labels[task])
+                predictions[key] = pd.concat(
+                    predictions_frame(split, asked, answers) for split in splits
+                )
+                found = counts(TASKS[task], asked, answers)
+                counted[key] = {
+                    f"{split}/{name}": array
+                    for split, (name, array) in itertools.product(splits, found.items())
+                }
+                metrics = {
+                    f"{split}/{name}": value
+                    for split in splits
+                    for name, value in score(TASKS[task], asked, answers).items()
+                }
+                defined = {name: value for name, value in metrics.items() if value is not None}
+                finished[key] = StageResult(key, "finetune", key, defined, "", "")
+                finetune_runs.append(FinetuneRun(arm, task, pretrain, finetune, key))
+        experiment = {
             "name": "made-up",
             "question": "Is good better?",
             "source": "Nobody 2020",
-            "expect": [],
-            "arms": list(skills),
-            "differences": {"pretrain.recipe": {arm: arm for arm in skills}},
-            "suite": "glue-v1",
-            "results": pd.DataFrame(rows, columns=RESULTS),
-            "predictions": predictions.__getitem__,
-            "counts": counted.__getitem__,
-            "curves": pd.concat(curves),
-            "costs": pd.DataFrame(costs),
-            "protocol": {"pooling": "cls"},
-            "flops_convention": "matrix products only",
-            "tasks": tasks,
+            "pretrain": {},
+            "seeds": dict(zip(("pretrain", "finetune"), seeds, strict=True)),
+            "evaluate": {"suite": "glue-v1", "tasks": tuple(tasks), "protocol": {"pooling": "cls"}},
+        }
+        differences = {"pretrain.recipe": {arm: arm for arm in skills}}
+        plan = make_plan(experiment, list(skills), differences, tuple(finetune_runs))
+        frames = {
+            "curves": _curves(skills, seeds[0]),
+            "costs": _costs(skills),
             "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
         }
-        return ReportData(**{**given, **fields})
+        made = MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)
+        return made.but(**fields)
 
     return make
+
+
+def _curves(arms: Mapping[str, float], num_seeds: int) -> pd.DataFrame:
+    steps = np.arange(1, 6) * 100
+    frames = [
+        pd.DataFrame({"arm": arm, "pretrain_seed": seed, "step": steps, "tokens": steps * 512,
+                      "loss": 5 / steps + seed / 10})
+        for arm in arms
+        for seed in range(num_seeds)
+    ]  # fmt: skip
+    return pd.concat(frames)
+
+
+def _costs(arms: Mapping[str, float]) -> pd.DataFrame:
+    cost = {"seconds": 1.5, "tokens": 1e6, "parameters": 2e5, "flops": 3e12}
+    rows = [
+        {"arm": arm, "stage": stage, **cost} for arm in arms for stage in ("pretrain", "finetune")
+    ]
+    return pd.DataFrame(rows)

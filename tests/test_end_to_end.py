@@ -69,7 +69,7 @@ def test_every_stage_ran_once(study: Study) -> None:
 
 
 def test_every_cell_is_scored(study: Study) -> None:
-    frame = study.results()
+    frame = study.scores()
     found = set(frame[["arm", "task", "pretrain_seed"]].itertuples(index=False, name=None))
     tasks = ("micro-sst2", "micro-stsb")
     assert found >= {(a, t, s) for a in ("static", "dynamic") for t in tasks[:1] for s in (0, 1)}
@@ -78,8 +78,8 @@ def test_every_cell_is_scored(study: Study) -> None:
 
 
 def test_scores_can_be_made_again_from_the_predictions(study: Study) -> None:
-    frame = study.results().query("metric == 'accuracy'")
-    records = study.records
+    frame = study.scores().query("metric == 'accuracy'")
+    records = study.results.finished
     for row in frame.itertuples():
         stored = study.store.fetch(records[str(row.key)])
         assert stored is not None
@@ -88,11 +88,11 @@ def test_scores_can_be_made_again_from_the_predictions(study: Study) -> None:
 
 
 def test_the_trials_of_every_arm_and_task_are_there(study: Study) -> None:
-    frame = trials_frame(study.plan, study.records, study.store)
+    frame = study.results.get(trials_frame)
     assert list(frame.columns) == [*TRIAL_COLUMNS, "learning_rate"]
     assert (frame.groupby(["arm", "task"]).size() == 2).all() and len(frame) == 8
     assert frame.groupby("trial")["learning_rate"].nunique().eq(1).all()
-    costs = costs_frame(study.plan, study.records)
+    costs = study.results.get(costs_frame)
     spent = costs.query("stage == 'tune'")["seconds"].sum()
     assert spent > frame["seconds"].sum()
 
@@ -124,14 +124,14 @@ def test_a_damaged_model_is_made_again(study: Study, folder: Path) -> None:
     more = ["seeds.finetune=2", "evaluate.tasks=[micro-sst2]"]
     wider = harness.load(folder / "small.yaml", *more, store=folder / "runs")
     key = study.plan.pretrain_keys["static", 0]
-    stored = wider.store.fetch(wider.records[key])
+    stored = wider.store.fetch(wider.results.finished[key])
     assert stored is not None
     weights = next(stored.rglob("*.safetensors"))
     weights.write_bytes(weights.read_bytes()[:-4] + b"oops")
     wider.run(jobs=1)
     assert key in wider.last_run.computed
     assert not wider.last_run.failed
-    assert wider.store.fetch(wider.records[key]) is not None
+    assert wider.store.fetch(wider.results.finished[key]) is not None
 
 
 def test_a_failed_stage_fails_alone(folder: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_failed_stage_fails_alone(folder: Path) -> None:
     study = harness.load(path, *sets, store=folder / "failing").run(jobs=1)
     (reason,) = study.last_run.failed.values()
     assert "not finite" in reason
-    assert set(study.results().arm) == {"learning_rate=0.001"}
+    assert set(study.scores().arm) == {"learning_rate=0.001"}
     table = study.leaderboard().set_index("arm")
     missing = {"learning_rate=0.001": False, "learning_rate=1e+30": True}
     assert table["average"].isna().to_dict() == missing
@@ -163,7 +163,7 @@ def test_killed_and_started_again(study: Study, folder: Path) -> None:
     broken = harness.load(folder / "small.yaml", store=store).run()
     assert not started_again(store)
     assert not broken.last_run.failed
-    pd.testing.assert_frame_equal(broken.results(), study.results())
+    pd.testing.assert_frame_equal(broken.scores(), study.scores())
 
 
 def test_bad_input_ends_with_exit_code_2(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_the_docs_of_the_statistics_run(study: Study, monkeypatch: pytest.Monkey
     text = (ROOT / "docs" / "statistics.md").read_text()
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M)
     code = "".join(dedent(block) for block in blocks if "import " in block)
-    assert "study.resampled()" in code and "study.results()" in code
+    assert "study.resampled()" in code and "study.scores()" in code
     for written, here in {
         "roberta": "dynamic",
         "bert": "static",

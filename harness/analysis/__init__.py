@@ -1,3 +1,3 @@
-"""From finished stages to numbers: frames of results, statistics, comparisons of arms, power. Nothing
-here prints, plots or writes files.
+"""From finished stages to numbers: frames of results, statistics, comparisons of arms, power.
+Nothing here prints, plots or writes files.
 """

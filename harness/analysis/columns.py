@@ -36,7 +36,8 @@ def suite_columns(
         tasks: some tasks of the suite; null takes all.
 
     Raises:
-        ValueError: an unknown suite or average, or an average of tasks that the suite does not have.
+        ValueError: an unknown suite or average, or an average of tasks that the suite does not
+            have.
     """
     suite = suite if isinstance(suite, Suite) else suite_named(suite)
     suite = part_of_suite(suite, tasks) if tasks else suite

@@ -1,8 +1,9 @@
-"""What the store holds of a planned experiment, as frames that are made when first needed."""
+"""What the store holds of a planned experiment, as frames that are made on first use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,23 +15,26 @@ from harness.store.store import StageResult, Store
 from harness.tasks.scores import COUNTS, load_counts
 from harness.tasks.task import Suite
 
+T = TypeVar("T")
+
 
 class Results:
     """The finished stages of a plan.
 
-    A frame is a function of the results (`harness.analysis.frames`); `frame` calls each one once.
+    Frames are functions of the results (`harness.analysis.frames`); `get` calls each one once.
     """
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self.plan, self.store = plan, store
-        self._frames: dict[Callable[[Results], pd.DataFrame], pd.DataFrame] = {}
+        self._made: dict[Callable[[Results], Any], Any] = {}
         self._predictions: dict[str, pd.DataFrame] = {}
 
-    def frame(self, make: Callable[["Results"], pd.DataFrame]) -> pd.DataFrame:
-        """What `make` gives of these results."""
-        if make not in self._frames:
-            self._frames[make] = make(self)
-        return self._frames[make]
+    def get(self, make: Callable[["Results"], T]) -> T:
+        """What `make` returns for these results."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        found: T = self._made[make]
+        return found
 
     @cached_property
     def finished(self) -> Mapping[str, StageResult]:

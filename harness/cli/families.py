@@ -1,4 +1,5 @@
-"""`harness list` and `harness show`: recipes, tasks, suites and what else an experiment can name."""
+"""`harness list` and `harness show`: recipes, tasks, suites and what else an experiment can
+name."""
 
 from typing import Annotated
 

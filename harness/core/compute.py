@@ -20,8 +20,8 @@ class Compute(ConfigModel):
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """Lightning's name of the number format of pretraining."""
     micro_batch_tokens: int | None = Field(default=None, ge=8)
-    """Positions in one forward pass; a larger batch accumulates its gradient. Null takes 65,536 on a
-    GPU and 8,192 elsewhere; halved when memory runs out."""
+    """Positions in one forward pass; a larger batch accumulates its gradient. Null takes 65,536 on
+    a GPU and 8,192 elsewhere; halved when memory runs out."""
     compile: bool = False
     """torch.compile of the pretrained model: slow to start, fast on a GPU."""
     checkpoint_interval_seconds: float = Field(default=20.0, ge=0)

@@ -51,7 +51,8 @@ def _same_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def set_path(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """`tree` with `value` at a dotted `path`; a mapping there is merged into, as `deep_merge` does."""
+    """`tree` with `value` at a dotted `path`; a mapping there is merged into, as `deep_merge`
+    does."""
     head, _, rest = path.partition(".")
     below = tree.get(head)
     inner = set_path(below if isinstance(below, Mapping) else {}, rest, value) if rest else value

@@ -12,8 +12,8 @@ from typing import Any
 class Workspace:
     """`work/<key>/` for each stage that is not recorded yet, and what stages share.
 
-    `state` keeps checkpoints, `out` what the stage will leave, and `result.json` is written last, so
-    that an interrupted stage is never taken for a finished one.
+    `state` keeps checkpoints, `out` what the stage will leave, and `result.json` is written last,
+    so that an interrupted stage is never taken for a finished one.
     """
 
     root: Path

@@ -48,8 +48,8 @@ class Evaluate(ConfigModel):
     multitask: Multitask | None = None
     """How one model learns the chosen tasks together; null: a model for each task."""
     sequential: bool = False
-    """Whether one model learns the chosen tasks one after the other, in their order. It is scored on
-    all of them after the last, and on the earlier ones after each."""
+    """Whether one model learns the chosen tasks one after the other, in their order. It is scored
+    on all of them after the last, and on the earlier ones after each."""
 
     @property
     def starts_from_tasks(self) -> bool:

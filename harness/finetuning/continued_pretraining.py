@@ -151,12 +151,12 @@ def continued_run(run: Pretrain, step: ContinuedPretraining) -> Pretrain:
         "schedule": run.schedule.model_copy(
             update=warmup if step.warmup_fraction is not None else {}
         ),
-        "checkpoints": (),
+        "checkpoint_fractions": (),
         "init_from": None,
         "teacher": None,
     }
     fields = {name: getattr(run, name) for name in Pretrain.model_fields} | changes
-    start = run.model_copy(update={"init_from": None, "teacher": None, "checkpoints": ()})
+    start = run.model_copy(update={"init_from": None, "teacher": None, "checkpoint_fractions": ()})
     checkpoint = run.model.facts.kind == "checkpoint"
     found = Pretrain.model_validate(fields | ({} if checkpoint else {"init_from": start}))
     if checkpoint:

@@ -36,8 +36,8 @@ def prompted(
     train: Examples | None,
     seed: int,
 ) -> Predictor:
-    """The answer whose words are likeliest in the task's prompt, after `protocol.num_fewshot` solved
-    examples of `train`, drawn by `seed`; of equals the first.
+    """The answer whose words are likeliest in the task's prompt, after `protocol.num_fewshot`
+    solved examples of `train`, drawn by `seed`; of equals the first.
 
     Raises:
         ValueError: the task has no prompt, or nothing to draw solved examples from.

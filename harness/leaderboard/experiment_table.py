@@ -24,14 +24,14 @@ def experiment_table(results: Results, average: str | None = None) -> Table:
     suite = results.suite
     board = board_of_suite(suite.name)
     return build(
-        results.frame(scores_frame),
+        results.get(scores_frame),
         suite,
         average,
         tasks=results.experiment.evaluate.tasks,
         arms=results.arms,
         published=board.published if board else (),
         protocol=protocol_line(protocol_of(results.plan)),
-        trained=trained_parameters(results),
+        trained=results.get(trained_parameters),
     )
 
 
@@ -41,5 +41,5 @@ def experiment_comparer(results: Results, table: Table) -> Compared:
     Raises:
         ValueError: two runs of a task were scored on different examples.
     """
-    runs = arm_runs(results.arms, results.frame(scores_frame), results.counts, table.layout)
+    runs = arm_runs(results.arms, results.get(scores_frame), results.counts, table.layout)
     return comparer(runs, table.layout, same_checkpoints(results.plan.differences))

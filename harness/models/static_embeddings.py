@@ -63,8 +63,9 @@ class StaticVectors(PreTrainedModel):
         )
 
     def context(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """[B, T, H] mean of the vectors around each token: those of at most `context_size` places on each
-        side that are neither padding nor the first or last token of an input; 0 for none."""
+        """[B, T, H] mean of the vectors around each token: those of at most `context_size` places
+        on each side that are neither padding nor the first or last token of an input; 0 for
+        none."""
         special = [self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id]
         text = ~torch.isin(input_ids, torch.tensor(special, device=input_ids.device))
         if attention_mask is not None:

@@ -96,7 +96,8 @@ class PlanBuilder:
     def _add_pretrain(
         self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str
     ) -> str:
-        """Adds a run after those it builds on (`init_from`, `teacher`), which have the same seed."""
+        """Adds a run after those it builds on (`init_from`, `teacher`), which have the same
+        seed."""
         parents = {"tokenizer": tokenizer, "tokens": tokens}
         for role in ROLES:
             if other := getattr(run, role):

@@ -1,8 +1,8 @@
 """Stages of the hyperparameter search.
 
 Independent trials are stages of their own, keyed by their number and not by how many there are, so
-they run in parallel and a longer search reuses them. Trials that depend on earlier ones (TPE) are one
-stage; the key of its Optuna study leaves the number of trials out, too.
+they run in parallel and a longer search reuses them. Trials that depend on earlier ones (TPE) are
+one stage; the key of its Optuna study leaves the number of trials out, too.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Stages of the tasks that are learned before a task, or together with it.
 
-A `train_tasks` stage trains one task or several and leaves the network (role `body` of what builds on
-it) and a head for each task (role `head`).
+A `train_tasks` stage trains one task or several and leaves the network (role `body` of what builds
+on it) and a head for each task (role `head`).
 """
 
 from collections.abc import Mapping, Sequence

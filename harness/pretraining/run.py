@@ -43,7 +43,8 @@ def pretrain(
     """Trains a model from its initial weights, or the checkpoint in `work`, to its budget's end.
 
     Leaves the model in Hugging Face format in `out`/model, `out`/curve.csv, and the weights after
-    the shares of the updates that `spec.checkpoint_fractions` asks for in `out`/checkpoints/<share>.
+    the shares of the updates that `spec.checkpoint_fractions` asks for in
+    `out`/checkpoints/<share>.
 
     Args:
         tokens: folder with the streams `train` and `validation`.

@@ -52,7 +52,7 @@ def _value(value: Any) -> str:
 def cost(results: Results) -> TextTable:
     """Parameters, tokens and FLOPs of one pretraining seed, as planned; arms that share it in one
     row."""
-    costs = results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"].set_index(
+    costs = results.get(costs_frame)[results.get(costs_frame)["stage"] == "pretrain"].set_index(
         "arm"
     )
     firsts = {name: arms[0] for name, arms in shared_runs(results).items()}
@@ -66,7 +66,7 @@ def cost(results: Results) -> TextTable:
 
 def time(results: Results) -> TextTable:
     """Seconds over all stages of each kind."""
-    costs = results.frame(costs_frame)
+    costs = results.get(costs_frame)
     kinds = [kind for kind in STAGE_KINDS if (costs["stage"] == kind).any()]
     rows = []
     for arm in results.arms:

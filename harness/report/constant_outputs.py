@@ -9,7 +9,7 @@ from harness.leaderboard.table import Table
 
 def constant_labels(results: Results, table: Table) -> Iterator[tuple[str, str]]:
     """(task, split) of each column whose examples all have the same class or value."""
-    keys = results.frame(scores_frame).drop_duplicates("task").set_index("task")["key"]
+    keys = results.get(scores_frame).drop_duplicates("task").set_index("task")["key"]
     for task, split in dict.fromkeys((column.task, column.split) for column in table.columns):
         if task in keys.index:
             rows = results.predictions(str(keys[task]))
@@ -22,7 +22,7 @@ def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, st
     """(arm, task, seeds) of each run that gives one answer to every example of a split, or one tag
     to every word."""
     splits = {(column.task, column.split) for column in table.columns}
-    runs = results.frame(scores_frame)[
+    runs = results.get(scores_frame)[
         ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
     ].drop_duplicates()
     for run in runs.itertuples(index=False):

@@ -68,13 +68,13 @@ def spread(results: Results, scores: RunScores) -> Section | None:
 
 def continued(results: Results) -> Section | None:
     """Held-out losses around continued runs."""
-    grid = losses_table(results.frame(continued_losses_frame))
+    grid = losses_table(results.get(continued_losses_frame))
     return Section("Continued pretraining", [LOSS_NOTE], tables={"": grid}) if grid.rows else None
 
 
 def probes(results: Results) -> Section | None:
     """A table for each probe; of many categories their mean, and all of them folded."""
-    tables = probe_tables(results.frame(probes_frame), results.arms)
+    tables = probe_tables(results.get(probes_frame), results.arms)
     shown: dict[str, TextTable] = {}
     folded: dict[str, TextTable] = {}
     for table in tables:

@@ -76,7 +76,7 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "time": Section(
             "Time", plots=dict(hours(results)), tables={"Seconds, all stages": time(results)}
         ),
-        "provenance": report_provenance(results),
+        "provenance": results.get(report_provenance),
         "points": difference_tables.points,
         "interval": difference_tables.interval,
         "p": difference_tables.p_cell,

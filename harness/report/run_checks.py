@@ -60,13 +60,13 @@ def family(results: Results, arm: str) -> str | None:
 
 def planned(results: Results, arm: str, task: str) -> int:
     """Runs planned for an arm on a task; none where it cannot do the task."""
-    runs = results.frame(finetune_runs_frame)
+    runs = results.get(finetune_runs_frame)
     return int(((runs["arm"] == arm) & (runs["task"] == task)).sum())
 
 
 def truncated(results: Results) -> Iterator[str]:
     """Tasks whose train examples are longer than the protocol lets a model read, by arm."""
-    known = results.frame(finetune_runs_frame).dropna(subset="truncated")
+    known = results.get(finetune_runs_frame).dropna(subset="truncated")
     shares = known.groupby(["task", "arm"], sort=False)["truncated"].mean()
     parts = [_spread(str(task), share) for task, share in shares.groupby(level=0, sort=False)]
     if named := [part for part in parts if part]:
@@ -87,11 +87,11 @@ def _spread(task: str, shares: "pd.Series[float]") -> str:
 
 def diverged(results: Results) -> Iterator[str]:
     """Runs and trials whose loss was no number."""
-    runs = results.frame(finetune_runs_frame)
+    runs = results.get(finetune_runs_frame)
     runs = runs[runs["diverged"]]
     if len(runs):
         yield f"Diverged, and scored as they stand: {_counted(runs)}."
-    trials = results.frame(trials_frame)
+    trials = results.get(trials_frame)
     trials = trials[trials["state"] == "diverged"]
     if len(trials):
         yield f"Trials that diverged, and count as the worst: {_counted(trials)}."
@@ -105,7 +105,7 @@ def _counted(rows: pd.DataFrame) -> str:
 
 def excluded_seeds(results: Results) -> Iterator[str]:
     """Pretraining seeds that some tasks of an arm have and others lack."""
-    scored = results.frame(scores_frame).dropna(subset="value")
+    scored = results.get(scores_frame).dropna(subset="value")
     for arm in results.arms:
         by_task = scored[scored["arm"] == arm].groupby("task")["pretrain_seed"].agg(set)
         everywhere = set.intersection(*by_task) if len(by_task) else set()
@@ -121,7 +121,7 @@ def excluded_seeds(results: Results) -> Iterator[str]:
 
 def _unequal_seeds(results: Results, scored: pd.DataFrame) -> Iterator[str]:
     counts = scored.groupby("arm")["pretrain_seed"].nunique()
-    able = [arm for arm in results.arms if arm in set(results.frame(finetune_runs_frame)["arm"])]
+    able = [arm for arm in results.arms if arm in set(results.get(finetune_runs_frame)["arm"])]
     seeds = {arm: int(counts.get(arm, 0)) for arm in able}
     if len(set(seeds.values())) > 1:
         most = max(seeds.values())

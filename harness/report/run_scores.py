@@ -15,7 +15,7 @@ RunScores = Mapping[str, Mapping[str, np.ndarray]]
 
 def all_run_scores(results: Results, table: Table) -> RunScores:
     """The scores of all runs, for each column of `table`."""
-    scores = results.frame(scores_frame)
+    scores = results.get(scores_frame)
     by_arm = {arm: scores[scores["arm"] == arm] for arm in results.arms}
     return {
         column.name: {arm: run_scores(rows, column).to_numpy() for arm, rows in by_arm.items()}

@@ -20,7 +20,7 @@ FAR_ABOVE_DEV = 10.0
 
 def unequal_trials(results: Results) -> Iterator[str]:
     """Arms that were given other numbers of trials on a task, or none."""
-    for task, trials in results.frame(trials_frame).groupby("task", sort=False):
+    for task, trials in results.get(trials_frame).groupby("task", sort=False):
         made = Counter(trials["arm"])
         arms = [
             arm for arm in results.arms if planned(results, arm, str(task)) and _tuned(results, arm)
@@ -33,7 +33,7 @@ def unequal_trials(results: Results) -> Iterator[str]:
 def untuned(results: Results) -> Iterator[str]:
     """Arms beside those that were searched which have nothing to search."""
     arms = [arm for arm in results.arms if not _tuned(results, arm)]
-    if arms and len(results.frame(trials_frame)):
+    if arms and len(results.get(trials_frame)):
         yield f"Not tuned, for none of the settings searched holds for them: {', '.join(arms)}."
 
 
@@ -48,7 +48,7 @@ def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, f
     """(arm, task) to the main score x 100 of the chosen trial on its hold-out, and to the mean of
     the arm's runs on dev; where both are known."""
     tasks = tasks_of(results.suite)
-    dev = results.frame(scores_frame).groupby(["arm", "task", "split", "metric"])["value"].mean()
+    dev = results.get(scores_frame).groupby(["arm", "task", "split", "metric"])["value"].mean()
     found = {}
     for arm, task, _, best in chosen_trials(results):
         place = (arm, task, tasks[task].evaluation[0].name, tasks[task].metrics[0])

@@ -19,6 +19,6 @@ def average_of(results: Results, scores: pd.DataFrame) -> float:
 
 def seed_averages(results: Results) -> pd.DataFrame:
     """Columns arm, pretrain_seed, average (x 100)."""
-    groups: Any = results.frame(scores_frame).groupby(["arm", "pretrain_seed"], sort=False)
+    groups: Any = results.get(scores_frame).groupby(["arm", "pretrain_seed"], sort=False)
     rows = [(*seed, average_of(results, scores)) for seed, scores in groups]
     return pd.DataFrame(rows, columns=["arm", "pretrain_seed", "average"])

@@ -44,11 +44,11 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
 def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
     """What was looked for to the sentences on what was found; without what could not be known."""
     found = {"missing scores": [*_missing_scores(results, table, scores)]}
-    if len(results.frame(scores_frame)) and run_checks.chance(table):
+    if len(results.get(scores_frame)) and run_checks.chance(table):
         found["runs and arms no better than a guess"] = [
             *run_checks.no_better_than_a_guess(results, table, scores)
         ]
-    if len(results.frame(scores_frame)):
+    if len(results.get(scores_frame)):
         found["splits with one label"] = [*_constant_labels(results, table)]
         found["runs that always give the same answer"] = [*_constant_predictions(results, table)]
         found["seeds left out"] = [*run_checks.excluded_seeds(results)]
@@ -58,16 +58,16 @@ def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, lis
 def _of_runs(results: Results) -> dict[str, list[str]]:
     """The same of what stages tell of themselves, which those of earlier code may not."""
     found = {}
-    finished = results.frame(finetune_runs_frame)[
-        results.frame(finetune_runs_frame)["finished"].astype(bool)
+    finished = results.get(finetune_runs_frame)[
+        results.get(finetune_runs_frame)["finished"].astype(bool)
     ]
     truncated = [*run_checks.truncated(results)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
         name = f"truncated inputs above {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
         found[name] = truncated
-    if len(finished) or len(results.frame(trials_frame)):
+    if len(finished) or len(results.get(trials_frame)):
         found["runs that diverged"] = [*run_checks.diverged(results)]
-    if len(results.frame(trials_frame)):
+    if len(results.get(trials_frame)):
         found["unequal trials"] = [*search_checks.unequal_trials(results)]
     if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"

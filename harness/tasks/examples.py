@@ -61,9 +61,9 @@ def split_holdout(
 ) -> tuple[Examples, Examples]:
     """Train without the hold-out, in random order, and the hold-out; both fixed by `seed`.
 
-    The hold-out has `fraction` of the examples, at most `max_holdout_examples`, and the classes in the same
-    shares as the whole, to within one example; or whole groups of about as many examples, where
-    there are groups.
+    The hold-out has `fraction` of the examples, at most `max_holdout_examples`, and the classes in
+    the same shares as the whole, to within one example; or whole groups of about as many examples,
+    where there are groups.
 
     Raises:
         ValueError: there are fewer than two examples, or groups, or no group is small enough.

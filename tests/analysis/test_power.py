@@ -19,6 +19,7 @@ from harness.analysis.statistics.variance import (
 )
 from harness.cli.app import app
 from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
@@ -34,12 +35,12 @@ def planned(**fields: Any) -> Plan:
         "question": "which?",
         "pretrain": {"size": "nano", "corpus": "microworld", "budget": {"tokens": 100_000}},
         "evaluate": {"suite": SUITE},
-        "grid": {"pretrain.objective.pair": ["nsp", "none"]},
+        "grid": {"pretrain.objective.sentence_pair": ["nsp", "none"]},
         "seeds": {"pretrain": 3},
     }
     experiment = Experiment.model_validate(base | fields)
     arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
-    return make_plan(experiment, arms)
+    return make_plan(Declaration(experiment, tuple(arms)))
 
 
 def results(averages: dict[str, list[list[float]]], suite: str = SUITE) -> pd.DataFrame:

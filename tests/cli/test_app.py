@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.cli.families import FAMILIES
+from harness.experiment.families import FAMILIES, members
 from tests.paths import ROOT
 
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
@@ -23,7 +23,7 @@ def call(*arguments: str) -> tuple[int, str]:
 def test_every_member_is_listed_and_shown(family: str) -> None:
     code, listed = call("list", family)
     assert code == 0
-    for name in FAMILIES[family]:
+    for name in members(family):
         assert name in listed
         code, shown = call("show", family, name)
         assert code == 0
@@ -42,7 +42,7 @@ def test_unknown_names_are_answered_with_what_is_near() -> None:
     [
         ("harness list adap", ["adaptations"]),
         ("harness show adaptations l", ["layer_norms", "lora"]),
-        ("harness show records w", ["weight_change"]),
+        ("harness show diagnostics w", ["weight_change"]),
         ("harness show nothing w", []),
     ],
 )

@@ -10,17 +10,16 @@ import transformers
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.core.compute import Compute
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.execution.worker import StageJob, run_stage
 from harness.experiment.checkpoint_experiment import CheckpointEvaluation, load_evaluation
 from harness.experiment.source import DeclarationError
 from harness.models.checkpoints import files
-from harness.plan.factory import load_plan
+from harness.plan.factory import load_plan, make_plan
 from harness.study import Study
+from tests.stage_runner import StageRunner
 
 VOCAB = 500
 FAST = ("evaluate.protocol.max_train_examples=48", "evaluate.finetune.epochs=1")
@@ -97,7 +96,9 @@ def test_a_checkpoint_gets_its_row_and_nothing_is_done_twice(bert: Path, tmp_pat
 
 def test_keys_are_of_the_content_and_not_of_the_place(bert: Path, tmp_path: Path) -> None:
     def keys(model: Path) -> set[str]:
-        return set(load_evaluation(CheckpointEvaluation(str(model), "micro-glue-v1"))[1].stages)
+        return set(
+            make_plan(load_evaluation(CheckpointEvaluation(str(model), "micro-glue-v1"))).stages
+        )
 
     other = tmp_path / "other"
     shutil.copytree(bert, other)
@@ -132,17 +133,12 @@ def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Pa
     """Stage by stage, in this process."""
     folder = _as(name, bert, tmp_path / name)
     wanted = CheckpointEvaluation(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
-    _, plan = load_evaluation(wanted, FAST)
-    done: dict[str, Path] = {}
-    for key, stage in plan.stages.items():
-        inputs = {role: str(done[parent]) for role, parent in stage.parents.items()}
-        work, root = tmp_path / key, str(tmp_path)
-        order = StageJob(stage.kind, key, dict(stage.spec), inputs, Compute(), str(work), root)
-        result = run_stage(order)
-        done[key] = work / "out"
-    assert result is not None
-    assert 0 <= result["metrics"]["validation/f1"] <= 1
-    assert result["metrics"]["diverged"] == 0
+    plan = make_plan(load_evaluation(wanted, FAST))
+    runner = StageRunner(tmp_path)
+    runner.run(plan)
+    metrics = runner.finished[plan.finetune_runs[-1].key].metrics
+    assert 0 <= metrics["validation/f1"] <= 1
+    assert metrics["diverged"] == 0
 
 
 @pytest.mark.parametrize(
@@ -173,7 +169,7 @@ def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
     long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
     protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | asked).items()]
     wanted = CheckpointEvaluation(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
-    _, plan = load_evaluation(wanted, protocol)
+    plan = make_plan(load_evaluation(wanted, protocol))
     found = next(iter(plan.unsupported.values()), "")
     assert found.startswith(said) and bool(found) == bool(said)
 
@@ -181,7 +177,7 @@ def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
 def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED.replace("FOLDER", str(bert)))
-    _, plan = load_plan(path)
+    plan = load_plan(path)
     seeds = [cell.pretrain_seed for cell in plan.finetune_runs if cell.arm == "theirs"]
     assert seeds == [0], "a checkpoint was pretrained once"
     assert plan.costs["theirs"].parameters is None
@@ -190,14 +186,14 @@ def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
     assert ["theirs", "-", "-", "-", "-"] in rows
     study = Study.load(path, store=tmp_path / "runs").run(jobs=1)
     assert not study.last_run.failed
-    assert set(study.results()["arm"]) == {"ours", "theirs"}
+    assert set(study.scores()["arm"]) == {"ours", "theirs"}
     probes = study.probes()
     assert probes.loc[probes["arm"] == "theirs", "score"].notna().all()
     page = (study.write_report() / "index.html").read_text()
     assert "theirs" in page
 
     exported = tmp_path / "exported"  # our own network and tokenizer in one folder
-    records = study.records
+    records = study.results.finished
     stage = study.plan.stages[study.plan.pretrain_keys["ours", 0]]
     for key, inside in ((stage.key, "model"), (stage.parents["tokenizer"], "")):
         kept = study.store.fetch(records[key])
@@ -206,7 +202,7 @@ def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
     code, output = evaluate(exported, tmp_path / "runs", "--task", "micro-cola", "--seeds", "1")
     assert code == 0, output
     row = next(line for line in output.splitlines() if "| exported |" in line)
-    ours = study.results().query("arm == 'ours' and pretrain_seed == 0")["value"].iloc[0]
+    ours = study.scores().query("arm == 'ours' and pretrain_seed == 0")["value"].iloc[0]
     assert f"{100 * ours:.1f}" in row, "the same network under the same protocol"
 
 
@@ -276,7 +272,8 @@ def test_the_commit_of_the_hub_is_pinned(
         "found",
         lambda name, revision: snapshot if revision in (None, commit) else None,
     )
-    declaration, plan = load_evaluation(CheckpointEvaluation("some/model", "micro-glue-v1"))
+    declaration = load_evaluation(CheckpointEvaluation("some/model", "micro-glue-v1"))
+    plan = make_plan(declaration)
     assert declaration.arms[0].pretrain.model.revision == commit
     assert any(commit in str(stage.spec.get("fingerprint")) for stage in plan.stages.values())
 
@@ -292,6 +289,6 @@ def test_an_experiment_names_the_line_of_a_missing_checkpoint(tmp_path: Path) ->
 def test_an_unpinned_id_of_the_hub_can_be_planned(tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED.replace("FOLDER", "nobody/nothing"))
-    _, plan = load_plan(path)
+    plan = load_plan(path)
     labels = [stage.label for stage in plan.stages.values() if stage.kind == "pretrain"]
-    assert "nobody/nothing, of which no commit is pinned, imported" in labels
+    assert "nobody/nothing, no commit pinned, imported" in labels

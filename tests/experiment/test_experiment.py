@@ -62,7 +62,7 @@ def test_a_whole_value_goes_before_its_fields_whatever_the_order_of_the_axes() -
     for grid in (axes, dict(reversed(axes.items()))):
         found = {
             (
-                a.pretrain.objective.pair,
+                a.pretrain.objective.sentence_pair,
                 a.pretrain.objectives[0].transform.model_dump()["mask_rate"],
             )
             for a in arms(grid=grid)
@@ -82,11 +82,11 @@ def test_a_corpus_of_another_source_replaces_the_one_below() -> None:
 @pytest.mark.parametrize(
     ("axis", "value", "name"),
     [
-        ("pretrain.objective.pair", "sop", "sop"),
+        ("pretrain.objective.sentence_pair", "sop", "sop"),
         ("pretrain.objective.transform.whole_word", True, "whole_word=true"),
         ("pretrain.schedule.warmup_steps", None, "warmup_steps=null"),
         ("pretrain.objective.transform.mask_rate", 0.3, "mask_rate=0.3"),
-        ("pretrain.objective", {"pair": "sop", "dupe_factor": 3}, "sop,dupe_factor=3"),
+        ("pretrain.objective", {"sentence_pair": "sop", "dupe_factor": 3}, "sop,dupe_factor=3"),
     ],
 )
 def test_names_of_arms(axis: str, value: Any, name: str) -> None:
@@ -215,11 +215,11 @@ def run(**fields: Any) -> Any:
 def test_a_transform_by_its_kind_alone_takes_that_kinds_defaults() -> None:
     objective = run(objective={"transform": "span_masking"}).objective
     assert objective.transform == SpanMasking()
-    assert objective.pair == "nsp"  # the recipe's, as before
+    assert objective.sentence_pair == "nsp"  # the recipe's, as before
 
 
 def test_an_unpublished_combination_is_an_objective() -> None:
-    objective = {"transform": "span_masking", "output": "replaced_token", "pair": "sop"}
+    objective = {"transform": "span_masking", "output": "replaced_token", "sentence_pair": "sop"}
     resolved = run(objective=objective).objective
     assert (resolved.transform.kind, resolved.output.kind) == ("span_masking", "replaced_token")
 
@@ -246,7 +246,7 @@ def test_a_teacher_takes_over_the_text_but_not_the_network() -> None:
         batch_size=8,
         model={"family": "bert", "dropout": 0.0},
         packing={"format": "full_sentences"},
-        objective={"pair": "none", "distillation": {"cosine_weight": 0}},
+        objective={"sentence_pair": "none", "distillation": {"cosine_weight": 0}},
         teacher={"recipe": "roberta", "size": "tiny"},
         tokenizer={"vocab_size": 500, "lowercase": False},
     )

@@ -49,12 +49,12 @@ def test_shipped_axes_are_offered() -> None:
 
 def test_names_are_offered() -> None:
     evaluate = SCHEMA["$defs"]["Evaluate"]["properties"]
-    before = SCHEMA["$defs"]["Intermediate"]["properties"]
-    assert evaluate["record"]["items"]["enum"] == list(DIAGNOSTICS)
+    before = SCHEMA["$defs"]["IntermediateTask"]["properties"]
+    assert evaluate["diagnostics"]["items"]["enum"] == list(DIAGNOSTICS)
     assert evaluate["probes"]["items"]["enum"] == list(PROBES)
     assert evaluate["adaptation"]["anyOf"][0]["enum"] == list(ADAPTATIONS)
     assert before["task"]["anyOf"][0]["enum"] == list(TASKS)
-    assert before["into"]["anyOf"][0]["items"]["anyOf"][0]["enum"] == list(TASKS)
+    assert before["target_tasks"]["anyOf"][0]["items"]["anyOf"][0]["enum"] == list(TASKS)
 
 
 def test_whatever_may_be_searched_is_offered() -> None:

@@ -112,7 +112,7 @@ def test_a_checkpoint_that_is_not_there_is_told_with_its_line(tmp_path: Path) ->
     path.write_text(
         f"name: study\nquestion: Which?\npretrain:\n  recipe: checkpoint\n"
         f"  model: {{checkpoint: {tmp_path}/none}}\n"
-        "evaluate: {continued: [{corpus: task, objective: mlm, budget: {steps: 5}}]}\n"
+        "evaluate: {continued_pretraining: [{corpus: task, objective: mlm, budget: {steps: 5}}]}\n"
     )
     with pytest.raises(DeclarationError, match=f"{path}:5: .* there is no folder {tmp_path}/none"):
         load_plan(path)

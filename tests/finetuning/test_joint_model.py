@@ -20,7 +20,7 @@ from harness.finetuning.joint_model import (
     shares,
 )
 from harness.finetuning.module import finetune, prepared_model
-from harness.finetuning.multitask import FULL, learn
+from harness.finetuning.multitask import FULL, finetune_jointly
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.task_chain import Multitask
 from harness.models import MODELS, Size
@@ -106,7 +106,7 @@ def test_a_task_that_comes_more_often_than_it_has_batches_starts_anew() -> None:
 def test_one_task_is_learned_as_by_fine_tuning(folder: Path) -> None:
     one = lesson("alone", 24)
     alone = finetune(folder, one.train, one.form, SETTINGS, seed=3)
-    joint = learn(folder, [one], SETTINGS, Multitask(), seed=3)
+    joint = finetune_jointly(folder, [one], SETTINGS, Multitask(), seed=3)
     assert joint.steps == [alone.steps] and joint.losses == pytest.approx([alone.train_loss])
     for name, weights in alone.model.state_dict().items():
         torch.testing.assert_close(joint.model.part(0).state_dict()[name], weights, rtol=0, atol=0)
@@ -114,7 +114,7 @@ def test_one_task_is_learned_as_by_fine_tuning(folder: Path) -> None:
 
 def test_tasks_share_one_network_and_each_has_its_head(folder: Path) -> None:
     lessons = [lesson("classes", 16), lesson("values", 16, values=True)]
-    runs = [learn(folder, lessons, SETTINGS, Multitask(), seed=0) for _ in range(2)]
+    runs = [finetune_jointly(folder, lessons, SETTINGS, Multitask(), seed=0) for _ in range(2)]
     first, second = (runs[0].model.part(place) for place in (0, 1))
     assert first.backbone is second.backbone
     before = prepared_model(folder, lessons[0].form, FULL, 0, SETTINGS).state_dict()
@@ -142,13 +142,13 @@ def test_uncertainty_weighs_as_in_its_paper(folder: Path) -> None:
 
 def test_variances_are_learned(folder: Path) -> None:
     lessons = [lesson("classes", 16), lesson("values", 16, values=True)]
-    run = learn(folder, lessons, SETTINGS, Multitask(loss_weights="uncertainty"), seed=0)
+    run = finetune_jointly(folder, lessons, SETTINGS, Multitask(loss_weights="uncertainty"), seed=0)
     assert run.model.log_variances is not None and run.model.log_variances.abs().min() > 0
 
 
 def test_a_head_is_saved_without_its_network(folder: Path, tmp_path: Path) -> None:
     one, other = lesson("classes", 8), lesson("values", 8, values=True)
-    trained = learn(folder, [one, other], SETTINGS, Multitask(), seed=0).model
+    trained = finetune_jointly(folder, [one, other], SETTINGS, Multitask(), seed=0).model
     save_head(trained.part(0), tmp_path / "heads" / "classes.safetensors")
     fresh = prepared_model(folder, one.form, FULL, 1, SETTINGS)
     network = {name: w.clone() for name, w in fresh.backbone.state_dict().items()}

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from harness.execution.stages import search
-from harness.execution.stages.job import Job
+from harness.execution.stages.context import StageContext
 from harness.experiment.experiment import MAX_SEEDS
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
@@ -27,8 +27,8 @@ STEPS = 10
 
 
 @dataclass(frozen=True)
-class Told:
-    """As much of a job as a trial looks at."""
+class Context:
+    """The part of a context that a trial reads."""
 
     spec: dict[str, Any]
 
@@ -107,18 +107,18 @@ def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
 def test_no_trial_has_a_seed_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
-    class Bench:
+    class TaskRunner:
         settings = Finetune()
 
-        def __init__(self, job: Any) -> None: ...
+        def __init__(self, context: Any) -> None: ...
 
         def run(self, settings: Finetune, seed: int, *rest: Any) -> Any:
             drawn.append(seed)
             return SimpleNamespace(holdout_score=None, diverged=False)
 
-    monkeypatch.setattr(search, "Bench", Bench)
+    monkeypatch.setattr(search, "TaskRunner", TaskRunner)
     spec = {"finetune": Finetune().model_dump(), "adaptation": "full"}
     for number in range(3):
-        found = search._attempt(cast(Job, Told(spec)), {}, number)
+        found = search._run_trial(cast(StageContext, Context(spec)), {}, number)
         assert (found.state, found.value) == ("undefined", WORST)
     assert len(set(drawn)) == 3 and min(drawn) >= MAX_SEEDS

@@ -9,8 +9,10 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.leaderboard import ranks
-from harness.leaderboard.boards import Filter, board_table, recorded, tied
+from harness.leaderboard.board_filter import BoardFilter
+from harness.leaderboard.boards import board_table, tied
 from harness.leaderboard.build import build
+from harness.store.recorded import recorded_experiments
 from harness.store.store import Store
 from tests.filled_store import EVIL, fill
 
@@ -60,14 +62,14 @@ def test_a_suite_is_a_board_too(store):
 @pytest.mark.parametrize(
     ("taken", "expected"),
     [
-        (Filter(tag="small"), {"good", EVIL}),
-        (Filter(size="tiny"), {"alike"}),
-        (Filter(budget="tokens=1_000"), {"good", EVIL}),
-        (Filter(size="nano", budget="tokens=1e3"), {"good", EVIL}),
+        (BoardFilter(tag="small"), {"good", EVIL}),
+        (BoardFilter(size="tiny"), {"alike"}),
+        (BoardFilter(budget="tokens=1_000"), {"good", EVIL}),
+        (BoardFilter(size="nano", budget="tokens=1e3"), {"good", EVIL}),
     ],
 )
 def test_filters_take_some_arms(store, taken, expected):
-    assert set(names(board_table("swag", store, taken=taken))) == expected
+    assert set(names(board_table("swag", store, board_filter=taken))) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,15 +85,15 @@ def test_filters_take_some_arms(store, taken, expected):
 )
 def test_bad_filters_are_one_line(store, taken, said):
     with pytest.raises(ValueError, match=said):
-        board_table("swag", store, taken=Filter(**taken))
+        board_table("swag", store, board_filter=BoardFilter(**taken))
 
 
 def test_filters_take_imported_rows_by_what_these_say():
     scores = pd.DataFrame({"budget_tokens": [1000, 2000, 0, None]}).astype("Int64")
-    assert list(Filter(budget="tokens=1_000").imported(scores).index) == [0, 2]
-    assert not len(Filter(budget="steps=1_000").imported(scores))
-    assert not len(Filter(tag="small").imported(scores))
-    assert not len(Filter(size="nano", budget="tokens=1_000").imported(scores))
+    assert list(BoardFilter(budget="tokens=1_000").imported(scores).index) == [0, 2]
+    assert not len(BoardFilter(budget="steps=1_000").imported(scores))
+    assert not len(BoardFilter(tag="small").imported(scores))
+    assert not len(BoardFilter(size="nano", budget="tokens=1_000").imported(scores))
 
 
 def test_the_command_filters(store):
@@ -112,8 +114,8 @@ def test_the_command_filters(store):
 
 
 def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):
-    (one, _) = recorded(store)
-    scores = one.results.assign(key="gone")
+    (one, _) = recorded_experiments(store)
+    scores = one.scores.assign(key="gone")
     table = build(scores, "swag-v1")
     found = tied(table, scores, store)
     assert found.rows == table.rows

@@ -361,5 +361,6 @@ def test_notes_say_which_variants_the_columns_show():
     plain = build(whole_suite({"a": 0.5}), GLUE, tasks=("sst2", "rte"))
     assert not any("Metrics" in note for note in plain.notes())
     column = Column(name="sums", task="sst2", metrics=("bleu_intl", "entity_f1_strict"))
-    (note,) = [note for note in replace(plain, columns=(column,)).notes() if "Metrics" in note]
+    layout = replace(plain.layout, columns=(column,))
+    (note,) = [note for note in replace(plain, layout=layout).notes() if "Metrics" in note]
     assert "tok:intl" in note and "version:" in note and "scheme IOB2" in note

@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 from harness.analysis.averages import AVERAGES
-from harness.store.recorded import SCORE_COLUMNS
 from harness.leaderboard.build import build
 from harness.leaderboard.published import (
     load_board,
@@ -13,6 +12,7 @@ from harness.leaderboard.published import (
     published_table,
 )
 from harness.leaderboard.render import render
+from harness.store.recorded import SCORE_COLUMNS
 from harness.tasks.metrics import METRICS
 
 NOTHING = pd.DataFrame(columns=SCORE_COLUMNS)

@@ -1,30 +1,24 @@
 """Ranks with ties: arms share one where p, adjusted for all pairs, does not tell them apart."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from harness.analysis.comparison.differences import comparer, screened
-from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.comparison.differences import screened
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, tie_groups
 from harness.leaderboard import ranks as ties
-from harness.leaderboard.build import build
+from harness.leaderboard.experiment_table import experiment_comparer
 from harness.leaderboard.ranks import RANKING, with_ties
 from harness.leaderboard.render import render
-from harness.report.verdict import pairwise
-
-
-def table_of(data):
-    return build(data.results, data.suite, tasks=data.tasks, arms=data.arms)
+from tests.made_up_results import pairs_of, table_of
 
 
 def tied(data):
     table = table_of(data)
-    return with_ties(table, comparer(arm_runs(data, table), table))
+    return with_ties(table, experiment_comparer(data, table))
 
 
 def test_arms_share_a_rank_where_p_adjusted_for_all_pairs_says_nothing(fabricate):
@@ -34,7 +28,7 @@ def test_arms_share_a_rank_where_p_adjusted_for_all_pairs_says_nothing(fabricate
     assert {ranks["good"], ranks["alike"]} == {1}
     assert ranks["bad"] == 2
     best = {rank: next(row.name for row in table.rows if row.rank == rank) for rank in (1, 2)}
-    pairs = pairwise(data, table)
+    pairs = pairs_of(data, table)
     p_values = benjamini_hochberg([pair.average.p_value for pair in pairs])
     for pair, p_value in zip(pairs, p_values, strict=True):
         names = {pair.first, pair.second}
@@ -64,8 +58,8 @@ def test_nothing_is_bold_where_no_arm_is_told_apart(fabricate):
 
 def test_one_pretraining_seed_has_no_rank_and_is_nobodys_best(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.55, "lucky": 0.99})
-    rest = data.results[(data.results["arm"] != "lucky") | (data.results["pretrain_seed"] == 0)]
-    table = tied(replace(data, results=rest))
+    rest = data.scores[(data.scores["arm"] != "lucky") | (data.scores["pretrain_seed"] == 0)]
+    table = tied(data.but(scores=rest))
     assert [(row.name, row.rank) for row in table.rows] == [
         ("lucky", None),
         ("good", 1),
@@ -76,8 +70,8 @@ def test_one_pretraining_seed_has_no_rank_and_is_nobodys_best(fabricate):
 
 def test_what_is_missing_is_unranked(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6})
-    here = (data.results["arm"] == "good") & (data.results["task"] == "stsb")
-    table = tied(replace(data, results=data.results[~here]))
+    here = (data.scores["arm"] == "good") & (data.scores["task"] == "stsb")
+    table = tied(data.but(scores=data.scores[~here]))
     assert {row.name: row.rank for row in table.rows} == {"bad": 1, "good": None}
 
 
@@ -98,7 +92,7 @@ def test_equal_data_gives_equal_tables(fabricate):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_arms_does_not_matter(fabricate, seed):
     data = fabricate({"a": 0.9, "b": 0.7, "c": 0.7})
-    turned = replace(data, results=data.results.sample(frac=1, random_state=seed))
+    turned = data.but(scores=data.scores.sample(frac=1, random_state=seed))
     assert [(r.name, r.rank) for r in tied(data).rows] == [
         (r.name, r.rank) for r in tied(turned).rows
     ]

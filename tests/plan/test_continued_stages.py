@@ -8,16 +8,18 @@ import pytest
 import torch
 import transformers
 
-from harness.analysis.frames.continued_pretraining import continued_cost, continued_losses_frame
-from harness.core.compute import Compute
+from harness.analysis.frames.continued_pretraining import (
+    continued_losses_frame,
+    total_continued_cost,
+)
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.execution.stages.task_corpus import task_documents
 from harness.execution.stages.task_runner import HOLDOUT_SEED
-from harness.execution.worker import StageJob, run_stage
 from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.experiment.source import DeclarationError
 from harness.finetuning.continued_pretraining import ContinuedPretraining
@@ -25,10 +27,10 @@ from harness.models.build import load
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
 from harness.report.sections.continued_pretraining import losses_table
-from harness.store.store import StageResult
 from harness.tasks import TASKS
 from harness.tasks.examples import split_holdout
 from harness.tasks.load_examples import load_examples
+from tests.stage_runner import StageRunner
 
 BIOMED = {"source": "microworld", "domain": "biomed", "num_tokens": 6_000}
 DAPT = {"corpus": BIOMED, "budget": {"tokens": 1_000}}
@@ -53,62 +55,35 @@ def planned(*continued: dict[str, Any], seeds: int = 1, **pretrain: Any) -> Plan
             "name": "x",
             "question": "?",
             "pretrain": PRETRAIN | pretrain,
-            "grid": {"text": {"arm": {"evaluate.continued": list(continued)}}},
+            "grid": {"text": {"arm": {"evaluate.continued_pretraining": list(continued)}}},
             "evaluate": {"suite": "micro-dapt-v1", "tasks": TASK_NAMES},
             "seeds": {"pretrain": seeds},
         }
     )
     arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
-    return make_plan(experiment, arms)
+    return make_plan(Declaration(experiment, tuple(arms)))
 
 
 def of_kind(plan: Plan, kind: str) -> list[Stage]:
     return [stage for stage in plan.stages.values() if stage.kind == kind]
 
 
-class Runner:
-    """Computes stages of plans in one process, each once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.metrics: dict[str, dict[str, float]] = {}
-
-    def out(self, key: str) -> Path:
-        return self.folder / "work" / key / "out"
-
-    def make(self, plan: Plan, key: str) -> dict[str, float]:
-        """Metrics of a stage, made with all that it builds on."""
-        if key not in self.metrics:
-            stage = plan.stages[key]
-            for parent in stage.parents.values():
-                self.make(plan, parent)
-            inputs = {role: str(self.out(parent)) for role, parent in stage.parents.items()}
-            folder = str(self.folder / "work" / key)
-            order = StageJob(
-                stage.kind, key, dict(stage.spec), inputs, Compute(), folder, str(self.folder)
-            )
-            result = run_stage(order)
-            assert result
-            self.metrics[key] = result["metrics"]
-        return self.metrics[key]
-
-
 @pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    return Runner(tmp_path_factory.mktemp("stages"))
+def runner(tmp_path_factory: pytest.TempPathFactory) -> StageRunner:
+    return StageRunner(tmp_path_factory.mktemp("stages"))
 
 
 def test_a_domain_is_shared_by_its_tasks() -> None:
     plan = planned(DAPT)
-    (stage,) = of_kind(plan, "continued")
+    (stage,) = of_kind(plan, "continue_pretraining")
     assert {plan.stages[cell.key].parents["pretrain"] for cell in plan.finetune_runs} == {stage.key}
     assert stage.parents["init_from"] == plan.pretrain_keys["arm", 0]
-    assert len(of_kind(plan, "loss")) == 2  # before, and on the old text after
+    assert len(of_kind(plan, "held_out_loss")) == 2  # before, and on the old text after
 
 
 def test_the_text_of_a_task_makes_a_model_for_it_alone() -> None:
     plan = planned(DAPT, TAPT)
-    first, *own = of_kind(plan, "continued")
+    first, *own = of_kind(plan, "continue_pretraining")
     assert len(own) == 2
     assert {stage.parents["init_from"] for stage in own} == {first.key}
     again = planned(TAPT)
@@ -117,15 +92,17 @@ def test_the_text_of_a_task_makes_a_model_for_it_alone() -> None:
 
 def test_without_a_continued_run_nothing_changes() -> None:
     plain = planned()
-    assert not of_kind(plain, "continued") + of_kind(plain, "loss")
+    assert not of_kind(plain, "continue_pretraining") + of_kind(plain, "held_out_loss")
     assert set(plain.pretrain_keys.values()) <= set(planned(DAPT, TAPT).stages)
 
 
 def test_other_budgets_share_the_loss_before() -> None:
     longer = planned({**DAPT, "budget": {"tokens": 2_000}})
-    (key,) = {one.before for one in planned(DAPT).continued}
-    assert {one.before for one in longer.continued} == {key}
-    assert {one.key for one in longer.continued} != {one.key for one in planned(DAPT).continued}
+    (key,) = {one.loss_before for one in planned(DAPT).continued_runs}
+    assert {one.loss_before for one in longer.continued_runs} == {key}
+    assert {one.key for one in longer.continued_runs} != {
+        one.key for one in planned(DAPT).continued_runs
+    }
 
 
 def test_each_task_may_have_its_own_text() -> None:
@@ -139,10 +116,12 @@ def test_each_task_may_have_its_own_text() -> None:
 
 
 def test_what_is_null_is_as_in_the_pretraining() -> None:
-    (stage,) = of_kind(planned({**DAPT, "learning_rate": 0.5, "batch_size": 2}), "continued")
+    (stage,) = of_kind(
+        planned({**DAPT, "learning_rate": 0.5, "batch_size": 2}), "continue_pretraining"
+    )
     run = stage.spec["pretrain"]
     assert (run["optimizer"]["learning_rate"], run["batch_size"]) == (0.5, 2)
-    (stage,) = of_kind(planned(DAPT), "continued")
+    (stage,) = of_kind(planned(DAPT), "continue_pretraining")
     run, old = stage.spec["pretrain"], planned(DAPT).arms[0].pretrain
     assert run["optimizer"] == old.optimizer.model_dump()
     assert run["phases"] == ({"fraction": 1.0, "sequence_length": 64},)
@@ -152,21 +131,24 @@ def test_a_probe_asks_the_model_at_the_end() -> None:
     fields = {"suite": "micro-dapt-v1", "tasks": TASK_NAMES, "probes": ["micro-blimp"]}
     experiment = Experiment.model_validate(
         {"name": "x", "question": "?", "pretrain": PRETRAIN}
-        | {"evaluate": fields | {"continued": [DAPT]}}
+        | {"evaluate": fields | {"continued_pretraining": [DAPT]}}
     )
-    plan = make_plan(experiment, [resolve_arm(experiment, {}, {})])
+    plan = make_plan(Declaration(experiment, (resolve_arm(experiment, {}, {}),)))
     (one,) = of_kind(plan, "probe")
-    assert one.parents["pretrain"] == of_kind(plan, "continued")[0].key
+    assert one.parents["pretrain"] == of_kind(plan, "continue_pretraining")[0].key
 
 
 def test_costs_are_sums_over_the_runs() -> None:
-    one, two = continued_cost(planned(DAPT), "arm"), continued_cost(planned(DAPT, DAPT), "arm")
+    one, two = (
+        total_continued_cost(planned(DAPT), "arm"),
+        total_continued_cost(planned(DAPT, DAPT), "arm"),
+    )
     assert one and two
     assert (one.tokens, two.tokens) == (1_024, 2_048)
-    assert continued_cost(planned(), "arm") is None
+    assert total_continued_cost(planned(), "arm") is None
 
 
-def test_a_run_of_no_update_leaves_the_parents_weights(runner: Runner) -> None:
+def test_a_run_of_no_update_leaves_the_parents_weights(runner: StageRunner) -> None:
     plan = planned({**DAPT, "budget": {"tokens": 0}})
     (one,) = {one.key: one for one in plan.continued_runs}.values()
     runner.make(plan, one.key)
@@ -175,40 +157,44 @@ def test_a_run_of_no_update_leaves_the_parents_weights(runner: Runner) -> None:
         for key in (plan.pretrain_keys["arm", 0], one.key)
     )
     assert all(torch.equal(first[name], then[name]) for name in first)
-    assert one.before
-    before, after = runner.make(plan, one.before), runner.make(plan, one.key)
+    assert one.loss_before
+    before, after = runner.make(plan, one.loss_before), runner.make(plan, one.key)
     assert before["validation_loss"] == pytest.approx(after["validation_loss"], rel=1e-5)
 
 
-def test_the_loss_of_the_pretraining_is_told_alike_by_both_stages(runner: Runner) -> None:
+def test_the_loss_of_the_pretraining_is_told_alike_by_both_stages(runner: StageRunner) -> None:
     """A run of no update forgets nothing: the loss stage agrees with the end of the pretraining."""
     plan = planned({**DAPT, "budget": {"tokens": 0}})
     one = plan.continued_runs[0]
-    assert one.old_before == plan.pretrain_keys["arm", 0]
-    assert one.old_after
+    assert one.pretrain_loss_before == plan.pretrain_keys["arm", 0]
+    assert one.pretrain_loss_after
     old = runner.make(plan, plan.pretrain_keys["arm", 0])["validation_loss"]
-    assert runner.make(plan, one.old_after)["validation_loss"] == pytest.approx(old, rel=1e-5)
+    assert runner.make(plan, one.pretrain_loss_after)["validation_loss"] == pytest.approx(
+        old, rel=1e-5
+    )
 
 
-def test_text_of_the_domain_lowers_its_loss(runner: Runner) -> None:
+def test_text_of_the_domain_lowers_its_loss(runner: StageRunner) -> None:
     plan = planned({**DAPT, "budget": {"steps": 60}, "learning_rate": 3e-3})
     keys = {
-        key for one in plan.continued_runs for key in (one.key, one.before, one.old_after) if key
+        key
+        for one in plan.continued_runs
+        for key in (one.key, one.loss_before, one.pretrain_loss_after)
+        if key
     }
     for key in keys:
         runner.make(plan, key)
-    records = {key: StageResult(key, "", "", runner.metrics[key], "", "") for key in runner.metrics}
-    losses = continued_losses_frame(plan, records)
+    losses = continued_losses_frame(runner.results(plan))
     assert list(losses["task"]) == TASK_NAMES
-    assert (losses["after"] < losses["before"]).all()
-    assert losses[["old_before", "old_after"]].notna().all().all()
+    assert (losses["loss_after"] < losses["loss_before"]).all()
+    assert losses[["pretrain_loss_before", "pretrain_loss_after"]].notna().all().all()
     grid = losses_table(losses)
     assert [row[:2] for row in grid.rows] == [["arm", "microworld biomed"]]  # one run, two tasks
 
 
-def test_an_objective_switches_there_and_back(runner: Runner) -> None:
+def test_an_objective_switches_there_and_back(runner: StageRunner) -> None:
     plan = planned(CLM, {**DAPT, "objective": "mlm"})
-    causal, masked = of_kind(plan, "continued")
+    causal, masked = of_kind(plan, "continue_pretraining")
     runner.make(plan, masked.key)
     assert load(runner.out(causal.key) / "model").representation == "causal"
     assert load(runner.out(masked.key) / "model").representation == "bidirectional"
@@ -240,13 +226,13 @@ def checkpoint_plan(folder: Path, *continued: dict[str, Any]) -> Plan:
     return planned(*continued, recipe="checkpoint", model={"checkpoint": str(folder)})
 
 
-def test_someone_elses_checkpoint_goes_on(runner: Runner, bert: Path) -> None:
+def test_someone_elses_checkpoint_goes_on(runner: StageRunner, bert: Path) -> None:
     short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
     plan = checkpoint_plan(bert, short)
     one = plan.continued_runs[0]
-    assert one.before
-    assert one.old_after is None
-    before = runner.make(plan, one.before)["validation_loss"]
+    assert one.loss_before
+    assert one.pretrain_loss_after is None
+    before = runner.make(plan, one.loss_before)["validation_loss"]
     runner.make(plan, one.key)
     theirs = transformers.BertForMaskedLM.from_pretrained(bert).state_dict()
     ours = load(runner.out(one.key) / "model").network.state_dict()
@@ -273,7 +259,7 @@ def test_where_a_checkpoint_lies_is_not_in_the_key(bert: Path, tmp_path: Path) -
     there.mkdir()
     for file in bert.iterdir():
         (there / file.name).write_bytes(file.read_bytes())
-    keys = [{one.key for one in checkpoint_plan(f, short).continued} for f in (bert, there)]
+    keys = [{one.key for one in checkpoint_plan(f, short).continued_runs} for f in (bert, there)]
     assert keys[0] == keys[1]
 
 
@@ -294,7 +280,7 @@ def test_the_text_of_a_task_lacks_its_holdout() -> None:
     assert not texts & held
 
 
-def test_a_small_text_is_read_again_in_smaller_batches(runner: Runner) -> None:
+def test_a_small_text_is_read_again_in_smaller_batches(runner: StageRunner) -> None:
     plan = planned({**TAPT, "budget": {"steps": 2}, "batch_size": 100_000})
     one = plan.continued_runs[0]
     figures = runner.make(plan, one.key)
@@ -321,7 +307,7 @@ pretrain:
 evaluate:
   suite: micro-dapt-v1
   tasks: [micro-chemprot, micro-rct]
-  continued:
+  continued_pretraining:
     - {step}
 """
 
@@ -330,7 +316,7 @@ evaluate:
     ("step", "line", "message"),
     [
         ("{corpus: nowhere, budget: {tokens: 9}}", 12, "the corpus 'nowhere' is not known"),
-        ("{corpus: task}", 12, "evaluate.continued[0].budget"),
+        ("{corpus: task}", 12, "evaluate.continued_pretraining[0].budget"),
         ("{corpus: task, budget: {tokens: 9}, rate: 1}", 12, "rate"),
         ("{corpus: task, budget: {tokens: 9}, batch_size: 0}", 12, "must be at least 1"),
         ("{corpus: task, budget: {tokens: 9}, objective: mml}", 12, "did you mean 'mlm'"),

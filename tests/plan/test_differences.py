@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.plan.differences import apart_from_the_first, condensed
+from harness.plan.differences import condensed, differences_from_first
 
 ROWS: dict[str, dict[str, Any]] = {
     "pretrain.recipe": {"a": "bert", "b": "distilbert"},
@@ -24,8 +24,8 @@ def test_runs_that_all_arms_have_are_compared() -> None:
     assert dict(condensed(rows)) == rows
 
 
-def test_apart_from_the_first() -> None:
-    assert apart_from_the_first(ROWS, ["a", "b"]) == {
+def test_differences_from_first() -> None:
+    assert differences_from_first(ROWS, ["a", "b"]) == {
         "b": [
             ("pretrain.teacher", "another run"),
             ("pretrain.recipe", "distilbert"),

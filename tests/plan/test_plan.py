@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.plan.contract import differing_fields
 from harness.plan.factory import make_plan
@@ -24,7 +25,7 @@ BASE: dict[str, Any] = {
 def planned(**fields: Any) -> Plan:
     experiment = Experiment.model_validate(BASE | fields)
     arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
-    return make_plan(experiment, arms)
+    return make_plan(Declaration(experiment, tuple(arms)))
 
 
 def kinds(plan: Plan) -> dict[str, int]:
@@ -34,12 +35,12 @@ def kinds(plan: Plan) -> dict[str, int]:
 
 def test_equal_stages_are_shared() -> None:
     plan = planned(
-        grid={"pretrain.objective.pair": ["nsp", "none"]},
+        grid={"pretrain.objective.sentence_pair": ["nsp", "none"]},
         seeds={"pretrain": 2, "finetune": 3},
         sweep={"trials": 2, "space": "bert_grid"},
     )
     # 2 arms x 2 pretraining seeds; a sweep for each (arm, task); 3 fine-tunings of each model.
-    assert kinds(plan) == {"tokenizer": 1, "tokens": 1, "pretrain": 4, "tune": 4, "finetune": 24}
+    assert kinds(plan) == {"tokenizer": 1, "tokenize": 1, "pretrain": 4, "tune": 4, "finetune": 24}
     assert len(plan.finetune_runs) == 24
 
 
@@ -84,7 +85,7 @@ def test_a_study_keeps_its_name_when_it_is_continued() -> None:
 
 
 def test_every_arm_and_task_has_as_many_trials_of_one_space() -> None:
-    grid = {"pretrain.objective.pair": ["nsp", "none"]}
+    grid = {"pretrain.objective.sentence_pair": ["nsp", "none"]}
     sweep = {"trials": 100, "sampler": "grid", "space": "roberta_grid"}
     stages = stages_of("trial", grid=grid, sweep=sweep)
     assert len(stages) == 2 * 2 * 6
@@ -104,12 +105,16 @@ def pretrain_keys(**fields: Any) -> set[str]:
         {"batch_size": 7},
         {"corpus": {"source": "microworld", "seed": 1}},
         {"tokenizer": {"vocab_size": 500}},
-        {"precision": "bf16-mixed"},
         {"recipe": "roberta"},
     ],
 )
 def test_what_changes_the_outcome_changes_the_key(change: dict[str, Any]) -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(pretrain=BASE["pretrain"] | change))
+
+
+def test_precision_changes_the_key_and_hardware_does_not() -> None:
+    assert pretrain_keys().isdisjoint(pretrain_keys(compute={"precision": "bf16-mixed"}))
+    assert pretrain_keys() == pretrain_keys(compute={"micro_batch_tokens": 64, "compile": True})
 
 
 def test_what_cannot_change_the_outcome_leaves_the_key() -> None:
@@ -144,8 +149,11 @@ def test_keys_do_not_depend_on_the_order_of_fields() -> None:
 def test_differences_are_declared_or_follow_from_the_recipe() -> None:
     plan = planned(grid={"recipe": {n: {"pretrain.recipe": n} for n in ("bert", "roberta")}})
     assert "pretrain.recipe" in plan.declared
-    assert plan.differences["pretrain.objective.pair"] == {"bert": "nsp", "roberta": "none"}
-    assert "pretrain.objective.pair" not in plan.declared
+    assert plan.differences["pretrain.objective.sentence_pair"] == {
+        "bert": "nsp",
+        "roberta": "none",
+    }
+    assert "pretrain.objective.sentence_pair" not in plan.declared
     assert "pretrain.size" not in "".join(plan.differences)
 
 
@@ -161,7 +169,7 @@ def test_an_undeclared_difference_breaks_the_contract() -> None:
     cheat = [arms[0], type(arms[1])(arms[1].name, {}, arms[1].changes, changed, arms[1].evaluate)]
     assert "pretrain.batch_size" in differing_fields(cheat)
     with pytest.raises(ValueError, match=r"differ in pretrain\.batch_size"):
-        make_plan(Experiment.model_validate(BASE), cheat)
+        make_plan(Declaration(Experiment.model_validate(BASE), tuple(cheat)))
 
 
 def test_scratch_costs_nothing() -> None:
@@ -191,10 +199,12 @@ def test_equal_flops_buy_unequal_updates() -> None:
 
 def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:
     plan = planned(
-        pretrain=BASE["pretrain"] | {"checkpoints": [0.1, 0.5]},
+        pretrain=BASE["pretrain"] | {"checkpoint_fractions": [0.1, 0.5]},
         sweep={"trials": 2, "space": {"learning_rate": [1e-3, 1e-4]}},
     )
-    by_share = {cell.checkpoint: plan.stages[cell.key] for cell in plan.finetune_runs if cell.task}
+    by_share = {
+        cell.pretrain_fraction: plan.stages[cell.key] for cell in plan.finetune_runs if cell.task
+    }
     assert list(by_share) == [0.1, 0.5, 1.0]
     assert len({stage.parents["pretrain"] for stage in by_share.values()}) == 1
     assert len({stage.parents["tune"] for stage in by_share.values()}) == 1
@@ -235,24 +245,26 @@ CAUSAL = {
 }
 
 
-@pytest.mark.parametrize("how", [{"multitask": {}}, {"sequence": True}])
+@pytest.mark.parametrize("how", [{"multitask": {}}, {"sequential": True}])
 def test_tasks_are_learned_by_the_model_that_has_gone_on(how: dict[str, Any]) -> None:
     """One that reads both ways writes no answer, but after causal pretraining it does."""
     evaluate = BASE["evaluate"] | {"protocol": {"answer": "text"}} | how
-    goes_on = evaluate | {"continued": [CAUSAL], "tasks": ["micro-sst2", "micro-rte"]}
-    learned = stages_of("learn", evaluate=goes_on)
+    goes_on = evaluate | {"continued_pretraining": [CAUSAL], "tasks": ["micro-sst2", "micro-rte"]}
+    learned = stages_of("train_tasks", evaluate=goes_on)
     assert {task["task"] for stage in learned for task in stage.spec["tasks"]} == {
         "micro-sst2",
         "micro-rte",
     }
     assert not planned(evaluate=goes_on).unsupported
-    assert not stages_of("learn", evaluate=evaluate)
+    assert not stages_of("train_tasks", evaluate=evaluate)
 
 
 def test_an_intermediate_task_is_estimated_by_its_own_epochs() -> None:
     def flops(settings: dict[str, Any] | None) -> float:
         one = {"task": "micro-mnli", "finetune": settings}
-        (stage,) = stages_of("learn", evaluate=BASE["evaluate"] | {"intermediate": [one]})
+        (stage,) = stages_of(
+            "train_tasks", evaluate=BASE["evaluate"] | {"intermediate_tasks": [one]}
+        )
         return stage.flops
 
     assert flops({"epochs": 6}) == pytest.approx(2 * flops(None))

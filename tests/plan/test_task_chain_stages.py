@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,14 @@ import pytest
 
 from harness.analysis.frames.adaptation import RETAINED_COLUMNS, retained_losses_frame
 from harness.analysis.frames.costs import costs_frame
-from harness.analysis.frames.scores import FORGETTING_COLUMNS, sequential_scores_frame
-from harness.core.compute import Compute
-from harness.execution.worker import StageJob, run_stage
+from harness.analysis.frames.scores import SEQUENTIAL_COLUMNS, sequential_scores_frame
 from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.declaration import Declaration
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan, Stage
-from harness.store.store import StageResult
+from tests.stage_runner import StageRunner
 
 BASE: dict[str, Any] = {
     "name": "x",
@@ -41,14 +39,14 @@ FAST: dict[str, Any] = {
     "protocol": {"max_train_examples": 16, "max_sequence_length": 48},
     "finetune": {"epochs": 1, "learning_rate": 1e-2, "batch_size": 8},
 }
-MNLI = {"task": "micro-mnli", "into": ["micro-rte"]}
+MNLI = {"task": "micro-mnli", "target_tasks": ["micro-rte"]}
 
 
 def planned(grid: dict[str, Any] | None = None, **evaluate: Any) -> Plan:
     fields = {**BASE, "evaluate": {**FAST, **evaluate}, "grid": grid or {}}
     experiment = Experiment.model_validate(fields)
     arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
-    return make_plan(experiment, arms)
+    return make_plan(Declaration(experiment, tuple(arms)))
 
 
 def of_kind(plan: Plan, kind: str) -> list[Stage]:
@@ -63,17 +61,17 @@ def stage_of(plan: Plan, task: str) -> Stage:
     return next(plan.stages[cell.key] for cell in plan.finetune_runs if cell.task == task)
 
 
-def test_nothing_is_chained_unless_asked_for() -> None:
+def test_no_chain_by_default() -> None:
     plain = planned()
-    assert not of_kind(plain, "learn") and not plain.rescored and not Evaluate().chain
-    same = planned(intermediate=[{"task": "micro-mnli", "into": ["micro-rte"]}])
+    assert not of_kind(plain, "train_tasks") and not plain.sequential_scores
+    same = planned(intermediate_tasks=[{"task": "micro-mnli", "target_tasks": ["micro-rte"]}])
     assert stage_of(plain, "micro-stsb").key == stage_of(same, "micro-stsb").key
     assert stage_of(plain, "micro-rte").key != stage_of(same, "micro-rte").key
 
 
 def test_intermediates_follow_each_other_and_never_lead_to_themselves() -> None:
     steps = [{"task": "micro-mnli"}, {"task": "micro-mrpc"}]
-    plan = planned(intermediate=steps)
+    plan = planned(intermediate_tasks=steps)
     rte = stage_of(plan, "micro-rte")
     second = plan.stages[rte.parents["body"]]
     first = plan.stages[second.parents["body"]]
@@ -81,14 +79,14 @@ def test_intermediates_follow_each_other_and_never_lead_to_themselves() -> None:
     assert "head" not in rte.parents
     assert stage_of(plan, "micro-mrpc").parents["body"] == first.key
     assert first.parents["pretrain"] == rte.parents["pretrain"]
-    assert Evaluate.read({"intermediate": steps}).chain == {
-        "intermediate": "micro-mnli then micro-mrpc"
+    assert Evaluate.read({"intermediate_tasks": steps}).other_tasks == {
+        "intermediate tasks": "micro-mnli then micro-mrpc"
     }
 
 
 def test_tasks_together_are_one_stage_for_each_seed() -> None:
     plan = planned(multitask={})
-    (learned,) = of_kind(plan, "learn")
+    (learned,) = of_kind(plan, "train_tasks")
     assert sorted(told(learned)) == sorted(TASKS)
     for task in TASKS:
         parents = stage_of(plan, task).parents
@@ -99,20 +97,22 @@ def test_a_task_without_a_train_set_reads_with_the_shared_network() -> None:
     plan = planned(
         suite={"name": "mine", "tasks": ["micro-mrpc", "micro-sts"]}, tasks=None, multitask={}
     )
-    (learned,) = of_kind(plan, "learn")
+    (learned,) = of_kind(plan, "train_tasks")
     assert told(learned) == ["micro-mrpc"]
     assert "head" not in stage_of(plan, "micro-sts").parents
 
 
 def test_a_sequence_scores_every_task_after_each_step() -> None:
-    plan = planned(sequence=True)
-    steps = {told(stage)[0]: stage for stage in of_kind(plan, "learn")}
+    plan = planned(sequential=True)
+    steps = {told(stage)[0]: stage for stage in of_kind(plan, "train_tasks")}
     assert list(steps) == TASKS
     assert steps["micro-mrpc"].parents["body"] == steps["micro-stsb"].key
-    pairs = [(one.step, one.task) for one in plan.sequential_scores]
+    pairs = [(one.after_task, one.task) for one in plan.sequential_scores]
     assert pairs == [(step, task) for n, step in enumerate(TASKS) for task in TASKS[: n + 1]]
     cells = {(cell.task, cell.key) for cell in plan.finetune_runs}
-    assert {(one.task, one.key) for one in plan.sequential_scores if one.step == TASKS[-1]} == cells
+    assert {
+        (one.task, one.key) for one in plan.sequential_scores if one.after_task == TASKS[-1]
+    } == cells
     forgotten = next(
         plan.stages[one.key] for one in plan.sequential_scores if one.task == "micro-rte"
     )
@@ -120,39 +120,54 @@ def test_a_sequence_scores_every_task_after_each_step() -> None:
 
 
 def test_the_pretraining_loss_is_told_before_and_after_each_step() -> None:
-    plan = planned(sequence=True)
-    steps = {told(stage)[0]: stage.key for stage in of_kind(plan, "learn")}
-    asked = {one.step: plan.stages[one.key] for one in plan.retained_losses}
+    plan = planned(sequential=True)
+    steps = {told(stage)[0]: stage.key for stage in of_kind(plan, "train_tasks")}
+    asked = {one.after_task: plan.stages[one.key] for one in plan.retained_losses}
     pretrained = plan.pretrain_keys["x", 0]
     models = {step: stage.parents["init_from"] for step, stage in asked.items()}
     assert models == {"": pretrained, **steps}
     tokens = plan.stages[pretrained].parents["tokens"]
     assert {stage.parents["tokens"] for stage in asked.values()} == {tokens}
-    assert not planned({"pretrain.recipe": ["electra"]}, sequence=True).retained
+    assert not planned({"pretrain.recipe": ["electra"]}, sequential=True).retained_losses
 
 
 def test_baselines_learn_nothing_before() -> None:
     grid = {"pretrain.recipe": ["majority"]}
-    ways: list[dict[str, Any]] = [{"multitask": {}}, {"sequence": True}, {"intermediate": [MNLI]}]
+    ways: list[dict[str, Any]] = [
+        {"multitask": {}},
+        {"sequential": True},
+        {"intermediate_tasks": [MNLI]},
+    ]
     for how in ways:
         plan = planned(grid, **how)
         assert (
-            not of_kind(plan, "learn") and not plan.sequential_scores and not plan.retained_losses
+            not of_kind(plan, "train_tasks")
+            and not plan.sequential_scores
+            and not plan.retained_losses
         )
 
 
 def test_what_cannot_be_written_is_an_obstacle() -> None:
-    plan = planned(protocol={"answer": "text"}, intermediate=[MNLI])
+    plan = planned(protocol={"answer": "text"}, intermediate_tasks=[MNLI])
     assert "writes no text" in plan.unsupported["x", "micro-rte"]
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"intermediate": [{"task": "micro-mlni"}]}, "did you mean 'micro-mnli'"),
-        ({"intermediate": [{"task": "micro-sts"}]}, "needs a train set, but micro-sts has none"),
-        ({"intermediate": [{"task": "micro-mnli", "into": ["rte"]}]}, "the chosen task 'rte'"),
-        ({"intermediate": [MNLI], "sequence": True}, "intermediate and sequence do not go"),
+        ({"intermediate_tasks": [{"task": "micro-mlni"}]}, "did you mean 'micro-mnli'"),
+        (
+            {"intermediate_tasks": [{"task": "micro-sts"}]},
+            "needs a train set, but micro-sts has none",
+        ),
+        (
+            {"intermediate_tasks": [{"task": "micro-mnli", "target_tasks": ["rte"]}]},
+            "the chosen task 'rte'",
+        ),
+        (
+            {"intermediate_tasks": [MNLI], "sequential": True},
+            "intermediate_tasks and sequential do not go",
+        ),
         ({"multitask": {}, "adaptation": "prompt"}, "needs the adaptation full, but it is prompt"),
         ({"multitask": {"temperature": 0.5}}, "greater than or equal to 1"),
     ],
@@ -162,99 +177,81 @@ def test_what_cannot_be_is_one_line(fields: dict[str, Any], said: str) -> None:
         Evaluate.read(FAST | fields)
 
 
-class Bench:
-    """Stages done in this process, each once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.done: dict[str, StageResult] = {}
-
-    def run(self, plan: Plan) -> None:
-        for key, stage in plan.stages.items():
-            if key in self.done:
-                continue
-            inputs = {role: str(self.out(parent)) for role, parent in stage.parents.items()}
-            work, root = str(self.folder / key), str(self.folder)
-            result = run_stage(
-                StageJob(stage.kind, key, dict(stage.spec), inputs, Compute(), work, root)
-            )
-            assert result is not None
-            self.done[key] = StageResult(key, stage.kind, stage.label, result["metrics"], "", "")
-
-    def out(self, key: str) -> Path:
-        return self.folder / key / "out"
-
-    def predictions(self, key: str) -> np.ndarray:
-        return pd.read_parquet(self.out(key) / "predictions.parquet")["prediction"].to_numpy()
+def predictions(bench: StageRunner, key: str) -> np.ndarray:
+    return pd.read_parquet(bench.out(key) / "predictions.parquet")["prediction"].to_numpy()
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(tmp_path_factory.mktemp("stages"))
+def bench(tmp_path_factory: pytest.TempPathFactory) -> StageRunner:
+    return StageRunner(tmp_path_factory.mktemp("stages"))
 
 
 @cache
 def sequence_plan() -> Plan:
-    return planned(sequence=True)
+    return planned(sequential=True)
 
 
-def test_a_first_task_is_scored_as_if_it_were_alone(bench: Bench) -> None:
+def test_a_first_task_is_scored_as_if_it_were_alone(bench: StageRunner) -> None:
     """Loaded network and head answer as the model that was just fine-tuned."""
     plan, alone = sequence_plan(), planned(tasks=["micro-rte"])
     bench.run(plan)
     bench.run(alone)
-    first = next(one for one in plan.sequential_scores if one.step == one.task == "micro-rte")
-    own = bench.predictions(alone.finetune_runs[0].key)
-    assert np.array_equal(bench.predictions(first.key), own)
-    metrics = bench.done[first.key].metrics
+    first = next(one for one in plan.sequential_scores if one.after_task == one.task == "micro-rte")
+    own = predictions(bench, alone.finetune_runs[0].key)
+    assert np.array_equal(predictions(bench, first.key), own)
+    metrics = bench.finished[first.key].metrics
     assert metrics["steps"] == 0 and "validation/accuracy" in metrics
 
 
-def test_forgetting_is_a_frame(bench: Bench) -> None:
+def test_forgetting_is_a_frame(bench: StageRunner) -> None:
     plan = sequence_plan()
     bench.run(plan)
-    frame = sequential_scores_frame(plan, bench.done)
-    assert list(frame.columns) == FORGETTING_COLUMNS
-    rows = frame[["step", "task"]].drop_duplicates().itertuples(index=False)
-    assert [tuple(row) for row in rows] == [(one.step, one.task) for one in plan.sequential_scores]
+    frame = sequential_scores_frame(bench.results(plan))
+    assert list(frame.columns) == SEQUENTIAL_COLUMNS
+    rows = frame[["after_task", "task"]].drop_duplicates().itertuples(index=False)
+    assert [tuple(row) for row in rows] == [
+        (one.after_task, one.task) for one in plan.sequential_scores
+    ]
     assert frame["value"].notna().any()
-    costs = costs_frame(plan, bench.done).set_index("stage")
-    learned = sum(bench.done[stage.key].metrics["seconds"] for stage in of_kind(plan, "learn"))
-    assert costs.loc["learn", "seconds"] == pytest.approx(learned)
+    costs = costs_frame(bench.results(plan)).set_index("stage")
+    learned = sum(
+        bench.finished[stage.key].metrics["seconds"] for stage in of_kind(plan, "train_tasks")
+    )
+    assert costs.loc["train_tasks", "seconds"] == pytest.approx(learned)
 
 
-def test_the_loss_before_any_task_is_that_of_the_pretraining(bench: Bench) -> None:
+def test_the_loss_before_any_task_is_that_of_the_pretraining(bench: StageRunner) -> None:
     """And one network is asked after each step: fine-tuning moves its loss."""
     plan = sequence_plan()
     bench.run(plan)
-    frame = retained_losses_frame(plan, bench.done)
-    assert list(frame.columns) == RETAINED_COLUMNS and list(frame["step"]) == ["", *TASKS]
-    pretrained = bench.done[plan.pretrain_keys["x", 0]].metrics["validation_loss"]
+    frame = retained_losses_frame(bench.results(plan))
+    assert list(frame.columns) == RETAINED_COLUMNS and list(frame["after_task"]) == ["", *TASKS]
+    pretrained = bench.finished[plan.pretrain_keys["x", 0]].metrics["validation_loss"]
     assert frame["loss"].iloc[0] == pytest.approx(pretrained, abs=1e-6)
     assert frame["loss"].nunique() == len(frame)
 
 
-def test_tasks_together_leave_their_shares(bench: Bench) -> None:
+def test_tasks_together_leave_their_shares(bench: StageRunner) -> None:
     plan = planned(multitask={"mixing": "equal"})
     bench.run(plan)
-    (learned,) = of_kind(plan, "learn")
+    (learned,) = of_kind(plan, "train_tasks")
     told_of = json.loads((bench.out(learned.key) / "tasks.json").read_text())
     assert told_of.keys() == set(TASKS)
     assert sum(one["steps"] for one in told_of.values()) == 3 * 2
     assert all(one["share"] == pytest.approx(1 / 3) for one in told_of.values())
     for task in TASKS:
-        assert bench.done[stage_of(plan, task).key].metrics["steps"] == 0
+        assert bench.finished[stage_of(plan, task).key].metrics["steps"] == 0
 
 
-def test_a_siamese_task_leads_to_likeness(bench: Bench) -> None:
+def test_a_siamese_task_leads_to_likeness(bench: StageRunner) -> None:
     settings = {**FAST["finetune"], "epochs": 8}
     before = {"task": "micro-stsb", "siamese": "cosine", "finetune": settings}
     protocol = {**FAST["protocol"], "pooling": "mean"}
     suite: dict[str, Any] = {"suite": "micro-sts-v1", "tasks": ["micro-sickr"]}
     suite["protocol"] = protocol
-    trained, plain = planned(**suite, intermediate=[before]), planned(**suite)
+    trained, plain = planned(**suite, intermediate_tasks=[before]), planned(**suite)
     for plan in (trained, plain):
         bench.run(plan)
     keys = [plan.finetune_runs[0].key for plan in (trained, plain)]
-    cosines = [bench.predictions(key) for key in keys]
+    cosines = [predictions(bench, key) for key in keys]
     assert cosines[0].std() > 2 * cosines[1].std()

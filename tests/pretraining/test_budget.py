@@ -8,7 +8,7 @@ from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, SIZES, Architecture
 from harness.models.flops import Lengths, forward_flops
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, num_steps
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Distillation, Mixture, Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
@@ -56,7 +56,7 @@ def test_steps_of_each_unit() -> None:
 
 def test_seconds_need_a_measured_rate() -> None:
     spec = pretrain(budget=Budget(seconds=60))
-    with pytest.raises(ValueError, match="settled by the run"):
+    with pytest.raises(ValueError, match="needs a measured rate"):
         planned_steps(spec)
     assert planned_steps(spec, steps_per_second=2) == 120
 
@@ -159,6 +159,8 @@ def test_every_objective_has_a_cost(name: str) -> None:
     family = next(
         family for family, model in MODELS.items() if reading in model.facts.representations
     )
-    packing = Packing(format="full_sentences" if objective.pair == "none" else "segment_pair")
+    packing = Packing(
+        format="full_sentences" if objective.sentence_pair == "none" else "segment_pair"
+    )
     spec = pretrain(objective=objective, model=MODELS[family], size=SIZES["tiny"], packing=packing)
     assert training_flops_per_step(spec) > 0

@@ -32,7 +32,7 @@ from harness.pretraining.run import make_module, pretrain
 PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
 ONE = Phase(fraction=1, sequence_length=32)
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32)
-PAIRS = {"objective": Objective(pair="nsp", masking="static", dupe_factor=3)} | {
+PAIRS = {"objective": Objective(sentence_pair="nsp", masking="static", dupe_factor=3)} | {
     "packing": Packing(format="segment_pair", short_seq_prob=0.1)
 }
 EVERY_STEP = Compute(checkpoint_interval_seconds=0, max_checkpoint_overhead=1e9)
@@ -198,7 +198,7 @@ def test_validation_asks_every_arm_the_same(run: Runner) -> None:
 
 
 def test_bf16_trains(run: Runner) -> None:
-    figures = run(make_spec(precision="bf16-mixed"))
+    figures = run(make_spec(), compute=Compute(precision="bf16-mixed"))
     assert np.isfinite(figures["validation_loss"])
 
 
@@ -234,7 +234,7 @@ def test_memory_that_runs_out_halves_the_parts(
 
 
 def test_weights_are_kept_after_shares_of_the_updates(run: Runner, tmp_path: Path) -> None:
-    spec = make_spec(checkpoints=(0.25, 0.5))
+    spec = make_spec(checkpoint_fractions=(0.25, 0.5))
     run(spec, "whole")
     with pytest.raises(KilledError):
         run(spec, "cut", progress=kill_at(5), compute=EVERY_STEP)
@@ -253,7 +253,7 @@ def test_a_checkpoint_is_the_state_of_the_run_at_that_update(run: Runner, tmp_pa
     """Not of a shorter run: the learning rate has not decayed there."""
     constant = Schedule(decay="constant", warmup_fraction=0)
     run(make_spec(budget=Budget(steps=6), schedule=constant, phases=(ONE,)), "short")
-    run(make_spec(checkpoints=(0.5,), schedule=constant, phases=(ONE,)), "one")
+    run(make_spec(checkpoint_fractions=(0.5,), schedule=constant, phases=(ONE,)), "one")
     kept = load_file(tmp_path / "one/out/checkpoints/0.5/model.safetensors")
     short = load_file(tmp_path / "short/out/model/model.safetensors")
     assert all(torch.equal(kept[name], short[name]) for name in kept)

@@ -4,10 +4,10 @@ from harness.report.arm_tables import cost, what_differs
 
 
 def test_no_cell_is_empty(fabricate):
-    differences = {"evaluate.intermediate": {"alone": [], "first": ["mnli", "rte"]}}
+    differences = {"evaluate.intermediate_tasks": {"alone": [], "first": ["mnli", "rte"]}}
     grid = what_differs(fabricate({"alone": 0.9, "first": 0.8}, differences=differences))
     assert grid.head == ["field", "alone", "first"]
-    assert grid.rows == [["evaluate.intermediate", "–", "mnli; rte"]]
+    assert grid.rows == [["evaluate.intermediate_tasks", "–", "mnli; rte"]]
 
 
 def test_what_is_planned_is_called_so(fabricate):

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from harness.report.data import ReportData
 from harness.report.difference_tables import ELSEWHERE, points
 from harness.report.page import write_report
+from tests.made_up_results import MadeUpResults
 
 
 def readme(folder: Path) -> str:
@@ -17,7 +16,7 @@ def readme(folder: Path) -> str:
 
 
 def test_few_differences_are_shown_at_once(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     write_report(fabricate({"good": 0.9, "bad": 0.6}, expect=[("good", "bad")]), tmp_path)
     text = readme(tmp_path).partition("## What differs")[0]
@@ -26,7 +25,7 @@ def test_few_differences_are_shown_at_once(
 
 
 def test_of_many_the_averages_are_shown_and_the_rest_folded(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     arms = {f"arm{i}": 0.5 + i / 25 for i in range(6)}
     write_report(fabricate(arms, examples=60, seeds=(2, 1)), tmp_path)
@@ -39,12 +38,12 @@ def test_of_many_the_averages_are_shown_and_the_rest_folded(
 
 
 def test_pairs_without_an_average_stand_among_the_columns_unless_they_were_expected(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     arms = {f"arm{i}": 0.5 + i / 25 for i in range(5)}
     data = fabricate(arms, examples=60, seeds=(2, 1), expect=[("arm4", "arm0")])
-    lacking = (data.results["arm"] == "arm0") & (data.results["task"] == "sst2")
-    write_report(replace(data, results=data.results[~lacking]), tmp_path)
+    lacking = (data.scores["arm"] == "arm0") & (data.scores["task"] == "sst2")
+    write_report(data.but(scores=data.scores[~lacking]), tmp_path)
     text = readme(tmp_path).partition("## What differs")[0].partition("## Differences")[2]
     seen, _, rest = text.partition("<details>")
     assert [line for line in seen.splitlines() if "arm0" in line] == [
@@ -56,7 +55,7 @@ def test_pairs_without_an_average_stand_among_the_columns_unless_they_were_expec
 
 
 def test_a_forest_plot_has_the_columns_that_there_is_room_for(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     heights = {}
     for name, count, expect in (("few", 3, []), ("some", 5, [("arm1", "arm0")]), ("many", 6, [])):

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -67,7 +66,7 @@ def data(fabricate):
 
 
 def test_a_report_has_all_its_files_and_parts(data, tmp_path):
-    write_report(replace(data, threats=["The machine was warm."]), tmp_path / "new" / "folder")
+    write_report(data.but(threats=["The machine was warm."]), tmp_path / "new" / "folder")
     files = read(tmp_path / "new" / "folder")
     assert files.keys() == FILES
     for name in ("index.html", "README.md"):
@@ -98,7 +97,7 @@ def test_equal_data_gives_equal_bytes(data, tmp_path):
 def test_seconds_and_provenance_stand_in_their_own_section_alone(data, tmp_path):
     write_report(data, tmp_path / "one")
     costs = data.costs.assign(seconds=99.0)
-    write_report(replace(data, costs=costs, provenance={"date": "today"}), tmp_path / "two")
+    write_report(data.but(costs=costs, provenance={"date": "today"}), tmp_path / "two")
     one, two = read(tmp_path / "one"), read(tmp_path / "two")
     assert {name for name in FILES if one[name] != two[name]} == {"index.html", "README.md"}
     for name in ("index.html", "README.md"):
@@ -121,8 +120,7 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(data, tmp_path):
 def test_hostile_text_stays_text(fabricate, tmp_path):
     evil = "<script>alert(1)</script>|`$x$"
     data = fabricate({evil: 0.9, "bad": 0.6}, expect=[(evil, "bad")])
-    data = replace(
-        data,
+    data = data.but(
         question=evil,
         source=evil,
         threats=[evil],
@@ -139,7 +137,7 @@ def test_hostile_text_stays_text(fabricate, tmp_path):
 def test_values_that_differ_are_written_in_words(data, tmp_path):
     phases = ({"share": 0.9, "length": 128}, {"share": 0.1, "length": 512})
     values = {"pretrain.phases": {"good": phases, "bad": None}}
-    write_report(replace(data, differences=values), tmp_path)
+    write_report(data.but(differences=values), tmp_path)
     line = "| pretrain.phases | share 0.9, length 128; share 0.1, length 512 | – |"
     assert line in (tmp_path / "README.md").read_text()
 
@@ -163,8 +161,8 @@ def test_threats_name_lost_and_constant_runs(data, tmp_path):
         frame = data.predictions(key)
         return frame.assign(prediction=1.0) if key == "bad-sst2-0-0" else frame
 
-    results = data.results[data.results["key"] != "bad-stsb-1-1"]
-    write_report(replace(data, results=results, predictions=stuck), tmp_path)
+    results = data.scores[data.scores["key"] != "bad-stsb-1-1"]
+    write_report(data.but(scores=results, predictions=stuck), tmp_path)
     text = (tmp_path / "README.md").read_text()
     assert "bad lacks scores: stsb (1 of 6)" in text
     assert "bad on sst2 (1)" in text
@@ -178,8 +176,8 @@ def test_one_arm_and_many_arms(fabricate, skills, tmp_path):
 
 
 def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):
-    empty = replace(
-        data, results=data.results.iloc[:0], curves=data.curves.iloc[:0], costs=data.costs.iloc[:0]
+    empty = data.but(
+        scores=data.scores.iloc[:0], curves=data.curves.iloc[:0], costs=data.costs.iloc[:0]
     )
     write_report(empty, tmp_path)
     assert "inconclusive" in (tmp_path / "README.md").read_text()

@@ -1,7 +1,6 @@
 """What a report finds wrong with runs."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,23 @@ import pandas as pd
 import pytest
 
 from harness import load
-from harness.analysis.frames.runs import RUN_COLUMNS
+from harness.analysis.frames.runs import FINETUNE_COLUMNS
+from harness.analysis.results import Results
 from harness.leaderboard.build import build
 from harness.leaderboard.measured_rows import run_scores
 from harness.report import run_checks, search_checks
-from harness.report.data import ReportData
+from harness.report.run_scores import all_run_scores
 from harness.report.threats import threats
-from harness.report.verdict import pairwise
+from tests.made_up_results import MadeUpResults, pairs_of, table_of
 
 
 def runs(*rows: tuple[Any, ...]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=RUN_COLUMNS)
+    return pd.DataFrame(rows, columns=FINETUNE_COLUMNS)
 
 
-def table_and_scores(data: ReportData) -> Any:
-    table = build(data.results, data.suite, tasks=data.tasks, arms=data.arms)
-    by_arm = {arm: data.results[data.results["arm"] == arm] for arm in data.arms}
+def table_and_scores(data: MadeUpResults) -> Any:
+    table = build(data.scores, data.suite, tasks=data.experiment.evaluate.tasks, arms=data.arms)
+    by_arm = {arm: data.scores[data.scores["arm"] == arm] for arm in data.arms}
     return table, {
         column.name: {
             arm: run_scores(rows, column).to_numpy(copy=True) for arm, rows in by_arm.items()
@@ -34,19 +34,24 @@ def table_and_scores(data: ReportData) -> Any:
     }
 
 
+def threats_of(results: Results) -> list[str]:
+    table = table_of(results)
+    return threats(results, table, pairs_of(results, table), all_run_scores(results, table))
+
+
 def test_runs_at_chance_are_counted_and_arms_of_nothing_else_named(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95, "bad": 0.2, "majority": 0.2}, tasks=("sst2", "mrpc"))
     families = {"good": "bert", "bad": "bert", "majority": "majority"}
-    data = replace(data, differences={"pretrain.model.family": families})
+    data = data.but(differences={"pretrain.model.family": families})
     counted, collapsed = run_checks.no_better_than_a_guess(data, *table_and_scores(data))
     assert counted.endswith("bad (12 of 12).")  # 2 tasks, 3 x 2 seeds; a baseline is no failure
     assert collapsed == "Collapsed, no run being better than a guess: bad."
 
 
 def test_an_undefined_score_is_no_better_than_a_guess(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 2))
     table, scores = table_and_scores(data)
@@ -55,7 +60,7 @@ def test_an_undefined_score_is_no_better_than_a_guess(
     assert counted.endswith("good (1 of 2).")
 
 
-def test_truncated_inputs_by_task_in_per_cent(fabricate: Callable[..., ReportData]) -> None:
+def test_truncated_inputs_by_task_in_per_cent(fabricate: Callable[..., MadeUpResults]) -> None:
     rows = [
         *[("bert", "rte", 0, seed, True, share, False) for seed, share in ((0, 0.2), (1, 0.22))],
         ("gpt2", "rte", 0, 0, True, 0.34, False),
@@ -63,40 +68,39 @@ def test_truncated_inputs_by_task_in_per_cent(fabricate: Callable[..., ReportDat
         ("bert", "sst2", 0, 0, True, 0.004, False),
         ("bert", "cola", 0, 0, True, np.nan, False),
     ]
-    data = replace(fabricate({"bert": 0.9}), runs=runs(*rows))
+    data = fabricate({"bert": 0.9}).but(runs=runs(*rows))
     (sentence,) = run_checks.truncated(data)
     assert "rte 21 to 34 %." in sentence
     assert "sst2" not in sentence
     assert "cola" not in sentence
 
 
-def test_runs_and_trials_that_diverged(fabricate: Callable[..., ReportData]) -> None:
+def test_runs_and_trials_that_diverged(fabricate: Callable[..., MadeUpResults]) -> None:
     row = ("bert", "rte", 0, 0, True, 0.0)
     trials = pd.DataFrame({"arm": "gpt2", "task": "cola", "state": ["complete", "diverged"]})
-    data = replace(fabricate({"bert": 0.9}), runs=runs((*row, True), (*row, False)), trials=trials)
+    data = fabricate({"bert": 0.9}).but(runs=runs((*row, True), (*row, False)), trials=trials)
     of_runs, of_trials = run_checks.diverged(data)
     assert of_runs == "Diverged, and scored as they stand: bert on rte (1)."
     assert of_trials == "Trials that diverged, and count as the worst: gpt2 on cola (1)."
 
 
-def test_unequal_trials(fabricate: Callable[..., ReportData]) -> None:
+def test_unequal_trials(fabricate: Callable[..., MadeUpResults]) -> None:
     found = [("bert", "rte")] * 3 + [("gpt2", "rte")] * 2 + [("bert", "cola"), ("gpt2", "cola")]
     trials = pd.DataFrame(found, columns=["arm", "task"])
-    data = replace(fabricate({"bert": 0.9, "gpt2": 0.9}), trials=trials)
+    data = fabricate({"bert": 0.9, "gpt2": 0.9}, tasks=("rte", "cola")).but(trials=trials)
     (sentence,) = search_checks.unequal_trials(data)
     assert sentence.startswith("Unequal trials on rte: bert 3, gpt2 2.")
     assert not [*search_checks.untuned(data)]
 
 
 def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     arms = dict.fromkeys(("bert", "gpt2", "unable", "lead", "asked"), 0.9)
     plan = [(arm, "rte", 0, 0, True, 0.0, False) for arm in arms if arm != "unable"]
     families = dict.fromkeys(arms, "bert") | {"gpt2": "gpt2", "lead": "lead"}
     ways = dict.fromkeys(arms, "full") | {"asked": "prompt"}
-    data = replace(
-        fabricate(arms),
+    data = fabricate(arms).but(
         runs=runs(*plan),
         trials=pd.DataFrame({"arm": ["bert"] * 8, "task": "rte"}),
         differences={"pretrain.model.family": families, "evaluate.adaptation.kind": ways},
@@ -107,17 +111,17 @@ def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
     assert sentence.endswith(": lead, asked.")
 
 
-def searched(data: ReportData, value: float) -> ReportData:
+def searched(data: MadeUpResults, value: float) -> MadeUpResults:
     """One trial on each task, with this score on the hold-out."""
     tasks = pd.DataFrame({"arm": "good", "task": ["sst2", "mrpc", "stsb"]})
-    return replace(data, trials=tasks.assign(trial=0, value=value, state="complete"))
+    return data.but(trials=tasks.assign(trial=0, value=value, state="complete"))
 
 
 def test_a_hold_out_that_is_far_above_dev_is_named_with_both_scores(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = searched(fabricate({"good": 0.5}), 0.99)
-    dev = 100 * data.results.query("task == 'sst2'")["value"].mean()
+    dev = 100 * data.scores.query("task == 'sst2'")["value"].mean()
     beside = search_checks.holdout_beside_dev(data)
     assert beside["good", "sst2"] == pytest.approx((99.0, dev))
     (sentence,) = search_checks.far_above_dev(beside)
@@ -127,78 +131,79 @@ def test_a_hold_out_that_is_far_above_dev_is_named_with_both_scores(
     assert not search_checks.holdout_beside_dev(searched(data, np.nan))
 
 
-def test_seeds_that_a_task_lacks_are_left_out(fabricate: Callable[..., ReportData]) -> None:
+def test_seeds_that_a_task_lacks_are_left_out(fabricate: Callable[..., MadeUpResults]) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, seeds=(3, 1))
     assert [*run_checks.excluded_seeds(data)] == []
-    keys = data.results["key"]
-    lacking = data.results[~keys.isin(["good-sst2-1-0", "good-mrpc-1-0"])]
-    (sentence,) = run_checks.excluded_seeds(replace(data, results=lacking))
+    keys = data.scores["key"]
+    lacking = data.scores[~keys.isin(["good-sst2-1-0", "good-mrpc-1-0"])]
+    (sentence,) = run_checks.excluded_seeds(data.but(scores=lacking))
     assert sentence.startswith("Pretraining seed 1 of good is left out")
     assert sentence.endswith("no score on mrpc and sst2.")
-    fewer = data.results[(data.results["arm"] == "good") | (data.results["pretrain_seed"] < 2)]
-    (sentence,) = run_checks.excluded_seeds(replace(data, results=fewer))
+    fewer = data.scores[(data.scores["arm"] == "good") | (data.scores["pretrain_seed"] < 2)]
+    (sentence,) = run_checks.excluded_seeds(data.but(scores=fewer))
     assert sentence == "Fewer pretraining seeds than the 3 of other arms: bad 2."
 
 
-@pytest.mark.parametrize("share", [0.009, np.nan, None])
+@pytest.mark.parametrize("share", [0.009, np.nan])
 def test_what_was_looked_for_and_not_found_is_said_where_it_can_be_known(
-    fabricate: Callable[..., ReportData], share: float | None
+    fabricate: Callable[..., MadeUpResults], share: float
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
-    if share is not None:
-        data = replace(data, runs=runs(("good", "sst2", 0, 0, True, share, False)))
+    data = data.but(runs=runs(("good", "sst2", 0, 0, True, share, False)))
     table, scores = table_and_scores(data)
     *_, last = threats(data, table, (), scores)
     assert last.startswith("Looked for, and not found: missing scores, ")
     assert ("truncated inputs above 1 % of train examples" in last) == (share == 0.009)
-    assert ("diverged" in last) == (share is not None)
+    assert "diverged" in last
     assert "unequal trials" not in last and "hold-out" not in last
     *_, last = threats(searched(data, 0.5), table, (), scores)
     assert "unequal trials, hold-out scores more than 10 points above dev" in last
 
 
-def test_nothing_is_said_of_runs_that_are_not_there(fabricate: Callable[..., ReportData]) -> None:
+def test_nothing_is_said_of_runs_that_are_not_there(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
     unfinished = runs(("good", "sst2", 0, 0, False, np.nan, False))
-    data = replace(data, results=data.results.iloc[:0], runs=unfinished)
+    data = data.but(scores=data.scores.iloc[:0], runs=unfinished)
     table, scores = table_and_scores(data)
     (sentence,) = threats(data, table, (), scores)
     assert sentence.startswith("good lacks scores: sst2 (1 of 1).")
 
 
 def test_runs_that_were_never_planned_are_not_missing(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     """A baseline has one fine-tuning seed, another arm cannot do the task."""
     data = fabricate({"good": 0.95, "once": 0.9, "unable": 0.9}, tasks=("sst2",), seeds=(2, 2))
-    once = data.results["key"].isin(["once-sst2-0-0", "once-sst2-1-0"])
-    results = data.results[(data.results["arm"] == "good") | once]
+    once = data.scores["key"].isin(["once-sst2-0-0", "once-sst2-1-0"])
+    results = data.scores[(data.scores["arm"] == "good") | once]
     seeds = [("good", 0, 0), ("good", 0, 1), ("good", 1, 0), ("good", 1, 1)]
     seeds += [("once", 0, 0), ("once", 1, 0)]
     plan = [(arm, "sst2", *pair, True, 0.0, False) for arm, *pair in seeds]
-    data = replace(data, results=results, runs=runs(*plan))
+    data = data.but(scores=results, runs=runs(*plan))
     table, scores = table_and_scores(data)
     assert not any("lacks scores" in said for said in threats(data, table, (), scores))
     assert not [*run_checks.excluded_seeds(data)]
-    lost = replace(data, results=results[results["key"] != "once-sst2-1-0"])
+    lost = data.but(scores=results[results["key"] != "once-sst2-1-0"])
     table, scores = table_and_scores(lost)
     found = threats(lost, table, (), scores)
     assert any(said.startswith("once lacks scores: sst2 (1 of 2).") for said in found)
 
 
 def test_many_differences_of_one_pair_are_many_comparisons(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95, "bad": 0.6})
     table, scores = table_and_scores(data)
-    said = threats(data, table, pairwise(data, table), scores)
+    said = threats(data, table, pairs_of(data, table), scores)
     assert any(line.startswith("4 differences are shown") for line in said)
 
 
-def test_few_seeds_of_one_arm_are_not_said_of_all(fabricate: Callable[..., ReportData]) -> None:
+def test_few_seeds_of_one_arm_are_not_said_of_all(fabricate: Callable[..., MadeUpResults]) -> None:
     data = fabricate({"good": 0.9, "hub": 0.6}, tasks=("sst2",), seeds=(10, 1))
-    imported = (data.results["arm"] == "good") | (data.results["pretrain_seed"] == 0)
-    data = replace(data, results=data.results[imported])
+    imported = (data.scores["arm"] == "good") | (data.scores["pretrain_seed"] == 0)
+    data = data.but(scores=data.scores[imported])
     table, scores = table_and_scores(data)
     first, second, *_ = threats(data, table, (), scores)
     assert first.startswith("At least one arm has 1 pretraining seed (hub). As to such arms, the ")
@@ -221,13 +226,14 @@ def test_what_an_experiment_says_against_itself_is_shown_and_changes_no_stage(
     told.write_text(EXPERIMENT.format("threats: [A seed came late., It was warm.]"))
     studies = [load(file, store=tmp_path / "store") for file in (plain, told)]
     assert studies[0].plan.stages.keys() == studies[1].plan.stages.keys()
-    shown = studies[1]._report_data().threats
-    assert shown[:2] == ["A seed came late.", "It was warm."]
-    assert shown[2:] == studies[0]._report_data().threats
+    without, shown = (threats_of(study.results) for study in studies)
+    added = ["A seed came late.", "It was warm."]
+    assert [line for line in shown if line not in without] == added
+    assert [line for line in shown if line not in added] == without
 
 
 def test_one_answer_is_right_where_every_example_has_one_label(
-    fabricate: Callable[..., ReportData],
+    fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
     table, scores = table_and_scores(data)
@@ -237,6 +243,6 @@ def test_one_answer_is_right_where_every_example_has_one_label(
         def stuck(key: str, alike: dict[str, float] = alike) -> pd.DataFrame:
             return data.predictions(key).assign(prediction=1.0, **alike)
 
-        found = " ".join(threats(replace(data, predictions=stuck), table, (), scores))
+        found = " ".join(threats(data.but(predictions=stuck), table, (), scores))
         assert ("has the same label" in found) == said
         assert ("learned nothing of the task" in found) != said

@@ -8,20 +8,16 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from harness.analysis.comparison.differences import AVERAGE, comparer
-from harness.analysis.comparison.resampling import arm_runs
+from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, holm
-from harness.leaderboard.build import build
+from harness.leaderboard.experiment_table import experiment_comparer
 from harness.leaderboard.ranks import with_ties
 from harness.report.constant_outputs import constant_labels, constant_runs
 from harness.report.difference_tables import every_column
 from harness.report.threats import threats
 from harness.report.verdict import Pair, judge, pairwise
-
-
-def table_of(data):
-    return build(data.results, data.suite, data.average, tasks=data.tasks, arms=data.arms)
+from tests.made_up_results import pairs_of, table_of
 
 
 @pytest.mark.parametrize(
@@ -50,7 +46,7 @@ def test_one_of_several_claims_must_hold_as_such():
 
 def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate):
     data = fabricate({"a": 0.6, "b": 0.7, "c": 0.8}, expect=[("c", "a"), ("b", "a")])
-    pairs = pairwise(data, table_of(data))
+    pairs = pairs_of(data, table_of(data))
     assert [pair.claim for pair in pairs[:2]] == pytest.approx(
         holm([pair.average.p_value for pair in pairs[:2]])
     )
@@ -65,7 +61,7 @@ def test_claims_are_adjusted_among_themselves_and_the_screen_among_all(fabricate
 def test_ranks_and_adjusted_p_of_averages_agree(fabricate):
     data = fabricate({f"arm{i}": 0.6 + 0.04 * i for i in range(6)}, seeds=(3, 1), examples=80)
     table = table_of(data)
-    compared = comparer(arm_runs(data, table), table)
+    compared = experiment_comparer(data, table)
     ranks = {row.name: row.rank for row in with_ties(table, compared).rows}
     assert len(set(ranks.values())) > 1
     best = {rank: arm for arm, rank in reversed(ranks.items())}
@@ -82,11 +78,11 @@ def test_ranks_and_adjusted_p_of_averages_agree(fabricate):
 def test_columns_of_shared_runs_ask_nothing(fabricate):
     """The twin differs from `a` in sst2 alone."""
     data = fabricate({"a": 0.6, "b": 0.7, "twin": 0.8})
-    results = data.results
+    results = data.scores
     shared = (results["arm"] == "a") & (results["task"] != "sst2")
     own = (results["arm"] != "twin") | (results["task"] == "sst2")
     both = pd.concat([results[own], results[shared].assign(arm="twin")])
-    pairs = pairwise(replace(data, results=both), table_of(replace(data, results=both)))
+    pairs = pairs_of(data.but(scores=both), table_of(data.but(scores=both)))
     found = {(pair.first, pair.second): pair for pair in pairs}
     twins = found["a", "twin"]
     assert {name for name, one in twins.differences.items() if one} == {"sst2", AVERAGE}
@@ -103,8 +99,8 @@ def test_a_seed_that_is_left_alone_by_lost_runs_decides_nothing(fabricate):
     """Each task has two seeds an arm, and the average but one that is there on both."""
     data = fabricate({"good": 0.95, "bad": 0.55}, expect=[("good", "bad")], tasks=("sst2", "mrpc"))
     lost = ("good-sst2-0-", "good-mrpc-1-")
-    rest = data.results[~data.results["key"].str.startswith(lost)]
-    (pair,) = pairwise(replace(data, results=rest), table_of(data))
+    rest = data.scores[~data.scores["key"].str.startswith(lost)]
+    (pair,) = pairs_of(data.but(scores=rest), table_of(data))
     assert [found.num_seeds for found in pair.differences.values()] == [2, 2, 1]
     assert pair.average.low > 0
     assert "one pretraining seed" in judge(pair).reason
@@ -114,10 +110,10 @@ def test_a_seed_that_is_left_alone_by_lost_runs_decides_nothing(fabricate):
 
 def test_single_checkpoints_make_no_finds_of_the_rest(fabricate):
     data = fabricate({"a": 0.7, "b": 0.72, "lucky": 0.99})
-    one = (data.results["arm"] != "lucky") | (data.results["pretrain_seed"] == 0)
-    with_lucky = pairwise(replace(data, results=data.results[one]), table_of(data))
-    two = data.results["arm"] != "lucky"
-    (alone,) = pairwise(replace(data, results=data.results[two], arms=["a", "b"]), table_of(data))
+    one = (data.scores["arm"] != "lucky") | (data.scores["pretrain_seed"] == 0)
+    with_lucky = pairs_of(data.but(scores=data.scores[one]), table_of(data))
+    two = data.scores["arm"] != "lucky"
+    (alone,) = pairs_of(data.but(scores=data.scores[two], arms=["a", "b"]), table_of(data))
     assert with_lucky[0].screen == alone.screen
     assert not with_lucky[1].screen and not with_lucky[2].screen
 
@@ -126,11 +122,11 @@ def test_single_checkpoints_make_no_finds_of_the_rest(fabricate):
 def test_the_arm_that_came_out_first_is_adjusted_for_all_pairs(fabricate, monkeypatch, most):
     """Of four arms three pairs are shown, and six count; those not compared as if p were 1."""
     data = fabricate({"a": 0.7, "b": 0.7, "c": 0.75, "d": 0.8}, tasks=("sst2",))
-    every = pairwise(data, table_of(data))
+    every = pairs_of(data, table_of(data))
     monkeypatch.setattr("harness.report.verdict.MANY_ARMS", 3)
     monkeypatch.setattr("harness.report.verdict.MAX_ROWS", most)
     table = table_of(data)
-    shown = pairwise(data, table)
+    shown = pairs_of(data, table)
     assert [pair.first for pair in shown] == [table.rows[0].name] * 3
     if most == 60:
         adjusted = {frozenset((p.first, p.second)): p.screen for p in every}
@@ -147,13 +143,13 @@ def test_arms_of_the_same_checkpoints_are_paired(fabricate):
     """The interval is that of scipy's paired test then, else of Welch's, but for the examples."""
     skills = {"a": 0.9, "b": 0.7}
     apart = fabricate(skills, seeds=(5, 1), examples=4000, tasks=("sst2",))
-    together = replace(apart, differences={"evaluate.adaptation": {"a": "full", "b": "lora"}})
-    scores = apart.results.pivot_table("value", "pretrain_seed", "arm", sort=False) * 100
+    together = apart.but(differences={"evaluate.adaptation": {"a": "full", "b": "lora"}})
+    scores = apart.scores.pivot_table("value", "pretrain_seed", "arm", sort=False) * 100
     for data, test in (
         (apart, partial(scipy.stats.ttest_ind, equal_var=False)),
         (together, scipy.stats.ttest_rel),
     ):
-        (pair,) = pairwise(data, table_of(data))
+        (pair,) = pairs_of(data, table_of(data))
         interval = test(scores["a"], scores["b"]).confidence_interval()
         assert pair.average.high - pair.average.low >= 0.999 * (interval.high - interval.low)
         assert pair.average.low == pytest.approx(interval.low, abs=0.3)
@@ -167,10 +163,10 @@ def test_without_an_average_nothing_is_concluded():
 
 def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6}, expect=[("bad", "good")])
-    (pair,) = pairwise(data, table_of(data))
+    (pair,) = pairs_of(data, table_of(data))
     assert (pair.first, pair.second, pair.expected) == ("bad", "good", True)
     assert judge(pair).word == "refuted"
-    (turned,) = pairwise(replace(data, expect=[("good", "bad")]), table_of(data))
+    (turned,) = pairs_of(data.but(expect=[("good", "bad")]), table_of(data))
     assert judge(turned).word == "confirmed"
     assert turned.average.estimate == pytest.approx(-pair.average.estimate)
 
@@ -178,7 +174,7 @@ def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):
 def test_estimates_are_the_differences_of_the_leaderboard(fabricate):
     data = fabricate({"good": 0.9, "bad": 0.7})
     table = table_of(data)
-    (pair,) = pairwise(data, table)
+    (pair,) = pairs_of(data, table)
     good, bad = ({row.name: row for row in table.rows}[name] for name in ("good", "bad"))
     assert pair.average.estimate == pytest.approx(good.average.mean - bad.average.mean)
     for column, first, second in zip(table.columns, good.scores, bad.scores, strict=True):
@@ -187,9 +183,9 @@ def test_estimates_are_the_differences_of_the_leaderboard(fabricate):
 
 def test_an_average_of_two_metrics_agrees_with_the_leaderboard(fabricate):
     tasks = ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte", "wnli")
-    data = fabricate({"good": 0.9, "bad": 0.7}, tasks=tasks, average="glue_server9")
-    table = table_of(data)
-    (pair,) = pairwise(data, table)
+    data = fabricate({"good": 0.9, "bad": 0.7}, tasks=tasks)
+    table = table_of(data, "glue_server9")
+    (pair,) = pairs_of(data, table)
     good, bad = table.rows
     assert [column.metrics for column in table.columns].count(("f1", "accuracy")) == 2
     assert pair.average.estimate == pytest.approx(good.average.mean - bad.average.mean)
@@ -197,15 +193,15 @@ def test_an_average_of_two_metrics_agrees_with_the_leaderboard(fabricate):
 
 def test_every_pair_is_compared_once_and_expected_ones_first(fabricate):
     data = fabricate({"a": 0.6, "b": 0.7, "c": 0.8}, expect=[("c", "a")])
-    pairs = pairwise(data, table_of(data))
+    pairs = pairs_of(data, table_of(data))
     assert [(p.first, p.second) for p in pairs] == [("c", "a"), ("a", "b"), ("b", "c")]
 
 
 def test_an_arm_without_a_task_has_no_average_and_no_such_column(fabricate):
     data = fabricate({"good": 0.9, "bad": 0.7})
-    lost = (data.results["arm"] == "bad") & (data.results["task"] == "sst2")
-    data = replace(data, results=data.results[~lost])
-    (pair,) = pairwise(data, table_of(data))
+    lost = (data.scores["arm"] == "bad") & (data.scores["task"] == "sst2")
+    data = data.but(scores=data.scores[~lost])
+    (pair,) = pairs_of(data, table_of(data))
     assert pair.average is None
     assert pair.differences["sst2"] is None
     assert pair.differences["mrpc"] is not None
@@ -214,17 +210,17 @@ def test_an_arm_without_a_task_has_no_average_and_no_such_column(fabricate):
 def test_differences_that_are_not_there_are_not_counted(fabricate):
     """Of 3 pairs and 4 columns, two pairs lack a column and the average."""
     data = fabricate({"a": 0.9, "b": 0.8, "c": 0.7})
-    lost = (data.results["arm"] == "c") & (data.results["task"] == "sst2")
-    data = replace(data, results=data.results[~lost])
+    lost = (data.scores["arm"] == "c") & (data.scores["task"] == "sst2")
+    data = data.but(scores=data.scores[~lost])
     table = table_of(data)
-    said = threats(data, table, pairwise(data, table), {})
+    said = threats(data, table, pairs_of(data, table), {})
     assert any(line.startswith("8 differences are shown") for line in said)
 
 
 def test_a_lost_run_leaves_the_rest_comparable(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.6})
-    lost = data.results["key"] == "bad-sst2-0-0"
-    (pair,) = pairwise(replace(data, results=data.results[~lost]), table_of(data))
+    lost = data.scores["key"] == "bad-sst2-0-0"
+    (pair,) = pairs_of(data.but(scores=data.scores[~lost]), table_of(data))
     assert judge(replace(pair, expected=True)).word == "confirmed"
 
 
@@ -237,13 +233,13 @@ def test_runs_on_different_examples_are_refused(fabricate):
         return counts | other if key == "bad-sst2-1-0" else counts
 
     with pytest.raises(ValueError, match=r"same examples.*bad-sst2-1-0"):
-        pairwise(replace(data, counts=others), table_of(data))
+        pairs_of(data.but(counts=others), table_of(data))
 
 
 def test_the_order_of_results_changes_nothing(fabricate):
     data = fabricate({"good": 0.9, "bad": 0.7})
-    shuffled = replace(data, results=data.results.sample(frac=1, random_state=1))
-    assert pairwise(data, table_of(data)) == pairwise(shuffled, table_of(shuffled))
+    shuffled = data.but(scores=data.scores.sample(frac=1, random_state=1))
+    assert pairs_of(data, table_of(data)) == pairs_of(shuffled, table_of(shuffled))
 
 
 def test_constant_runs_are_found(fabricate):
@@ -257,7 +253,7 @@ def test_constant_runs_are_found(fabricate):
         places = [f"stuck-mrpc-2-{place}" for place in (0, 1)] + ["stuck-mrpc-1-1"]
         return frame.assign(prediction=one[places.index(key)]) if key in places else frame
 
-    found = list(constant_runs(replace(data, predictions=stuck), table_of(data)))
+    found = list(constant_runs(data.but(predictions=stuck), table_of(data)))
     assert [seeds for _, _, seeds in found] == ["1.1", "2.0", "2.1"]
     assert {(arm, task) for arm, task, _ in found} == {("stuck", "mrpc")}
 
@@ -269,7 +265,7 @@ def test_answers_that_differ_are_not_constant(fabricate):
         frame = data.predictions(key)
         return frame.assign(prediction=[np.array([2, row % 2]) for row in range(len(frame))])
 
-    assert not list(constant_runs(replace(data, predictions=tagged), table_of(data)))
+    assert not list(constant_runs(data.but(predictions=tagged), table_of(data)))
 
 
 def test_splits_of_one_class_are_found(fabricate):
@@ -280,13 +276,13 @@ def test_splits_of_one_class_are_found(fabricate):
         rows = data.predictions(key)
         return rows.assign(label=1.0) if "sst2" in key else rows
 
-    found = list(constant_labels(replace(data, predictions=of_one_class), table_of(data)))
+    found = list(constant_labels(data.but(predictions=of_one_class), table_of(data)))
     assert found == [("sst2", "validation")]
 
 
 def test_a_split_that_nobody_was_scored_on_takes_nothing_from_the_others(fabricate):
     data = fabricate({"a": 0.9, "b": 0.6}, tasks=("mnli",))
-    gone = data.results["split"] != "validation_mismatched"
+    gone = data.scores["split"] != "validation_mismatched"
     table = table_of(data)
-    (pair,) = pairwise(replace(data, results=data.results[gone]), table)
+    (pair,) = pairs_of(data.but(scores=data.scores[gone]), table)
     assert pair.differences["mnli_m"] is not None and pair.differences["mnli_mm"] is None

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.store.artifacts import digest
 from harness.store.params import flatten
-from harness.store.store import Store, digest
+from harness.store.store import Store
 
 
 @pytest.fixture

@@ -109,8 +109,8 @@ def test_from_files_to_a_table_and_a_report(tmp_path: Path, own: dict[str, Any])
         ("alike", ("pearson",)),
     ]
     assert table.references[0].scores[0].mean == 50  # type: ignore[union-attr]
-    assert set(study.results()["metric"]) == {"accuracy", "macro_f1", "pearson"}
-    assert set(study.results()["suite"]) == {"reviews-v1"}
+    assert set(study.scores()["metric"]) == {"accuracy", "macro_f1", "pearson"}
+    assert set(study.scores()["suite"]) == {"reviews-v1"}
     page = (study.write_report() / "index.html").read_text()
     assert "reviews-v1" in page
 
@@ -124,17 +124,17 @@ def test_a_suite_of_ones_own(own: dict[str, Any]) -> None:
 
 
 def test_where_the_files_lie_is_not_in_a_key(tmp_path: Path, own: dict[str, Any]) -> None:
-    _, here = load_plan(write(tmp_path, own))
+    here = load_plan(write(tmp_path, own))
     other = tmp_path / "elsewhere"
     other.mkdir()
     for task in own["evaluate"]["suite"]["tasks"][1:]:
         for split, path in task["data"]["files"].items():
             task["data"]["files"][split] = str(Path(path).rename(other / Path(path).name))
-    _, there = load_plan(write(tmp_path, own))
+    there = load_plan(write(tmp_path, own))
     assert list(here.stages) == list(there.stages)
     with (other / "dev.csv").open("a") as file:
         file.write("99,another,good\n")
-    _, changed = load_plan(write(tmp_path, own))
+    changed = load_plan(write(tmp_path, own))
     assert len(set(changed.stages) - set(there.stages)) == 1
 
 

@@ -12,8 +12,8 @@ from harness.plan.plan import FinetuneRun, Plan
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
 STAGE_COSTS = ("trained_parameters", "stored_bytes", "peak_memory_bytes", "seconds")
-"""Metrics of a fine-tuning stage. Stages of earlier versions, and those that train several tasks, have
-`seconds` alone."""
+"""Metrics of a fine-tuning stage. Stages of earlier versions, and those that train several tasks,
+have `seconds` alone."""
 COST_COLUMNS = ["arm", "task", *SEEDS, *STAGE_COSTS, "updates"]
 LABEL_COUNT = "evaluate.protocol.max_train_examples"
 """The field that limits the labelled examples of a task."""
@@ -43,8 +43,8 @@ def diagnostics_frame(results: Results) -> pd.DataFrame:
 def adaptation_costs_frame(results: Results) -> pd.DataFrame:
     """Cost of each finished run: COST_COLUMNS; NaN where it is not known.
 
-    `updates` are those of the run and, in equal parts among the runs that share it, of each stage of
-    other tasks that it builds on.
+    `updates` are those of the run and, in equal parts among the runs that share it, of each stage
+    of other tasks that it builds on.
     """
     parts = _parts(results.plan)
     rows = []
@@ -65,7 +65,8 @@ def _steps(results: Results, key: str) -> float:
 
 
 def _parts(plan: Plan) -> dict[FinetuneRun, dict[str, float]]:
-    """Run to the stages that train it, each with the run's part among those of its arm and seeds."""
+    """Run to the stages that train it, each with the run's part among those of its arm and
+    seeds."""
     runs = [run for run in plan.finetune_runs if run.pretrain_fraction == 1]
     stages = {run: _trained_in(plan, run.key) for run in runs}
     users = Counter((_group(run), key) for run, keys in stages.items() for key in keys)
@@ -88,14 +89,15 @@ def trained_parameters(results: Results) -> dict[str, float]:
     arms are adapted in the same way."""
     if len({arm.evaluate.adaptation for arm in results.plan.arms}) < 2:
         return {}
-    costs = results.frame(adaptation_costs_frame)
+    costs = results.get(adaptation_costs_frame)
     means = costs.groupby("arm")["trained_parameters"].mean()
     return {str(arm): float(value) for arm, value in means.dropna().items()}
 
 
 def retained_losses_frame(results: Results) -> pd.DataFrame:
-    """Held-out pretraining loss of arms that learn task after task, in nats per predicted token: one
-    row per task just learned (`after_task`, empty before the first), in the order of learning."""
+    """Held-out pretraining loss of arms that learn task after task, in nats per predicted token:
+    one row per task just learned (`after_task`, empty before the first), in the order of
+    learning."""
     rows = [
         (
             *(one.arm, one.pretrain_seed, one.finetune_seed, one.after_task),

@@ -40,8 +40,8 @@ def finetune_runs_frame(results: Results) -> pd.DataFrame:
 def pretrain_runs_frame(results: Results) -> pd.DataFrame:
     """One row per finished pretraining run: PRETRAIN_COLUMNS.
 
-    `loss` is on held-out text at the end, in nats per predicted token; `bits_per_byte` is there where
-    the model gives a likelihood of the text. NaN where unknown, as the loss of a checkpoint.
+    `loss` is on held-out text at the end, in nats per predicted token; `bits_per_byte` is there
+    where the model gives a likelihood of the text. NaN where unknown, as the loss of a checkpoint.
     """
     names = ("seconds", "validation_loss", "validation_bits_per_byte")
     rows = [

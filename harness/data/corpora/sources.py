@@ -1,4 +1,5 @@
-"""Where documents come from: the declared values. Reading them is `harness.data.corpora.load_corpus`."""
+"""Where documents come from: the declared values. Reading them is
+`harness.data.corpora.load_corpus`."""
 
 from typing import Annotated, Literal
 

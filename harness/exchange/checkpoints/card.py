@@ -12,7 +12,7 @@ Rows = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Scores:
+class CardScores:
     """What an experiment says of the network."""
 
     experiment: str
@@ -42,7 +42,7 @@ class Card:
     parameters: int | None = None
     """Of the files that were written; null where they are not yet."""
     notes: Sequence[str] = ()
-    scores: Scores | None = None
+    scores: CardScores | None = None
     made_with: str = ""
     """Packages and machine of the last of its stages; empty where they are not known."""
     provenance: Mapping[str, str] = field(default_factory=provenance)

@@ -10,7 +10,7 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
-from harness.exchange.checkpoints.card import Card, Scores
+from harness.exchange.checkpoints.card import Card, CardScores
 from harness.exchange.checkpoints.history import KINDS, history, recorded_run
 from harness.exchange.checkpoints.model_card import write_card
 from harness.leaderboard.table import protocol_line
@@ -159,9 +159,9 @@ def of_stage(key: str, store: Store) -> Chosen:
     return Chosen(record, spec["parents"]["tokenizer"], card)
 
 
-def _scores(results: Results, arm: str, seed: int) -> Scores:
+def _scores(results: Results, arm: str, seed: int) -> CardScores:
     evaluate = next(one.evaluate for one in results.plan.arms if one.name == arm)
-    frame = results.frame(scores_frame)
+    frame = results.get(scores_frame)
     own = frame[(frame["arm"] == arm) & (frame["pretrain_seed"] == seed)]
     rows = [
         (str(task), str(split), str(metric), _spread(values), str(len(values)))
@@ -170,7 +170,7 @@ def _scores(results: Results, arm: str, seed: int) -> Scores:
         ]
     ]
     suite = evaluate.suite_value
-    return Scores(
+    return CardScores(
         experiment=results.experiment.name,
         question=results.experiment.question,
         suite=suite.name,

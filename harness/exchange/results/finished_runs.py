@@ -36,7 +36,7 @@ def runs_of_results(results: Results) -> FinishedRuns:
         arm.name: protocol_text(arm.evaluate.model_dump(mode="json"), sweep)
         for arm in results.plan.arms
     }
-    return FinishedRuns(results.frame(scores_frame), protocols, results.plan.costs, results.store)
+    return FinishedRuns(results.get(scores_frame), protocols, results.plan.costs, results.store)
 
 
 def runs_of_recorded(experiment: RecordedExperiment, store: Store) -> FinishedRuns:

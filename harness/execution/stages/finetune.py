@@ -15,7 +15,8 @@ from harness.tasks.load_examples import available_splits
 
 
 def finetune(context: StageContext) -> Metrics:
-    """Fine-tunes with the selected settings and scores the public dev splits; leaves predictions."""
+    """Fine-tunes with the selected settings and scores the public dev splits; leaves
+    predictions."""
     if "tune" in context.inputs:
         selected = json.loads((context.inputs["tune"] / "best.json").read_text())
         context = replace(context, spec=with_settings(context.spec, selected))

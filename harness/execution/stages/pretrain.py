@@ -90,7 +90,8 @@ def held_out_loss(context: StageContext) -> Metrics:
 
 
 def probe(context: StageContext) -> Metrics:
-    """Scores the items of a probe; leaves them or, for a model that cannot be probed, the reason."""
+    """Scores the items of a probe; leaves them or, for a model that cannot be probed, the
+    reason."""
     model = context.inputs["pretrain"] / "model"
     probed = probing.probe(model, context.inputs["tokenizer"], context.spec["probe"])
     probed.items.to_parquet(context.out / "items.parquet", index=False)

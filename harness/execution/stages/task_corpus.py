@@ -17,7 +17,8 @@ def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list
     stands in several examples in the same way is one document.
 
     Args:
-        spec: of a stage: `task`, `content`, `fingerprint`, `holdout_fraction`, `max_holdout_examples`.
+        spec: of a stage: `task`, `content`, `fingerprint`, `holdout_fraction`,
+            `max_holdout_examples`.
     """
     task = Task.model_validate({"name": spec["task"], **spec["content"]})
     train, _ = split_holdout(

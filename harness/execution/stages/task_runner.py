@@ -1,5 +1,5 @@
-"""One task on one pretrained model: its data, and fine-tuning runs on it. The search of settings and
-the reported runs share it."""
+"""One task on one pretrained model: its data, and fine-tuning runs on it. The search of settings
+and the reported runs share it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -49,8 +49,8 @@ def _arm_problems(arm: Arm) -> Problems:
     if arm.pretrain.checkpoint_fractions:
         yield (
             ("pretrain", "checkpoint_fractions"),
-            f"pretrain.checkpoint_fractions and evaluate.continued_pretraining do not go together in {arm.name!r}: what "
-            "goes on goes on from the end; leave one of them out",
+            "pretrain.checkpoint_fractions and evaluate.continued_pretraining exclude each other "
+            f"in {arm.name!r}: training continues from the last checkpoint; remove one of them",
         )
     by_task = any(step.by_task for step in evaluate.continued_pretraining)
     if by_task and evaluate.probes:
@@ -62,8 +62,8 @@ def _arm_problems(arm: Arm) -> Problems:
     if by_task and (evaluate.multitask or evaluate.sequential):
         yield (
             HERE,
-            f"evaluate.continued_pretraining gives each task of {arm.name!r} a model of its own, but one model "
-            "is to learn all tasks; give one corpus for all",
+            f"evaluate.continued_pretraining gives each task of {arm.name!r} a model of its own, "
+            "but one model is to learn all tasks; give one corpus for all",
         )
 
 

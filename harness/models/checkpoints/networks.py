@@ -1,5 +1,6 @@
 """Networks of transformers that have no blueprint here: read by their own classes, and the token
-head is one that was proved to give the network's own logits (`harness.pretraining.checkpoint_import`)."""
+head is one that was proved to give the network's own logits
+(`harness.pretraining.checkpoint_import`)."""
 
 from typing import Any
 

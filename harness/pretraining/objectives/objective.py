@@ -93,8 +93,8 @@ class Objective(ConfigModel):
         _check_combination(self)
         if self.sentence_pair != "none" and self.representation != "bidirectional":
             raise ValueError(
-                f"sentence_pair = {self.sentence_pair} needs representation bidirectional, but it is "
-                f"{self.representation}"
+                f"sentence_pair = {self.sentence_pair} needs representation bidirectional, but it "
+                f"is {self.representation}"
             )
         if self.span_boundary and self.transform.kind != "span_masking":
             raise ValueError(
@@ -167,7 +167,8 @@ class Mixture(ConfigModel):
             one = part.objective
             if one.sentence_pair != "none" or one.distillation or one.masking == "static":
                 raise ValueError(
-                    "a component of a mixture has neither sentence_pair, distillation nor static masking"
+                    "a component of a mixture has neither sentence_pair, distillation nor static "
+                    "masking"
                 )
             if one.output.kind == "replaced_token" or one.representation in (
                 "bilm",

@@ -31,8 +31,8 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
         )
     if run.objective.sentence_pair != "none" and run.packing.format not in PAIR_FORMATS:
         yield (
-            f"objective.sentence_pair = {run.objective.sentence_pair} needs packing.format segment_pair or "
-            f"sentence_pair, but it is {run.packing.format}"
+            f"objective.sentence_pair = {run.objective.sentence_pair} needs packing.format "
+            f"segment_pair or sentence_pair, but it is {run.packing.format}"
         )
     yield from _network(run)
     for objective in run.objectives:

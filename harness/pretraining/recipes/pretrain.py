@@ -11,7 +11,8 @@ class Pretrain(PretrainSettings):
     which go together."""
 
     init_from: "Pretrain | None" = None
-    """A run to continue from instead of initial weights: its fields where they differ from these."""
+    """A run to continue from instead of initial weights: its fields where they differ from
+    these."""
     teacher: "Pretrain | None" = None
     """A run to learn from (`objective.distillation`): its fields where they differ from these."""
 

@@ -33,8 +33,8 @@ def log_likelihoods(
     backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]
 ) -> np.ndarray:
     """[num_texts] nats: log-likelihoods or, of networks that name tokens in place,
-    pseudo-log-likelihoods, as `harness.pretraining.scoring.requests.make_requests` says. Higher is likelier; scores of different
-    networks are not to be compared."""
+    pseudo-log-likelihoods, as `harness.pretraining.scoring.requests.make_requests` says. Higher is
+    likelier; scores of different networks are not to be compared."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     objective = objective_of(backbone, vocabulary)
     scores = np.zeros(len(texts))

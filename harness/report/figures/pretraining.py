@@ -50,8 +50,8 @@ def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> st
     null without any.
 
     Args:
-        points: as `harness.report.sections.learning_curves.learning_points` gives, their `arm` called
-            `run`.
+        points: as `harness.report.sections.learning_curves.learning_points` gives, their `arm`
+            called `run`.
     """
     return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)
 
@@ -105,7 +105,7 @@ def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str
     (dots,) = axes.plot(
         points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5
     )
-    mean = points.groupby("checkpoint")[[cost, "average"]].mean()
+    mean = points.groupby("pretrain_fraction")[[cost, "average"]].mean()
     (line,) = axes.plot(mean[cost], mean["average"], dash, color=colour, linewidth=1.6)
     for artist in (dots, line):
         explain(artist, run)

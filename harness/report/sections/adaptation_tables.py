@@ -33,7 +33,7 @@ def cost_table(results: Results) -> TextTable:
     """An arm's trained parameters, updates, most memory and stored bytes, mean over its runs; empty
     where no run says any of it. How much of the network is trained is not known: of the network
     there is but a plan, and it may learn fewer entries of a vocabulary than were asked for."""
-    costs = results.frame(adaptation_costs_frame)
+    costs = results.get(adaptation_costs_frame)
     known = ["trained_parameters", "peak_memory_bytes", "stored_bytes"]
     if costs.empty or costs[known].isna().all(axis=None):
         return TextTable([], [])
@@ -61,8 +61,8 @@ def _figure(value: float, form: str) -> str:
 def count_points(results: Results) -> pd.DataFrame:
     """Score x 100 by arm (without its label count), number of labels, column and pretraining seed;
     `average` is the last column. Empty where no axis varies the labels."""
-    rows, scores = [], results.frame(scores_frame)
-    for arm, (rest, labels) in label_counts(results).items():
+    rows, scores = [], results.get(scores_frame)
+    for arm, (rest, labels) in results.get(label_counts).items():
         for seed, own in scores[scores["arm"] == arm].groupby("pretrain_seed"):
             table = build(own, results.suite, tasks=results.experiment.evaluate.tasks)
             cells = zip([c.name for c in table.columns], table.rows[0].scores, strict=True)
@@ -96,11 +96,11 @@ def _mean_and_spread(scores: pd.Series) -> str:
 
 def layer_means(results: Results, record: str) -> pd.DataFrame:
     """Mean over tasks and seeds of a record by arm (rows) and layer (columns), each in order."""
-    if results.frame(diagnostics_frame).empty or record not in set(
-        results.frame(diagnostics_frame)["record"]
+    if results.get(diagnostics_frame).empty or record not in set(
+        results.get(diagnostics_frame)["record"]
     ):
         return pd.DataFrame()
-    rows = results.frame(diagnostics_frame)[results.frame(diagnostics_frame)["record"] == record]
+    rows = results.get(diagnostics_frame)[results.get(diagnostics_frame)["record"] == record]
     means = rows.groupby(["arm", "layer"], sort=False)["value"].mean().unstack("layer", sort=False)
     return means.reindex([arm for arm in results.arms if arm in means.index])
 
@@ -123,7 +123,7 @@ def layer_tables(results: Results) -> Mapping[str, TextTable]:
 def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, pd.DataFrame]:
     """Arm to main score x 100 of each task (rows) after each step (columns), mean over seeds; NaN
     before it was learned."""
-    frame = results.frame(sequential_scores_frame)
+    frame = results.get(sequential_scores_frame)
     found = {}
     for arm in results.arms if len(frame) else ():
         rows = frame[frame["arm"] == arm]
@@ -132,8 +132,10 @@ def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, 
                 metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
                 for task, split, metric in zip(rows.task, rows.split, rows.metric, strict=True)
             ]
-            means = 100 * rows[main].groupby(["task", "step"])["value"].mean().unstack("step")
-            order = list(dict.fromkeys(rows["step"]))
+            means = 100 * rows[main].groupby(["task", "after_task"])["value"].mean().unstack(
+                "after_task"
+            )
+            order = list(dict.fromkeys(rows["after_task"]))
             found[arm] = means.reindex(index=order, columns=order)
     return found
 
@@ -156,12 +158,12 @@ def forgetting_table(scores: pd.DataFrame) -> TextTable:
 
 def retained_table(results: Results) -> TextTable:
     """Loss of the pretraining of each arm before any task and after each, mean over seeds."""
-    frame = results.frame(retained_losses_frame)
+    frame = results.get(retained_losses_frame)
     if not len(frame):
         return TextTable([], [])
-    means = frame.groupby(["arm", "step"])["loss"].mean().unstack("step")
+    means = frame.groupby(["arm", "after_task"])["loss"].mean().unstack("after_task")
     means = means.reindex(index=[a for a in results.arms if a in means.index])
-    means = means[list(dict.fromkeys(frame["step"]))]
+    means = means[list(dict.fromkeys(frame["after_task"]))]
     rows = [
         [str(arm), *(_figure(v, "{:.3f}") for v in values)]
         for arm, values in zip(means.index, means.to_numpy(), strict=True)

@@ -12,11 +12,12 @@ LOSS_NOTE = (
     "objectives, are not to be compared."
 )
 HEAD = ["arm", "text", "before", "after", "old text before", "old text after"]
-FIGURES = ["before", "after", "old_before", "old_after"]
+FIGURES = [*("loss_before", "loss_after", "pretrain_loss_before", "pretrain_loss_after")]
 
 
 def losses_table(losses: pd.DataFrame) -> TextTable:
-    """A row for each arm and text, from the columns of `continued_losses_frame`; none if there are none."""
+    """A row for each arm and text, from the columns of `continued_losses_frame`; none if there are
+    none."""
     if losses.empty:
         return TextTable(HEAD, [])
     means = (

@@ -46,7 +46,7 @@ def front(costs: Sequence[float], scores: Sequence[float]) -> list[bool]:
 def cost_points(results: Results, table: Table) -> pd.DataFrame:
     """Columns arm, average, deviation, and those of `COSTS`; NaN where one is not known."""
     rows = {row.name: row.average for row in table.rows}
-    costs = results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"].set_index(
+    costs = results.get(costs_frame)[results.get(costs_frame)["stage"] == "pretrain"].set_index(
         "arm"
     )
     records = []
@@ -61,7 +61,7 @@ def cost_points(results: Results, table: Table) -> pd.DataFrame:
                 average.sd if average and average.sd is not None else np.nan,
                 flops.sum(skipna=False) if len(flops) else np.nan,
                 costs["parameters"].astype(float).get(arm, np.nan),
-                trained_parameters(results).get(arm, np.nan),
+                results.get(trained_parameters).get(arm, np.nan),
             )
         )
     return pd.DataFrame(records, columns=["arm", "average", "deviation", *COSTS])

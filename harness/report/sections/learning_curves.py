@@ -19,11 +19,11 @@ COLUMNS = ["arm", "pretrain_seed", "pretrain_fraction", "tokens", "flops", "hour
 def learning_points(results: Results) -> pd.DataFrame:
     """Average x 100 of each arm, pretraining seed and checkpoint, the end among them, with the
     tokens, FLOPs and hours behind it; empty without checkpoints."""
-    checkpoints = results.frame(checkpoint_scores_frame)
+    checkpoints = results.get(checkpoint_scores_frame)
     if checkpoints.empty:
         return pd.DataFrame(columns=COLUMNS)
-    ends = results.frame(scores_frame).assign(pretrain_fraction=1.0)
-    costs = results.frame(costs_frame)
+    ends = results.get(scores_frame).assign(pretrain_fraction=1.0)
+    costs = results.get(costs_frame)
     costs = costs[costs["stage"] == "pretrain"].set_index("arm")
     hours = pretraining_hours(results)
     groups: Any = pd.concat([checkpoints, ends], ignore_index=True).groupby(

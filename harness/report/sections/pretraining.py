@@ -43,7 +43,7 @@ def _called(arms: Sequence[str]) -> str:
 
 def pretraining_hours(results: Results) -> "pd.Series[float]":
     """Hours that a pretraining took, by arm and pretraining seed."""
-    runs = results.frame(pretrain_runs_frame).set_index(["arm", "pretrain_seed"])
+    runs = results.get(pretrain_runs_frame).set_index(["arm", "pretrain_seed"])
     return runs["seconds"].astype(float) / 3600
 
 
@@ -52,11 +52,11 @@ def curve_points(results: Results) -> pd.DataFrame:
     proportion to the tokens; NaN where the whole is not known."""
     whole = pretraining_hours(results)
     costs = (
-        results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"]
+        results.get(costs_frame)[results.get(costs_frame)["stage"] == "pretrain"]
         .set_index("arm")["flops"]
         .astype(float)
     )
-    curves = results.frame(curves_frame).astype(
+    curves = results.get(curves_frame).astype(
         {"tokens": float, "loss": float}
     )  # not so beside empty ones
     frames = []
@@ -74,8 +74,8 @@ def loss_table(results: Results) -> TextTable:
     deviation over seeds."""
     points = curve_points(results)
     ends = {
-        "held-out loss": results.frame(pretrain_runs_frame)["loss"].astype(float),
-        "held-out bits a byte": results.frame(pretrain_runs_frame)["bits_per_byte"].astype(float),
+        "held-out loss": results.get(pretrain_runs_frame)["loss"].astype(float),
+        "held-out bits a byte": results.get(pretrain_runs_frame)["bits_per_byte"].astype(float),
     }
     ends = {title: values for title, values in ends.items() if values.notna().any()}
     if points.empty and not ends:
@@ -83,7 +83,7 @@ def loss_table(results: Results) -> TextTable:
     rows = []
     for name, (first, *_) in shared_runs(results).items():
         found = _along(points[points["run"] == name])
-        own = results.frame(pretrain_runs_frame)["arm"] == first
+        own = results.get(pretrain_runs_frame)["arm"] == first
         found += [mean_and_spread(values[own]) for values in ends.values()]
         if set(found) != {MISSING}:  # as of a baseline
             rows.append([name, *found])

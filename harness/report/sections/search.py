@@ -25,7 +25,7 @@ def search_curves(results: Results) -> pd.DataFrame:
     if results.sweep is None or results.sweep.sampler != "random":
         return pd.DataFrame(columns=CURVE_COLUMNS)
     rows = []
-    for arm, of_arm in _by(results.frame(trials_frame), "arm"):
+    for arm, of_arm in _by(results.get(trials_frame), "arm"):
         found = [expected_best(_scores(trials)) for _, trials in _by(of_arm, "task")]
         means = 100 * np.mean([means for means, _ in found], axis=0)
         # Of a mean over tasks that are searched apart.
@@ -63,7 +63,7 @@ def settings_table(results: Results) -> TextTable:
 
 def chosen_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
     """Arm, task, trials, and of them the one that was chosen: the first of the best."""
-    for (arm, task), trials in _by(results.frame(trials_frame), "arm", "task"):
+    for (arm, task), trials in _by(results.get(trials_frame), "arm", "task"):
         whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
         yield arm, task, trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
 
@@ -73,7 +73,7 @@ def importance_table(results: Results) -> TextTable:
     space = results.sweep.space if results.sweep else {}
     rows = []
     for (arm, task), trials in (
-        _by(results.frame(trials_frame), "arm", "task") if len(space) > 1 else ()
+        _by(results.get(trials_frame), "arm", "task") if len(space) > 1 else ()
     ):
         whole = trials[trials["state"] != "pruned"]
         tried: Any = whole[list(space)].to_dict("records")
@@ -91,7 +91,7 @@ def importance_table(results: Results) -> TextTable:
 
 def search_note(results: Results) -> str:
     """How to read the section, in a few sentences."""
-    if results.frame(trials_frame).empty or results.sweep is None:
+    if results.get(trials_frame).empty or results.sweep is None:
         return ""
     said = (
         f"{results.sweep.label[:1].upper()}{results.sweep.label[1:]} for every arm and task, on a "
@@ -106,8 +106,8 @@ def search_note(results: Results) -> str:
         )
     else:
         said += (
-            f" No expected best of n trials is shown, for those of the sampler {results.sweep.sampler}"
-            " are not drawn independently."
+            " No expected best of n trials is shown: the sampler "
+            f"{results.sweep.sampler} does not draw trials independently."
         )
     return said + (
         " Importance: what each hyperparameter explains by itself, by functional ANOVA over a "

@@ -50,12 +50,12 @@ def comparable(results: Results) -> list[list[str]]:
 def transfer_points(results: Results) -> pd.DataFrame:
     """Columns group (from 1), arm, pretrain_seed, loss, average (x 100): of each pretraining that
     tells its loss, of the groups with several of them; those of no tokens are none."""
-    runs = results.frame(pretrain_runs_frame).merge(
+    runs = results.get(pretrain_runs_frame).merge(
         seed_averages(results), on=["arm", "pretrain_seed"]
     )
     runs = runs.dropna(subset=["loss", "average"])
     runs = runs[runs["arm"].isin([arms[0] for arms in shared_runs(results).values()])]
-    costs = results.frame(costs_frame)[results.frame(costs_frame)["stage"] == "pretrain"]
+    costs = results.get(costs_frame)[results.get(costs_frame)["stage"] == "pretrain"]
     runs = runs[~runs["arm"].isin(costs["arm"][costs["tokens"] == 0])]
     groups = [runs[runs["arm"].isin(group)] for group in comparable(results)]
     several = [group for group in groups if group["arm"].nunique() > 1]

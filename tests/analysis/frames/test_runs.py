@@ -1,7 +1,7 @@
 """What became of single runs, read of the stages."""
 
-from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,17 +31,21 @@ def plan(tmp_path: Path) -> Any:
     return load(file, store=tmp_path / "store").plan
 
 
-def record(key: str, **metrics: float) -> StageResult:
-    return StageResult(key, "", "", metrics, "", "")
-
-
-def records_of(plan: Any, metrics: Callable[[str], dict[str, float]]) -> dict[str, StageResult]:
-    return {key: record(key, **metrics(stage.kind)) for key, stage in plan.stages.items()}
+def results_of(plan: Any, metrics: dict[str, dict[str, float]] | None) -> Any:
+    """All stages finished, with metrics by kind; none finished if there are no metrics."""
+    stages = plan.stages.items() if metrics is not None else ()
+    return SimpleNamespace(
+        plan=plan,
+        finished={
+            key: StageResult(key, "", "", (metrics or {}).get(stage.kind, {}), "", "")
+            for key, stage in stages
+        },
+    )
 
 
 def test_a_run_tells_what_became_of_it(plan: Any) -> None:
-    told = {"finetune": {"truncated": 0.25, "diverged": 1.0}, "learn": {"truncated": 0.5}}
-    frame = finetune_runs_frame(plan, records_of(plan, lambda kind: told.get(kind, {})))
+    told = {"finetune": {"truncated": 0.25, "diverged": 1.0}, "train_tasks": {"truncated": 0.5}}
+    frame = finetune_runs_frame(results_of(plan, told))
     assert frame["finished"].all()
     by_arm = frame.groupby("arm")
     assert by_arm["truncated"].unique().map(list).to_dict() == {"alone": [0.25], "together": [0.5]}
@@ -49,16 +53,16 @@ def test_a_run_tells_what_became_of_it(plan: Any) -> None:
 
 
 def test_what_is_not_finished_tells_nothing(plan: Any) -> None:
-    frame = finetune_runs_frame(plan, {})
+    frame = finetune_runs_frame(results_of(plan, None))
     assert len(frame) == 4  # 2 arms x 2 tasks
     assert not frame["finished"].any()
     assert frame["truncated"].isna().all()
-    assert pretrain_runs_frame(plan, {}).empty
+    assert pretrain_runs_frame(results_of(plan, None)).empty
 
 
 def test_pretraining_tells_its_loss_and_time(plan: Any) -> None:
     told = {"pretrain": {"seconds": 7.0, "validation_loss": 2.5}}
-    frame = pretrain_runs_frame(plan, records_of(plan, lambda kind: told.get(kind, {})))
+    frame = pretrain_runs_frame(results_of(plan, told))
     assert frame[["arm", "seconds", "loss"]].to_numpy().tolist() == [
         ["alone", 7.0, 2.5],
         ["together", 7.0, 2.5],

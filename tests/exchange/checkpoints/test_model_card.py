@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from harness.data.corpora.sources import HubCorpus, TextCorpus
+from harness.exchange.checkpoints.card import Card, CardScores
 from harness.exchange.checkpoints.descriptions import (
     checkpoint_name,
     corpus_licence,
@@ -14,7 +15,7 @@ from harness.exchange.checkpoints.descriptions import (
     recipe_changes,
     recipe_source,
 )
-from harness.exchange.checkpoints.model_card import Card, Scores, render
+from harness.exchange.checkpoints.model_card import render
 from harness.exchange.checkpoints.selection import of_stage
 from harness.models import SIZES
 from harness.pretraining.budget import Budget
@@ -23,7 +24,7 @@ from harness.store.params import unflatten
 from harness.store.store import Store
 
 TRAINED = {"steps": 1500.0, "tokens": 768114.0, "validation_loss": 3.678}
-SCORES = Scores(
+SCORES = CardScores(
     experiment="nsp",
     question="Does it | help?",
     suite="micro-glue-v1",

@@ -14,7 +14,7 @@ from harness.exchange.checkpoints import network, selection
 from harness.models.checkpoints.weights import num_weights
 from harness.plan.plan import Stage
 from harness.study import Study
-from tests.plan.test_continued_stages import Runner
+from tests.stage_runner import StageRunner
 
 EXPERIMENT = """
 name: gone_on
@@ -30,12 +30,12 @@ pretrain:
   budget: {tokens: 1_000}
 grid:
   text:
-    none: {evaluate.continued: []}
+    none: {evaluate.continued_pretraining: []}
     dapt:
-      evaluate.continued:
+      evaluate.continued_pretraining:
         - corpus: {source: microworld, domain: biomed, num_tokens: 6_000}
           budget: {tokens: 1_000}
-    tapt: {evaluate.continued: [{corpus: task, budget: {tokens: 1_000}}]}
+    tapt: {evaluate.continued_pretraining: [{corpus: task, budget: {tokens: 1_000}}]}
 seeds: {pretrain: 1}
 evaluate: {suite: micro-dapt-v1, tasks: [micro-chemprot, micro-rct]}
 """
@@ -47,19 +47,19 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     root = tmp_path_factory.mktemp("gone_on")
     (root / "x.yaml").write_text(EXPERIMENT)
     study = Study.load(root / "x.yaml", (), root / "runs")
-    runner = Runner(root)
+    runner = StageRunner(root)
     for stage in wanted(study):
         runner.make(study.plan, stage.key)
-    for key, metrics in runner.metrics.items():
+    for key, finished in runner.finished.items():
         stage = study.plan.stages[key]
         spec = {**stage.spec, "parents": stage.parents}
-        study.store.record(key, stage.kind, stage.label, spec, metrics, runner.out(key))
+        study.store.record(key, stage.kind, stage.label, spec, finished.metrics, runner.out(key))
     return study
 
 
 def wanted(study: Study) -> Iterator[Stage]:
     for stage in study.plan.stages.values():
-        if stage.kind in ("pretrain", "continued"):
+        if stage.kind in ("pretrain", "continue_pretraining"):
             yield stage
 
 
@@ -123,7 +123,7 @@ def test_an_export_that_breaks_leaves_nothing_that_is_refused(
     with monkeypatch.context() as broken:
         broken.setattr(selection, "write_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            selection.export(selection.of_experiment(study, "none", 0), study.store, out)
+            selection.export(selection.of_experiment(study.results, "none", 0), study.store, out)
     assert not out.exists()
     (out / DRAFT).mkdir(parents=True)  # as one that was killed
     (out / DRAFT / "model.safetensors").write_text("half")

@@ -12,24 +12,22 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harness.cli.app import app
-from harness.exchange.results import export_results, import_results
-from harness.exchange.results.export_results import scores_frame, write
-from harness.exchange.results.import_results import read, stored
-from harness.exchange.results.imported_rows import with_imports
-from harness.exchange.results.measured import of_store, of_study
+from harness.exchange.results.export_results import export_results, scores_frame
+from harness.exchange.results.finished_runs import runs_of_recorded, runs_of_results
+from harness.exchange.results.import_results import import_results
 from harness.exchange.results.schema import (
     EXAMPLES,
     SCORES,
     examples_path,
-    protocol_digest,
-    protocol_text,
     suite_version,
 )
 from harness.experiment.evaluation import Evaluate
+from harness.experiment.protocol_digest import protocol_digest, protocol_text
 from harness.finetuning.search.sweep import Sweep
-from harness.leaderboard.boards import recorded
 from harness.leaderboard.build import build
+from harness.leaderboard.imported import with_imports
 from harness.leaderboard.render import render
+from harness.store.recorded import imported_scores, recorded_experiments
 from harness.store.store import Store
 from harness.study import Study
 from harness.tasks.scores import save_counts
@@ -38,7 +36,7 @@ EXPERIMENT = """
 name: two
 question: Which is better?
 pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
-grid: {pretrain.objective.pair: [nsp, none]}
+grid: {pretrain.objective.sentence_pair: [nsp, none]}
 seeds: {pretrain: 2}
 evaluate: {suite: micro-glue-v1, tasks: [micro-sst2]}
 """
@@ -65,7 +63,7 @@ def study(tmp_path: Path) -> Study:
 @pytest.fixture
 def file(study: Study, tmp_path: Path) -> Path:
     path = tmp_path / "results.parquet"
-    write([of_study(study)], path, source="lab x")
+    export_results([runs_of_results(study.results)], path, source="lab x")
     return path
 
 
@@ -97,20 +95,20 @@ def test_what_a_store_recorded_is_written_as_its_experiment_is(
     """With no experiment file at hand; a score whose run is lost has no examples."""
     study._record()
     whole = tmp_path / "whole.parquet"
-    (experiment,) = recorded(study.store)
-    told = of_store(experiment, study.store)
-    assert write([told], whole, source="lab x") == (1, 4)
+    (experiment,) = recorded_experiments(study.store)
+    told = runs_of_recorded(experiment, study.store)
+    assert export_results([told], whole, source="lab x") == (1, 4)
     assert pq.read_table(whole).equals(pq.read_table(file))
     assert pq.read_table(examples_path(whole)).equals(pq.read_table(examples_path(file)))
-    study.store.forget(next(iter(study.records.values())))
-    assert write([told], whole) == (1, 0)
+    study.store.forget(next(iter(study.results.finished.values())))
+    assert export_results([told], whole) == (1, 0)
 
 
 def test_what_can_no_longer_be_declared_has_no_budget(study: Study) -> None:
     study._record()
-    (experiment,) = recorded(study.store)
+    (experiment,) = recorded_experiments(study.store)
     experiment.spec["arms"]["none"]["pretrain"]["size"] = {"width": "gone"}
-    told = of_store(experiment, study.store)
+    told = runs_of_recorded(experiment, study.store)
     frame = scores_frame(told)
     assert frame["budget_flops"].isna().all() and frame["budget_tokens"].isna().all()
     assert frame["value"].tolist() == [0.75]
@@ -126,8 +124,10 @@ def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:
 
 def test_what_leaves_comes_into_another_store_as_it_was(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    assert read(file, other) == 1
-    pd.testing.assert_frame_equal(import_results.stored(other), pd.read_parquet(file))
+    assert import_results(file, other) == 1
+    kept_scores = imported_scores(other)
+    assert kept_scores is not None
+    pd.testing.assert_frame_equal(kept_scores, pd.read_parquet(file))
     (folder,) = Store(tmp_path / "other").imports()
     kept = pd.read_parquet(folder / "examples.parquet")
     pd.testing.assert_frame_equal(kept, pd.read_parquet(examples_path(file)))
@@ -135,15 +135,15 @@ def test_what_leaves_comes_into_another_store_as_it_was(file: Path, tmp_path: Pa
 
 def test_imports_are_no_results_of_this_store(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    read(file, other)
+    import_results(file, other)
     assert other.finished() == {} and other.experiments() == {}
 
 
 def test_the_same_results_are_not_taken_twice(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    read(file, other)
+    import_results(file, other)
     with pytest.raises(ValueError, match="were imported before: two, none, micro-sst2"):
-        read(file, other)
+        import_results(file, other)
     assert len(other.imports()) == 1
 
 
@@ -155,37 +155,39 @@ def spec(**protocol: Any) -> dict[str, Any]:
 
 def test_types_that_were_read_otherwise_are_the_same_results(file: Path, tmp_path: Path) -> None:
     table, store = pq.read_table(file), Store(tmp_path / "other")
-    read(file, store)
+    import_results(file, store)
     column = table.column_names.index("pretrain_seed")
     pq.write_table(table.set_column(column, "pretrain_seed", pa.array(["0"])), file)
     with pytest.raises(ValueError, match="imported before"):
-        read(file, store)
+        import_results(file, store)
     other = Store(tmp_path / "third")
-    read(file, other)
-    assert stored(other)["pretrain_seed"].tolist() == [0]
+    import_results(file, other)
+    kept = imported_scores(other)
+    assert kept is not None and kept["pretrain_seed"].tolist() == [0]
 
 
 def test_a_store_does_not_take_its_own_results(study: Study, file: Path) -> None:
     with pytest.raises(ValueError, match="this store computed two, none, micro-sst2 itself"):
-        read(file, study.store)
+        import_results(file, study.store)
 
 
 def test_a_pair_of_files_is_replaced_whole_or_not_at_all(
     study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")}
-    monkeypatch.setattr(export_results, "examples_frame", None)  # cannot be called
+    module = "harness.exchange.results.export_results"
+    monkeypatch.setattr(f"{module}.examples_frame", None)  # cannot be called
     with pytest.raises(TypeError):
-        write([of_study(study)], file, source="later")
+        export_results([runs_of_results(study.results)], file, source="later")
     assert {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")} == before
 
 
 def test_what_import_would_refuse_is_not_written(study: Study, tmp_path: Path) -> None:
-    one = of_study(study)
+    one = runs_of_results(study.results)
     with pytest.raises(ValueError, match="a score is there twice"):
-        write([one, one], tmp_path / "x.parquet")
+        export_results([one, one], tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="source must say"):
-        write([one], tmp_path / "x.parquet", source="")
+        export_results([one], tmp_path / "x.parquet", source="")
     assert not list(tmp_path.glob("x*"))
 
 
@@ -223,7 +225,7 @@ def test_all_of_a_store_is_written_by_the_command(study: Study, tmp_path: Path) 
 
 def test_imported_rows_stand_apart_with_their_source(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    read(file, other)
+    import_results(file, other)
     nothing = pd.read_parquet(file).iloc[:0]
     table = build(nothing, "micro-glue-v1")
     same = with_imports(table, other, [spec()])
@@ -233,7 +235,7 @@ def test_imported_rows_stand_apart_with_their_source(file: Path, tmp_path: Path)
     assert "imported from lab x" in render(same, "md")
     unlike = with_imports(table, other, [spec(pooling="mean")])
     assert not unlike.published[0].comparable
-    assert "Another protocol than" in render(unlike, "md")
+    assert "The protocol differs from" in render(unlike, "md")
     both = with_imports(table, other, [spec(), spec(pooling="mean")])
     assert "several protocols" in both.published[0].reason
     assert ",imported from lab x," in render(same, "csv")
@@ -267,49 +269,49 @@ def test_what_would_stand_wrong_is_one_line(
     changes: dict[str, Any], said: str, file: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=said) as error:
-        read(rewritten(file, **changes), Store(tmp_path / "other"))
+        import_results(rewritten(file, **changes), Store(tmp_path / "other"))
     assert "\n" not in str(error.value)
 
 
 def test_files_of_another_shape_are_one_line(file: Path, tmp_path: Path) -> None:
     store, table = Store(tmp_path / "other"), pq.read_table(file)
     with pytest.raises(ValueError, match="there is no file"):
-        read(tmp_path / "none.parquet", store)
+        import_results(tmp_path / "none.parquet", store)
     bad = tmp_path / "bad.parquet"
     bad.write_text("arm,value\n")
     with pytest.raises(ValueError, match="must be a parquet file"):
-        read(bad, store)
+        import_results(bad, store)
     pq.write_table(table.replace_schema_metadata({}), bad)
     with pytest.raises(ValueError, match="schema version 1"):
-        read(bad, store)
+        import_results(bad, store)
     pq.write_table(table.drop_columns(["metric"]), bad)
     with pytest.raises(ValueError, match="lacks metric"):
-        read(bad, store)
+        import_results(bad, store)
     seeds = table.column_names.index("pretrain_seed")
     pq.write_table(table.set_column(seeds, "pretrain_seed", pa.array(["x"])), bad)
     with pytest.raises(ValueError, match="not of its type"):
-        read(bad, store)
+        import_results(bad, store)
     pq.write_table(pa.concat_tables([table, table]), bad)
     with pytest.raises(ValueError, match="there twice"):
-        read(bad, store)
+        import_results(bad, store)
     pq.write_table(table.slice(0, 0), bad)
     with pytest.raises(ValueError, match="has no row"):
-        read(bad, store)
+        import_results(bad, store)
 
 
 def test_examples_must_be_of_scored_runs(file: Path, tmp_path: Path) -> None:
     rewritten(examples_path(file), EXAMPLES, arm="nsp")
     with pytest.raises(ValueError, match="without a score"):
-        read(file, Store(tmp_path / "other"))
+        import_results(file, Store(tmp_path / "other"))
 
 
 def test_nothing_to_write_is_said(tmp_path: Path, study: Study) -> None:
     with pytest.raises(ValueError, match=r"ends with \.parquet"):
-        write([of_study(study)], tmp_path / "x.csv")
+        export_results([runs_of_results(study.results)], tmp_path / "x.csv")
     study.folder = tmp_path / "empty"
     del study.__dict__["store"]
     with pytest.raises(ValueError, match="nothing is finished"):
-        write([of_study(study)], tmp_path / "x.parquet")
+        export_results([runs_of_results(study.results)], tmp_path / "x.parquet")
 
 
 def test_a_protocol_is_known_by_what_it_says() -> None:

@@ -41,12 +41,11 @@ SUPERGLUE_LABELS: dict[str, set[Any]] = {
 
 
 @dataclass
-class Finished:
-    """As much of a study as a submission asks for: one finished run of every task."""
+class FinishedResults:
+    """The part of results that a submission reads: one finished run of every task."""
 
     benchmark: str
     folder: Path
-    name: str = "all"
     arms: tuple[str, ...] = ("bert",)
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
 
@@ -55,8 +54,7 @@ class Finished:
         tasks = dict.fromkeys(one.task for one in BENCHMARKS[self.benchmark].values())
         return SimpleNamespace(
             arms=[SimpleNamespace(name=arm) for arm in self.arms],
-            experiment=SimpleNamespace(seeds=Seeds(pretrain=(3, 4), finetune=(0, 1))),
-            cells=[
+            finetune_runs=[
                 FinetuneRun("bert", task, p, f, f"{task}-{p}.{f}")
                 for task in tasks
                 for p, f in ((3, 0), (3, 1))
@@ -64,21 +62,19 @@ class Finished:
         )
 
     @property
-    def records(self) -> Any:
-        return {f"{task}-3.0": folder for task, folder in self._stored.items()}
+    def experiment(self) -> Any:
+        return SimpleNamespace(name="all", seeds=Seeds(pretrain=(3, 4), finetune=(0, 1)))
+
+    @property
+    def finished(self) -> Any:
+        return {f"{task}-3.0" for task in self.frames}
 
     @property
     def store(self) -> Any:
-        return SimpleNamespace(fetch=lambda folder: folder)
+        return SimpleNamespace(root=self.folder)
 
-    @property
-    def _stored(self) -> dict[str, Path]:
-        folders = {}
-        for task, frame in self.frames.items():
-            folders[task] = self.folder / task
-            folders[task].mkdir(exist_ok=True)
-            frame.to_parquet(folders[task] / "predictions.parquet")
-        return folders
+    def predictions(self, key: str) -> pd.DataFrame:
+        return self.frames[key.removesuffix("-3.0")]
 
 
 def predicted(one: Wanted) -> pd.DataFrame:
@@ -96,13 +92,13 @@ def predicted(one: Wanted) -> pd.DataFrame:
 
 
 @pytest.fixture
-def finished(tmp_path: Path) -> Callable[[str], Finished]:
-    def make(benchmark: str) -> Finished:
-        study = Finished(benchmark, tmp_path)
+def finished(tmp_path: Path) -> Callable[[str], FinishedResults]:
+    def make(benchmark: str) -> FinishedResults:
+        results = FinishedResults(benchmark, tmp_path)
         for one in BENCHMARKS[benchmark].values():
-            before = [study.frames[one.task]] if one.task in study.frames else []
-            study.frames[one.task] = pd.concat([*before, predicted(one)])
-        return study
+            before = [results.frames[one.task]] if one.task in results.frames else []
+            results.frames[one.task] = pd.concat([*before, predicted(one)])
+        return results
 
     return make
 
@@ -157,19 +153,19 @@ def test_superglue(finished: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_equal_predictions_are_equal_bytes(finished: Any, tmp_path: Path) -> None:
-    study = finished("glue")
-    one = submission.write_submission("glue", study, out=tmp_path / "one.zip")
-    other = submission.write_submission("glue", study, "bert", "3.0", tmp_path / "other.zip")
+    results = finished("glue")
+    one = submission.write_submission("glue", results, out=tmp_path / "one.zip")
+    other = submission.write_submission("glue", results, "bert", "3.0", tmp_path / "other.zip")
     assert one.read_bytes() == other.read_bytes()
 
 
 def test_what_is_missing_is_named_in_one_line(finished: Any) -> None:
-    study = finished("glue")
-    del study.frames["cola"]
-    study.frames["mrpc"] = study.frames["mrpc"].iloc[:1000]
-    study.frames["mnli"] = study.frames["mnli"][study.frames["mnli"]["split"] != "test"]
+    results = finished("glue")
+    del results.frames["cola"]
+    results.frames["mrpc"] = results.frames["mrpc"].iloc[:1000]
+    results.frames["mnli"] = results.frames["mnli"][results.frames["mnli"]["split"] != "test"]
     with pytest.raises(ValueError, match="a submission to glue needs every file") as caught:
-        submission.write_submission("glue", study)
+        submission.write_submission("glue", results)
     assert "\n" not in str(caught.value)
     for part in (
         "CoLA.tsv (no finished run of cola)",
@@ -181,16 +177,16 @@ def test_what_is_missing_is_named_in_one_line(finished: Any) -> None:
 
 
 def test_unknown_arms_seeds_and_benchmarks(finished: Any) -> None:
-    study = finished("glue")
+    results = finished("glue")
     with pytest.raises(ValueError, match="to glue or superglue, not to 'blue'"):
-        submission.write_submission("blue", study)
+        submission.write_submission("blue", results)
     with pytest.raises(ValueError, match=r"--seeds must be one of 3\.0, .*, 4\.1, but is '0'"):
-        submission.write_submission("glue", study, seeds="0")
+        submission.write_submission("glue", results, seeds="0")
     with pytest.raises(ValueError, match="--arm must be one of bert, but is roberta"):
-        submission.write_submission("glue", study, arm="roberta")
-    study.arms = ("bert", "roberta")
+        submission.write_submission("glue", results, arm="roberta")
+    results.arms = ("bert", "roberta")
     with pytest.raises(ValueError, match="--arm must be one of bert, roberta, but is None"):
-        submission.write_submission("glue", study)
+        submission.write_submission("glue", results)
 
 
 def test_every_file_is_of_a_declared_split() -> None:
@@ -249,19 +245,19 @@ def test_a_run_predicts_what_has_no_labels(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "cola.yaml"
     path.write_text(COLA)
     plain = harness.load(path, store=tmp_path / "runs").run(jobs=1)
-    asked = harness.load(path, "evaluate.submission=true", store=tmp_path / "runs").run(jobs=1)
+    asked = harness.load(path, "evaluate.predict_test=true", store=tmp_path / "runs").run(jobs=1)
     assert [asked.plan.stages[key].kind for key in asked.last_run.computed] == ["finetune"]
     assert not asked.last_run.failed
     found = []
     for study in (plain, asked):
         (cell,) = study.plan.finetune_runs
-        stored = study.store.fetch(study.records[cell.key])
+        stored = study.store.fetch(study.results.finished[cell.key])
         assert stored is not None
         found.append(pd.read_parquet(stored / "predictions.parquet").groupby("split").size())
     assert [dict(one) for one in found] == [
         {"validation": 20},
         {"validation": 20, "test": 20},
     ]
-    assert set(asked.results()["split"]) == {"validation"}
+    assert set(asked.scores()["split"]) == {"validation"}
     with pytest.raises(ValueError, match=r"CoLA.tsv \(20 of 1,063 predictions of test\)"):
-        submission.write_submission("glue", asked)
+        submission.write_submission("glue", asked.results)

@@ -12,8 +12,8 @@ from transformers import PreTrainedTokenizerFast
 from harness.core.compute import Compute
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
+from harness.execution.stages.context import StageContext
 from harness.execution.stages.finetune import finetune
-from harness.execution.stages.job import Job
 from harness.execution.stages.search import trial, tune
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
@@ -24,7 +24,7 @@ from harness.tasks.scores import load_counts
 
 SIZE = Size(num_layers=1, hidden_size=16, num_heads=1, intermediate_size=64)
 SWEEP = {"sampler": "random", "space": {"learning_rate": [1e-3, 1e-2]}}
-TRIAL = ("trial", "value", "state", "seconds", "reached")
+TRIAL = ("trial", "value", "state", "seconds", "epochs_run")
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ OF_EVERY_KIND = (
 """A task of each kind that has a head."""
 
 
-def job(
+def context_of(
     folder: Path, tokenizer: Path, family: str, kind: str, task: str = "micro-mrpc", **spec: Any
-) -> Job:
+) -> StageContext:
     for name in ("pretrain/model", kind, "state", "shared"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     size = len(PreTrainedTokenizerFast.from_pretrained(tokenizer))
@@ -63,7 +63,7 @@ def job(
         "protocol": {"max_train_examples": 64, "max_sequence_length": 48, "both_orders": True},
         "finetune": {"epochs": 1},
     }
-    return Job(
+    return StageContext(
         spec=common | spec,
         inputs={"pretrain": folder / "pretrain", "tokenizer": tokenizer},
         out=folder / kind,
@@ -85,17 +85,17 @@ def test_symmetric_tasks_are_about_likeness() -> None:
 @pytest.mark.parametrize("family", ["majority", "bag_of_words"])
 def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: Path) -> None:
     tried = [
-        job(tmp_path, tokenizer, family, f"trial{number}", sweep=SWEEP, trial=number)
+        context_of(tmp_path, tokenizer, family, f"trial{number}", sweep=SWEEP, trial=number)
         for number in range(2)
     ]
     scores = [trial(one)["value"] for one in tried]
-    gathered = job(tmp_path, tokenizer, family, "tune", sweep={**SWEEP, "trials": 2})
+    gathered = context_of(tmp_path, tokenizer, family, "tune", sweep={**SWEEP, "trials": 2})
     gathered = replace(gathered, inputs={f"trial{i}": one.out for i, one in enumerate(tried)})
     assert tune(gathered)["best"] == max(score for score in scores if score is not None)
     assert json.loads((gathered.out / "best.json").read_text()).keys() == {"learning_rate"}
     rows = pd.read_csv(gathered.out / "trials.csv")
     assert list(rows.columns) == [*TRIAL, "learning_rate"] and list(rows.value) == scores
-    scoring = job(tmp_path, tokenizer, family, "finetune", seed=0)
+    scoring = context_of(tmp_path, tokenizer, family, "finetune", seed=0)
     metrics = finetune(scoring)
     assert metrics["train_loss"] is None and metrics["diverged"] == metrics["steps"] == 0
     accuracy = metrics["validation/accuracy"]
@@ -110,7 +110,7 @@ def test_trials_side_by_side_are_those_one_after_another(tokenizer: Path, tmp_pa
     for order in ((0, 1), (1, 0)):
         for number in order:
             (tmp_path / f"{order}").mkdir(exist_ok=True)
-            given = job(tmp_path / f"{order}", tokenizer, "bert", f"trial{number}",
+            given = context_of(tmp_path / f"{order}", tokenizer, "bert", f"trial{number}",
                         sweep=sweep, trial=number)  # fmt: skip
             trial(given)
             found[order, number] = json.loads((given.out / "trial.json").read_text())
@@ -122,7 +122,7 @@ def test_trials_side_by_side_are_those_one_after_another(tokenizer: Path, tmp_pa
 
 def test_a_trial_that_diverges_is_a_result(tokenizer: Path, tmp_path: Path) -> None:
     sweep = {**SWEEP, "space": {"learning_rate": [1e30], "epochs": [3]}}
-    trial(given := job(tmp_path, tokenizer, "bert", "trial0", sweep=sweep, trial=0))
+    trial(given := context_of(tmp_path, tokenizer, "bert", "trial0", sweep=sweep, trial=0))
     found = json.loads((given.out / "trial.json").read_text())
     assert found["state"] == "diverged" and found["value"] == -1
 
@@ -133,7 +133,7 @@ def studied(folder: Path, tokenizer: Path, trials: int, **sweep: Any) -> pd.Data
     fields = {"sampler": "tpe", "trials": trials, "space": space, **sweep}
     protocol = {"max_train_examples": 16, "max_sequence_length": 48, "max_holdout_examples": 20}
     told: dict[str, Any] = {"study": "of-ranks", "adaptation": "lora", "protocol": protocol}
-    given = job(folder, tokenizer, "bert", "tune", sweep=fields, **told)
+    given = context_of(folder, tokenizer, "bert", "tune", sweep=fields, **told)
     assert tune(given)["trials"] == trials
     return pd.read_csv(given.out / "trials.csv")
 
@@ -142,8 +142,8 @@ def test_a_study_is_continued_and_ends_trials_early(tokenizer: Path, tmp_path: P
     few = studied(tmp_path, tokenizer, 2, pruner="median")
     more = studied(tmp_path, tokenizer, 8, pruner="median")
     pd.testing.assert_frame_equal(more[:2], few)
-    assert set(more.state) <= {"complete", "pruned"} and (more.reached <= more.epochs).all()
-    scoring = job(tmp_path, tokenizer, "bert", "finetune", adaptation="lora", seed=0)
+    assert set(more.state) <= {"complete", "pruned"} and (more.epochs_run <= more.epochs).all()
+    scoring = context_of(tmp_path, tokenizer, "bert", "finetune", adaptation="lora", seed=0)
     chosen = json.loads((tmp_path / "tune/best.json").read_text())
     finetune(replace(scoring, inputs={**scoring.inputs, "tune": tmp_path / "tune"}))
     settings = json.loads((scoring.out / "settings.json").read_text())
@@ -155,7 +155,9 @@ def test_a_study_is_continued_and_ends_trials_early(tokenizer: Path, tmp_path: P
     ("family", "adaptation"), [("elmo", "frozen"), ("static", "frozen"), ("bart", "full")]
 )
 def test_networks_are_scored(family: str, adaptation: str, tokenizer: Path, tmp_path: Path) -> None:
-    metrics = finetune(job(tmp_path, tokenizer, family, "finetune", adaptation=adaptation, seed=0))
+    metrics = finetune(
+        context_of(tmp_path, tokenizer, family, "finetune", adaptation=adaptation, seed=0)
+    )
     assert metrics["steps"] == 2 and metrics["validation/accuracy"] is not None
 
 
@@ -164,7 +166,7 @@ def test_networks_are_scored(family: str, adaptation: str, tokenizer: Path, tmp_
 def test_a_task_of_every_kind_is_scored(
     family: str, name: str, tokenizer: Path, tmp_path: Path
 ) -> None:
-    scoring = job(tmp_path, tokenizer, family, "finetune", task=name, seed=0)
+    scoring = context_of(tmp_path, tokenizer, family, "finetune", task=name, seed=0)
     metrics, task = finetune(scoring), TASKS[name]
     split = task.evaluation[0].name
     found = {key.split("/")[1] for key in metrics if key.startswith(f"{split}/")}
@@ -182,7 +184,7 @@ def test_a_task_of_every_kind_is_scored(
 def test_texts_are_copied_and_scored(
     family: str, task: str, tokenizer: Path, tmp_path: Path
 ) -> None:
-    metrics = finetune(job(tmp_path, tokenizer, family, "finetune", task=task, seed=0))
+    metrics = finetune(context_of(tmp_path, tokenizer, family, "finetune", task=task, seed=0))
     score = metrics[f"{TASKS[task].evaluation[0].name}/{TASKS[task].metrics[0]}"]
     assert score is not None and 0 < score < 1
 
@@ -190,11 +192,13 @@ def test_texts_are_copied_and_scored(
 @pytest.mark.parametrize("name", [name for name in OF_EVERY_KIND if TASKS[name].train])
 def test_the_best_epoch_can_be_kept(name: str, tokenizer: Path, tmp_path: Path) -> None:
     protocol = {"max_train_examples": 32, "max_sequence_length": 48, "selection": "best"}
-    scoring = job(tmp_path, tokenizer, "gpt2", "finetune", task=name, seed=0, protocol=protocol)
+    scoring = context_of(
+        tmp_path, tokenizer, "gpt2", "finetune", task=name, seed=0, protocol=protocol
+    )
     assert finetune(scoring)["steps"]
 
 
 def test_a_pooling_that_cannot_be_is_refused(tokenizer: Path, tmp_path: Path) -> None:
     protocol = {"pooling": "cls", "max_train_examples": 64}
     with pytest.raises(ValueError, match=r"protocol\.pooling = cls"):
-        finetune(job(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))
+        finetune(context_of(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))

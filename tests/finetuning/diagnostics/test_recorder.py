@@ -204,12 +204,12 @@ def test_the_pretrained_head_is_left_out_beside_a_new_one(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("records", "message"),
+    ("names", "message"),
     [
-        (["weight_changes"], "the record"),
-        (["similarity", "similarity"], "the record 'similarity' is given twice"),
+        (["weight_changes"], "the diagnostic"),
+        (["similarity", "similarity"], "the diagnostic 'similarity' is given twice"),
     ],
 )
-def test_records_are_checked(records: list[str], message: str) -> None:
+def test_diagnostics_are_checked(names: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Evaluate.read({"record": records})
+        Evaluate.read({"diagnostics": names})

@@ -130,7 +130,7 @@ def test_every_kind_lowers_its_loss(
     data = made.encode(load_examples(made.task, "train").head(48))
     lesson = TaskData(made.task.name, made, data)
     runs = [
-        learn(
+        finetune_jointly(
             folder,
             [lesson],
             Finetune(learning_rate=1e-2, epochs=e, batch_size=8),
@@ -148,7 +148,7 @@ def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokeni
     examples = load_examples(made.task, "train").head(64)
     data = made.encode(examples)
     settings = Finetune(learning_rate=1e-2, epochs=8, batch_size=8)
-    run = learn(folder, [TaskData("stsb", made, data)], settings, Multitask(), seed=0)
+    run = finetune_jointly(folder, [TaskData("stsb", made, data)], settings, Multitask(), seed=0)
     likeness = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
     found = predict(run.model.part(0), likeness, likeness.encode(examples), examples)
     assert np.corrcoef(found, examples.labels)[0, 1] > 0.8

@@ -312,7 +312,7 @@ def test_generators_have_the_published_size(
 
 
 def test_pair_loss_is_the_discriminators() -> None:
-    spec = make_spec("electra", ReplacedToken(generator_width=0.5), pair="sop")
+    spec = make_spec("electra", ReplacedToken(generator_width=0.5), sentence_pair="sop")
     batch = make_batch() | {"pair_label": torch.tensor([1, 0, 1])}
     assert set(make_replaced_token(spec, TOKENS, 0).losses(batch)) == {"token", "replaced", "pair"}
 

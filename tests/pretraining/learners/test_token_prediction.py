@@ -105,7 +105,7 @@ def test_masked_lm_is_that_of_transformers(name: str) -> None:
 def test_pair_loss_is_that_of_transformers(
     name: str, pair: Any, theirs: Any, dense: str, out: str, label: str
 ) -> None:
-    model, batch = learner(name, Objective(pair=pair)), make_batch()
+    model, batch = learner(name, Objective(sentence_pair=pair)), make_batch()
     assert model.pair_head is not None
     weights = model.backbone.network.state_dict()
     for part, module in ((dense, model.pair_head.dense), (out, model.pair_head.out)):

@@ -77,7 +77,7 @@ def test_a_batch_is_a_function_of_seed_and_step(form: str, masking: str, whole_w
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_batches_hold_as_many_tokens_in_every_format(form: str) -> None:
-    maker = make_maker(form, pair="none")
+    maker = make_maker(form, sentence_pair="none")
     counts = [count_real(maker.batch(step)) for step in range(300)]
     assert abs(np.mean(counts) - 4 * 32) < 3
     assert max(abs(np.array(counts) - 4 * 32)) < 32
@@ -188,13 +188,13 @@ def test_layout_agrees_with_the_tokenizer(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("pair", ["nsp", "sop"])
 def test_pair_labels_only_with_a_pair_loss(pair: str) -> None:
-    batch = make_maker("segment_pair", pair=pair).batch(0)
+    batch = make_maker("segment_pair", sentence_pair=pair).batch(0)
     assert batch["pair_label"].shape == (len(batch["input_ids"]),)
-    assert "pair_label" not in make_maker("segment_pair", pair="none").batch(0)
+    assert "pair_label" not in make_maker("segment_pair", sentence_pair="none").batch(0)
 
 
 def test_split_keeps_everything() -> None:
-    batch = make_maker("segment_pair", pair="nsp").batch(3)
+    batch = make_maker("segment_pair", sentence_pair="nsp").batch(3)
     parts = split(batch, max_tokens=70)
     assert len(parts) > 1
     for name in ("input_ids", "token_type_ids", "targets", "pair_label"):
@@ -226,7 +226,7 @@ def test_evaluation_batches_are_fixed() -> None:
 
 
 def test_evaluation_of_pairs() -> None:
-    objective, packing = Objective(pair="sop"), Packing(format="segment_pair")
+    objective, packing = Objective(sentence_pair="sop"), Packing(format="segment_pair")
     batches = pair_batches(make_stream(), make_vocabulary(), objective, packing, 64)
     labels = np.concatenate([batch["pair_label"] for batch in batches])
     assert 0 < labels.mean() < 1

@@ -75,7 +75,9 @@ def spec_of(objective: AnyObjective, **changes: Any) -> Pretrain:
         "model": model,
         "size": TINY,
         "tokenizer": TOKENIZER,
-        "packing": Packing(format="doc_sentences" if objective.pair == "none" else "segment_pair"),
+        "packing": Packing(
+            format="doc_sentences" if objective.sentence_pair == "none" else "segment_pair"
+        ),
         "phases": (Phase(fraction=1, sequence_length=LENGTH),),
         "batch_size": ROWS,
         "optimizer": Optimizer(learning_rate=3e-3),

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.models.flops import Lengths
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.expected_lengths import (
-    Lengths,
     expected_lengths,
     expected_parts,
 )

@@ -36,7 +36,6 @@ SMALL: dict[str, Any] = {
     "size": SIZE,
     "phases": [{"fraction": 1, "sequence_length": 32}],
     "batch_size": 4,
-    "precision": "32-true",
     "optimizer": {"learning_rate": 1e-3},
     "schedule": {"warmup_fraction": 0.25, "warmup_steps": None},
     "model": {"max_position": 64},

@@ -10,7 +10,7 @@ import pytest
 
 from harness.report.disagreements import answers, judgements
 from harness.report.disagreements.answers import Disagreements, find_disagreements
-from harness.report.disagreements.page import folder_name, render, write_contrast
+from harness.report.disagreements.page import folder_name, render, write_disagreements
 from harness.study import Study
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
@@ -20,7 +20,7 @@ EXPERIMENT = """
 name: two
 question: Which is better?
 pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
-grid: {pretrain.objective.pair: [nsp, none]}
+grid: {pretrain.objective.sentence_pair: [nsp, none]}
 seeds: {finetune: 2}
 evaluate: {suite: micro-glue-v1, tasks: [micro-sst2, micro-stsb]}
 """
@@ -48,7 +48,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None:
-    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
+    found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
     assert found.frame["index"].tolist() == [2]  # on 1 both are right under one of two seeds
     row = found.frame.iloc[0]
     assert (row["none: share right"], row["nsp: share right"]) == (1.0, 0.0)
@@ -60,8 +60,8 @@ def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None
 
 
 def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None:
-    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
-    page = write_contrast(found, tmp_path / "out")
+    found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
+    page = write_disagreements(found, tmp_path / "out")
     frame = pd.read_parquet(tmp_path / "out" / "examples.parquet")
     assert frame.equals(found.frame.reset_index(drop=True))
     assert frame["text"].iloc[0] in page.read_text()
@@ -72,8 +72,8 @@ def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None
 def test_files_stay_where_new_ones_cannot_be_written(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
-    write_contrast(found, tmp_path)
+    found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
+    write_disagreements(found, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     def broken(frame: pd.DataFrame, path: Path, **_: Any) -> None:
@@ -83,20 +83,20 @@ def test_files_stay_where_new_ones_cannot_be_written(
     for method in ("to_csv", "to_parquet"):
         monkeypatch.setattr(pd.DataFrame, method, broken)
         with pytest.raises(OSError, match="disk full"):
-            write_contrast(found, tmp_path)
+            write_disagreements(found, tmp_path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
         monkeypatch.undo()
 
 
 def test_what_cannot_be_compared_is_one_line(study: Study) -> None:
     with pytest.raises(ValueError, match="the arm 'sop'"):
-        find_disagreements(study, "micro-sst2", ["none", "sop"])
+        find_disagreements(study.results, "micro-sst2", ["none", "sop"])
     with pytest.raises(ValueError, match="two different arms"):
-        find_disagreements(study, "micro-sst2", ["none", "none"])
+        find_disagreements(study.results, "micro-sst2", ["none", "none"])
     with pytest.raises(ValueError, match="the task 'micro-cola'"):
-        find_disagreements(study, "micro-cola", ["none", "nsp"])
+        find_disagreements(study.results, "micro-cola", ["none", "nsp"])
     with pytest.raises(ValueError, match="no run of none on micro-stsb is finished"):
-        find_disagreements(study, "micro-stsb", ["none", "nsp"])
+        find_disagreements(study.results, "micro-stsb", ["none", "nsp"])
 
 
 def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(answers, "load_examples", fewer)
     with pytest.raises(ValueError, match="its data have changed"):
-        find_disagreements(study, "micro-sst2", ["none", "nsp"])
+        find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> Non
         TASKS["micro-sst2"],
         TASKS["micro-sst2"].evaluation[0],
         ("none", "nsp"),
-        [answers._predictions(study, "micro-sst2", arm) for arm in ("none", "nsp")],
+        [answers._predictions(study.results, "micro-sst2", arm) for arm in ("none", "nsp")],
     )
     assert [part[f"{arm}: answer"].tolist()[1] for arm in ("none", "nsp")] == ["tie", "tie"]
     for arm in ("none", "nsp"):
@@ -159,7 +159,7 @@ def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> Non
 
 
 def test_every_two_arms_have_a_folder_of_their_own(study: Study) -> None:
-    found = find_disagreements(study, "micro-sst2", ["none", "nsp"])
+    found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
     assert folder_name(found) == "two-micro-sst2-none-nsp"
     odd = [replace(found, arms=(first, "b" * 300)) for first in ("a/1", "a_1", "../..")]
     names = {folder_name(one) for one in odd}

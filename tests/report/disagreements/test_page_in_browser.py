@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from harness.report.disagreements.answers import Disagreements
-from harness.report.disagreements.page import write_contrast
+from harness.report.disagreements.page import write_disagreements
 from tests.browser import look, needs_chromium
 
 pytestmark = needs_chromium
@@ -32,7 +32,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = Disagreements(
         "x", "micro-sst2", "classification", ("one", "two"), frame, 200, ("A test.",)
     )
-    return write_contrast(found, tmp_path_factory.mktemp("contrast") / "out")
+    return write_disagreements(found, tmp_path_factory.mktemp("contrast") / "out")
 
 
 def test_rows_are_sorted_and_filtered(page: Path) -> None:

@@ -1,7 +1,6 @@
 """What the ways of adapting cost and do, in both forms of the report."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from harness.analysis.frames.adaptation import RETAINED_COLUMNS, adaptation_costs_frame
 from harness.plan.plan import FinetuneRun
-from harness.report.data import ReportData
 from harness.report.page import write_report
 from harness.report.sections.adaptation_tables import (
     average_forgetting,
@@ -24,8 +22,9 @@ from harness.report.sections.adaptation_tables import (
     retained_table,
 )
 from harness.tasks import TASKS
+from tests.made_up_results import MadeUpResults
 
-Fabricate = Callable[..., ReportData]
+Fabricate = Callable[..., MadeUpResults]
 TITLES = (
     "Costs of adapting",
     "Learning curves over label counts",
@@ -74,7 +73,7 @@ def sequence(arms: list[str]) -> pd.DataFrame:
         for step, found in scores
         for task, value in found.items()
     ]
-    columns = "arm pretrain_seed finetune_seed step task split metric value".split()
+    columns = "arm pretrain_seed finetune_seed after_task task split metric value".split()
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -88,11 +87,10 @@ def retained(arms: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=RETAINED_COLUMNS)
 
 
-def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> ReportData:
+def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> MadeUpResults:
     arms = [f"{name}/64", f"{name}/1000", "full/64", "full/1000"]
     made = fabricate(dict(zip(arms, (0.7, 0.8, 0.6, 0.9), strict=True)), examples=60, **more)
-    return replace(
-        made,
+    return made.but(
         adaptation_costs=costs(arms),
         trained=dict.fromkeys(arms[:2], 500.0) | dict.fromkeys(arms[2:], 10100.0),
         label_counts={
@@ -101,8 +99,8 @@ def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> ReportData:
                 arms, [(name, 64), (name, 1000), ("full", 64), ("full", 1000)], strict=True
             )
         },
-        records=records(arms),
-        forgetting=sequence(arms[:1]),
+        diagnostics=records(arms),
+        sequential=sequence(arms[:1]),
         retained=retained(arms[:1]),
     )
 
@@ -135,13 +133,13 @@ def test_names_stay_text(fabricate: Fabricate, tmp_path: Path) -> None:
 
 
 def test_costs_by_hand(fabricate: Fabricate) -> None:
-    data = replace(fabricate({"good": 0.9, "old": 0.8}), adaptation_costs=costs(["good"]))
+    data = fabricate({"good": 0.9, "old": 0.8}).but(adaptation_costs=costs(["good"]))
     assert cost_table(data).rows == [
         ["good", "500", "342", "3.0", "1,024.0"],
         ["old", "–", "–", "–", "–"],
     ]
     unknown = dict.fromkeys(["trained_parameters", "stored_bytes", "peak_memory_bytes"], np.nan)
-    assert not cost_table(replace(data, adaptation_costs=costs(["good"], **unknown))).rows
+    assert not cost_table(data.but(adaptation_costs=costs(["good"], **unknown))).rows
 
 
 def test_points_of_label_counts_are_the_scores(fabricate: Fabricate) -> None:
@@ -151,7 +149,7 @@ def test_points_of_label_counts_are_the_scores(fabricate: Fabricate) -> None:
     one = points[
         (points["arm"] == "lora") & (points["labels"] == 64) & (points["column"] == "sst2")
     ]
-    runs = data.results[(data.results["arm"] == "lora/64") & (data.results["task"] == "sst2")]
+    runs = data.scores[(data.scores["arm"] == "lora/64") & (data.scores["task"] == "sst2")]
     seeds = runs.groupby("pretrain_seed")["value"].mean()
     assert list(one["score"]) == pytest.approx(list(100 * seeds))
     grid = count_table(points)
@@ -182,17 +180,20 @@ def test_forgetting_by_hand(fabricate: Fabricate) -> None:
     assert np.isnan(average_forgetting(scores.iloc[:1, :1]))
 
 
-def plan_of(runs: dict[tuple[str, str], str], parents: dict[str, dict[str, str]]) -> Any:
-    """A plan of one seed: arm and task to the key of its stage, key to the keys it builds on."""
-    cells = [FinetuneRun(arm, task, 0, 0, key) for (arm, task), key in runs.items()]
-    keys = {cell.key for cell in cells} | parents.keys()
+def results_of(
+    runs: dict[tuple[str, str], str],
+    parents: dict[str, dict[str, str]],
+    metrics: dict[str, dict[str, float]],
+) -> Any:
+    """Results of one seed: arm and task to the key of its stage, key to the keys it builds on, and
+    to its metrics."""
+    finetune_runs = [FinetuneRun(arm, task, 0, 0, key) for (arm, task), key in runs.items()]
+    keys = {run.key for run in finetune_runs} | parents.keys()
     keys |= {key for of in parents.values() for key in of.values()}
     stages = {key: SimpleNamespace(parents=parents.get(key, {})) for key in keys}
-    return SimpleNamespace(cells=cells, stages=stages)
-
-
-def records_of(**metrics: dict[str, float]) -> Any:
-    return {key: SimpleNamespace(key=key, metrics=found) for key, found in metrics.items()}
+    plan = SimpleNamespace(finetune_runs=finetune_runs, stages=stages)
+    finished = {key: SimpleNamespace(key=key, metrics=found) for key, found in metrics.items()}
+    return SimpleNamespace(plan=plan, finished=finished)
 
 
 def test_what_is_learned_in_a_stage_of_its_own_is_told_by_it() -> None:
@@ -214,13 +215,13 @@ def test_what_is_learned_in_a_stage_of_its_own_is_told_by_it() -> None:
     }
     own = {"trained_parameters": 7.0, "stored_bytes": 4.0, "peak_memory_bytes": 9.0}
     scored = {"steps": 0.0, "seconds": 1.0}
-    records = records_of(
+    metrics = dict(
         **{key: {"steps": 10.0, "seconds": 5.0, **own} for key in ("a_one", "a_two", "f_two")},
         **{key: {"steps": 10.0, "seconds": 5.0} for key in ("first", "second", "before")},
         **dict.fromkeys(("t_one", "t_two", "r_one", "r_two"), scored),
         joint={"steps": 20.0, "seconds": 8.0, **own},
     )
-    frame = adaptation_costs_frame(plan_of(runs, parents), records)
+    frame = adaptation_costs_frame(results_of(runs, parents, metrics))
     means = frame.groupby("arm").mean(numeric_only=True)
     assert means["updates"].to_dict() == {"alone": 10, "first": 15, "row": 10, "together": 10}
     assert means["trained_parameters"].fillna(-1).to_dict() == {
@@ -235,5 +236,5 @@ def test_what_is_learned_in_a_stage_of_its_own_is_told_by_it() -> None:
 def test_a_baseline_keeps_nothing(fabricate: Fabricate) -> None:
     nothing = {"trained_parameters": 0.0, "stored_bytes": np.nan, "peak_memory_bytes": np.nan}
     both = pd.concat([costs(["good"]), costs(["guess"], updates=0, **nothing)])
-    data = replace(fabricate({"good": 0.9, "guess": 0.3}), adaptation_costs=both)
+    data = fabricate({"good": 0.9, "guess": 0.3}).but(adaptation_costs=both)
     assert cost_table(data).rows[1] == ["guess", "0", "0", "–", "–"]

@@ -1,7 +1,6 @@
 """Score against cost: the front, what counts as cost, when there is a section at all."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +8,9 @@ import pandas as pd
 import pytest
 
 from harness.leaderboard.build import build
-from harness.report.data import ReportData
 from harness.report.page import write_report
 from harness.report.sections.cost import cost_points, costing, differing, front, leveled
+from tests.made_up_results import MadeUpResults
 
 
 def beaten(point: tuple[float, float], points: list[tuple[float, float]]) -> bool:
@@ -34,22 +33,24 @@ def test_the_front_by_hand() -> None:
 
 
 @pytest.fixture
-def data(fabricate: Callable[..., ReportData]) -> ReportData:
+def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
     made = fabricate({"big": 0.9, "small": 0.7, "waste": 0.6}, examples=80)
     flops = pd.Series({"big": 8e12, "small": 1e12, "waste": 8e12})
-    return replace(made, costs=made.costs.assign(flops=made.costs["arm"].map(flops)))
+    return made.but(costs=made.costs.assign(flops=made.costs["arm"].map(flops)))
 
 
-def points_of(data: ReportData) -> pd.DataFrame:
-    return cost_points(data, build(data.results, data.suite, tasks=data.tasks, arms=data.arms))
+def points_of(data: MadeUpResults) -> pd.DataFrame:
+    return cost_points(
+        data, build(data.scores, data.suite, tasks=data.experiment.evaluate.tasks, arms=data.arms)
+    )
 
 
-def test_costs_of_little_difference_are_the_same(data: ReportData) -> None:
+def test_costs_of_little_difference_are_the_same(data: MadeUpResults) -> None:
     flops = pd.Series({"big": 8e12, "small": 8.001e12, "waste": 7.999e12})
-    near = replace(data, costs=data.costs.assign(flops=data.costs["arm"].map(flops)))
+    near = data.but(costs=data.costs.assign(flops=data.costs["arm"].map(flops)))
     assert differing(points_of(near)) == []
     edge = pd.Series({"big": 1.0049e9, "small": 1.0051e9, "waste": 1.0049e9})
-    near = replace(data, costs=data.costs.assign(flops=data.costs["arm"].map(edge)))
+    near = data.but(costs=data.costs.assign(flops=data.costs["arm"].map(edge)))
     assert differing(points_of(near)) == []
 
 
@@ -59,43 +60,45 @@ def test_costs_are_made_equal_to_the_cheapest_near_them() -> None:
     np.testing.assert_equal(found, [1000, np.nan, 0, 1000, 1006, 1000, 1020])
 
 
-def test_a_checkpoint_of_others_has_no_known_cost(data: ReportData) -> None:
+def test_a_checkpoint_of_others_has_no_known_cost(data: MadeUpResults) -> None:
     unknown = {"arm": "waste", "stage": "pretrain", "flops": None, "parameters": None}
     others = data.costs[data.costs["arm"] != "waste"].astype(object)
     costs = pd.concat([others, pd.DataFrame([unknown], dtype=object)])
-    points = points_of(replace(data, costs=costs)).set_index("arm")
+    points = points_of(data.but(costs=costs)).set_index("arm")
     assert points.loc["waste", ["flops", "parameters"]].isna().all()
     assert points.loc["big", "flops"] == 8e12
 
 
-def test_what_a_run_builds_on_counts(data: ReportData) -> None:
+def test_what_a_run_builds_on_counts(data: MadeUpResults) -> None:
     more = pd.DataFrame(
         [
             {"arm": f"{part} small", "stage": "pretrain", "seconds": 1.0, "flops": 1e12}
             for part in ("init_from of", "teacher of", "continued runs of")
         ]
     )
-    points = points_of(replace(data, costs=pd.concat([data.costs, more])))
+    points = points_of(data.but(costs=pd.concat([data.costs, more])))
     assert points.set_index("arm")["flops"].to_dict() == {"big": 8e12, "small": 4e12, "waste": 8e12}
 
 
-def test_an_unknown_part_makes_the_cost_unknown(data: ReportData) -> None:
+def test_an_unknown_part_makes_the_cost_unknown(data: MadeUpResults) -> None:
     more = pd.DataFrame([{"arm": "teacher of big", "stage": "pretrain", "flops": np.nan}])
-    points = points_of(replace(data, costs=pd.concat([data.costs, more])))
+    points = points_of(data.but(costs=pd.concat([data.costs, more])))
     assert points["flops"].isna().tolist() == [True, False, False]
 
 
 def test_costs_that_all_arms_share_are_left_out(
-    data: ReportData, fabricate: Callable[..., ReportData]
+    data: MadeUpResults, fabricate: Callable[..., MadeUpResults]
 ) -> None:
     assert differing(points_of(data)) == ["flops"]
     same = fabricate({"good": 0.9, "bad": 0.6})
-    assert costing(same, build(same.results, same.suite, tasks=same.tasks)) is None
+    assert (
+        costing(same, build(same.scores, same.suite, tasks=same.experiment.evaluate.tasks)) is None
+    )
 
 
-def test_both_forms_show_the_front(data: ReportData, tmp_path: Path) -> None:
+def test_both_forms_show_the_front(data: MadeUpResults, tmp_path: Path) -> None:
     trained = {"big": 2e6, "small": 1e3, "waste": 1e6}
-    write_report(replace(data, trained=trained), tmp_path)
+    write_report(data.but(trained=trained), tmp_path)
     assert (tmp_path / "costs.svg").exists()
     readme = (tmp_path / "README.md").read_text()
     both = "FLOPs of pretraining, trained parameters"
@@ -106,13 +109,13 @@ def test_both_forms_show_the_front(data: ReportData, tmp_path: Path) -> None:
 
 
 def test_free_arms_and_many_arms_are_drawn(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     arms = {f"arm{i}": 0.5 + i / 25 for i in range(10)}
     made = fabricate(arms, examples=60, seeds=(2, 1))
     flops = {arm: float(i // 4) for i, arm in enumerate(arms)}
     costs = made.costs.assign(flops=made.costs["arm"].map(flops))
-    write_report(replace(made, costs=costs), tmp_path)
+    write_report(made.but(costs=costs), tmp_path)
     svg = (tmp_path / "costs.svg").read_text()
     assert "not on a front" in svg
     assert [arm for arm in arms if f">{arm}<" in svg] == ["arm3", "arm7", "arm9"]

@@ -1,43 +1,42 @@
 """Learning curves: averages of weights along the way, beside those of the end."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from harness.report.data import ReportData
 from harness.report.page import write_report
 from harness.report.sections.learning_curves import learning_points, learning_table
+from tests.made_up_results import MadeUpResults
 
 
 @pytest.fixture
-def data(fabricate: Callable[..., ReportData]) -> ReportData:
+def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
     made = fabricate({"good": 0.9, "bad": 0.6})
-    half = made.results.assign(value=made.results["value"] - 0.1, checkpoint=0.5)
-    tenth = made.results.assign(value=made.results["value"] - 0.2, checkpoint=0.1)
-    return replace(made, checkpoints=pd.concat([tenth, half], ignore_index=True))
+    half = made.scores.assign(value=made.scores["value"] - 0.1, pretrain_fraction=0.5)
+    tenth = made.scores.assign(value=made.scores["value"] - 0.2, pretrain_fraction=0.1)
+    return made.but(checkpoints=pd.concat([tenth, half], ignore_index=True))
 
 
-def test_points_by_hand(data: ReportData) -> None:
+def test_points_by_hand(data: MadeUpResults) -> None:
     points = learning_points(data)
     assert len(points) == 2 * 3 * 3  # arms x seeds x shares, the end among them
     one = points[(points["arm"] == "good") & (points["pretrain_seed"] == 0)]
-    end, half, tenth = (one[one["checkpoint"] == share].iloc[0] for share in (1.0, 0.5, 0.1))
+    end, half, tenth = (one[one["pretrain_fraction"] == share].iloc[0] for share in (1.0, 0.5, 0.1))
     assert half["average"] == pytest.approx(end["average"] - 10)
     assert tenth["average"] == pytest.approx(end["average"] - 20)
     assert (tenth["tokens"], half["tokens"], end["tokens"]) == (1e5, 5e5, 1e6)
     assert half["flops"] == 1.5e12
 
 
-def test_the_table_has_a_column_for_each_share(data: ReportData) -> None:
+def test_the_table_has_a_column_for_each_share(data: MadeUpResults) -> None:
     grid = learning_table(data)
     assert list(grid.head) == ["arm", "0.1", "0.5", "1"]
     assert [row[0] for row in grid.rows] == ["good", "bad"]
 
 
-def test_both_forms_show_them(data: ReportData, tmp_path: Path) -> None:
+def test_both_forms_show_them(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path)
     assert (tmp_path / "learning.svg").exists()
     for name in ("README.md", "index.html"):
@@ -45,7 +44,7 @@ def test_both_forms_show_them(data: ReportData, tmp_path: Path) -> None:
 
 
 def test_without_checkpoints_there_is_nothing(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     write_report(fabricate({"good": 0.9}), tmp_path)
     assert not (tmp_path / "learning.svg").exists()
@@ -53,7 +52,7 @@ def test_without_checkpoints_there_is_nothing(
 
 
 def test_of_many_arms_each_stands_beside_the_first(
-    fabricate: Callable[..., ReportData], tmp_path: Path
+    fabricate: Callable[..., MadeUpResults], tmp_path: Path
 ) -> None:
     arms = {f"arm{i}": 0.5 + i / 25 for i in range(10)}
     write_report(fabricate(arms, expect=[("arm1", "arm0")], examples=60), tmp_path)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.frames.probes import PROBE_COLUMNS
-from harness.report.data import ReportData
 from harness.report.page import write_report
 from harness.report.sections.probes import probe_tables
+from tests.made_up_results import MadeUpResults
 
 WHY = "it names no tokens"
 ROWS = [
@@ -31,11 +31,11 @@ def test_means_over_seeds_and_nulls() -> None:
         ["verb", "85.0", "–", "–", "25.0", "200"],
         ["overall", "–", "–", "–", "30.0", "1,800"],
     ]
-    assert table.unsupported == [f"mute: {WHY}."]
+    assert table.reasons == [f"mute: {WHY}."]
     assert probe_tables(FRAME.iloc[:0], ["good"]) == probe_tables(pd.DataFrame(), []) == []
 
 
-def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., ReportData]) -> None:
+def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., MadeUpResults]) -> None:
     skills = {"good": 0.9, "mute": 0.6}
     write_report(fabricate(skills, probes=FRAME), tmp_path)
     readme = (tmp_path / "README.md").read_text()
@@ -47,7 +47,7 @@ def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., ReportDat
 
 
 def test_of_many_categories_the_mean_is_shown_and_the_rest_folded(
-    tmp_path: Path, fabricate: Callable[..., ReportData]
+    tmp_path: Path, fabricate: Callable[..., MadeUpResults]
 ) -> None:
     rows = [
         ("good", "p", f"c{i}", 0, i / 30, 0.5, 10, "") for i in range(30)

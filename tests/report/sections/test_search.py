@@ -67,11 +67,11 @@ def test_few_trials_have_a_reason(fabricate) -> None:
 
 def test_trials_that_are_not_drawn_at_random_have_no_curve(fabricate, tmp_path: Path) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, **searched())
-    learned = Sweep.read({**json.loads(data.sweep.model_dump_json()), "sampler": "tpe"})
+    learned = Sweep.read({**json.loads(data.experiment.sweep.model_dump_json()), "sampler": "tpe"})
     other = fabricate({"good": 0.9, "bad": 0.6}, trials=data.trials, sweep=learned)
     assert search_curves(other).empty and not search_table(other).rows
     write_report(other, tmp_path)
-    assert "are not drawn independently" in (tmp_path / "README.md").read_text()
+    assert "does not draw trials independently" in (tmp_path / "README.md").read_text()
     assert not (tmp_path / "search.svg").exists()
 
 

@@ -21,7 +21,7 @@ from tests.filled_store import EVIL, fill
 from tests.paths import ROOT
 
 QUICKSTART = str(ROOT / "experiments" / "quickstart.yaml")
-ERRORS = ["errors", QUICKSTART, "--task", "micro-sst2", "--arms", "bert", "roberta"]
+DISAGREEMENTS = ["disagreements", QUICKSTART, "--task", "micro-sst2", "--arms", "bert", "roberta"]
 VOID = {"meta", "br", "link", "input"}
 
 
@@ -217,11 +217,11 @@ def test_a_first_site_that_was_killed_is_made_again(store, site, tmp_path):
     assert files(tmp_path / "out") == files(site)
 
 
-@pytest.mark.parametrize("command", [["site"], ["report", QUICKSTART], ERRORS])
+@pytest.mark.parametrize("command", [["site"], ["report", QUICKSTART], DISAGREEMENTS])
 def test_a_file_is_no_folder_to_write_to(command, tmp_path, monkeypatch):
     for late in (
         "harness.study.Study.write_report",
-        "harness.report.disagreements.answers.contrast",
+        "harness.report.disagreements.answers.find_disagreements",
     ):
         monkeypatch.setattr(late, lambda *_: 1 / 0)  # nothing is computed before
     (tmp_path / "file").write_text("mine")

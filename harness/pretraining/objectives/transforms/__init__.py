@@ -103,8 +103,8 @@ class Prefix(ConfigModel):
     def _order(self) -> "Prefix":
         if self.min_target_fraction > self.max_target_fraction:
             raise ValueError(
-                f"min_target_fraction must be at most max_target_fraction = {self.max_target_fraction:g}, but is "
-                f"{self.min_target_fraction:g}"
+                "min_target_fraction must be at most max_target_fraction = "
+                f"{self.max_target_fraction:g}, but is {self.min_target_fraction:g}"
             )
         return self
 

@@ -26,10 +26,10 @@ def prefix(
 ) -> TransformResult:
     """A uniform cut, before which the text is given (Raffel et al. 2020, section 3.2.3).
 
-    The tokens to be told are from min_target_fraction to max_target_fraction of the text, the next larger number where
-    no whole one lies between, and at least 1 on either side; a text of one token is only given.
-    Separators inside the text stand on the side of the token before them. By default the length
-    given is uniform from 1 to n - 1, as in T5's `random_prefix_noise_mask`.
+    The tokens to be told are from min_target_fraction to max_target_fraction of the text, the next
+    larger number where no whole one lies between, and at least 1 on either side; a text of one
+    token is only given. Separators inside the text stand on the side of the token before them. By
+    default the length given is uniform from 1 to n - 1, as in T5's `random_prefix_noise_mask`.
     """
     count = rows.maskable.sum(1)
     most = np.maximum(count - 1, 0)

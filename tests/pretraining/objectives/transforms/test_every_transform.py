@@ -35,7 +35,7 @@ from tests.pretraining.objectives.transforms.texts import (
     text_of,
 )
 
-TRANSFORMS: tuple[Any, ...] = (
+SETTINGS: tuple[Any, ...] = (
     Identity(),
     TokenMasking(),
     TokenMasking(mask_rate=0.5, mask_token_rate=0, random_token_rate=1),
@@ -65,7 +65,7 @@ TRANSFORMS: tuple[Any, ...] = (
 )
 FIXED = (Identity(), Denoising(), Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
 """Transforms that leave nothing to chance."""
-any_transform = st.sampled_from(TRANSFORMS)
+any_transform = st.sampled_from(SETTINGS)
 any_lengths = st.lists(
     st.lists(st.integers(1, 30), max_size=2) | st.just([1]) | st.just([2]), min_size=1, max_size=5
 )
@@ -86,7 +86,7 @@ def plain(result: TransformResult) -> list[Any]:
 def test_every_declared_transform_has_its_function() -> None:
     schema = TypeAdapter(Transform).json_schema()
     assert set(schema["discriminator"]["mapping"]) == set(TRANSFORMS)
-    assert {transform.kind for transform in TRANSFORMS} == set(TRANSFORMS)
+    assert {transform.kind for transform in SETTINGS} == set(TRANSFORMS)
 
 
 @given(any_transform, any_lengths, any_seed, st.booleans())
@@ -125,7 +125,7 @@ def test_the_seed_alone_decides(transform: Any, lengths: list[list[int]], seed: 
     assert same(one, again)
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
+@pytest.mark.parametrize("transform", SETTINGS, ids=repr)
 def test_another_seed_gives_another_result(transform: Any) -> None:
     rows = make_rows([[60, 40]] * 8)
     one, other = (
@@ -134,7 +134,7 @@ def test_another_seed_gives_another_result(transform: Any) -> None:
     assert same(one, other) == (transform in FIXED)
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
+@pytest.mark.parametrize("transform", SETTINGS, ids=repr)
 def test_rows_differ_from_one_another(transform: Any) -> None:
     """Equal rows of a batch have noise of their own."""
     one = make_rows([[90]])
@@ -193,7 +193,7 @@ def restored(
 
 def test_no_text_at_all_survives_every_transform() -> None:
     rows = make_rows([[], []])
-    for transform in TRANSFORMS:
+    for transform in SETTINGS:
         result = apply_transform(transform, rows, np.random.default_rng(0), VOCABULARY)
         assert not result.chosen.any()
         assert result.inputs[:, :2].tolist() == [[CLS, SEP]] * 2
