@@ -31,10 +31,13 @@ DOMAIN_TASKS: dict[str, domains.DomainTask] = {
 
 _SAMPLED = (
     Sampled(
-        "reading", reading_comprehension.answerable, reading_comprehension.SIZES, all_words=True
+        "reading_comprehension",
+        reading_comprehension.answerable,
+        reading_comprehension.SIZES,
+        all_words=True,
     ),
     Sampled(
-        "reading_or_not",
+        "unanswerable_reading_comprehension",
         reading_comprehension.maybe_answerable,
         reading_comprehension.SIZES,
         all_words=True,
@@ -42,7 +45,7 @@ _SAMPLED = (
     Sampled("continuation", continuation.continuation),
     Sampled("entities", tagging.entities),
     Sampled("parts_of_speech", tagging.parts_of_speech),
-    Sampled("likeness", similarity.likeness, similarity.TEST),
+    Sampled("sentence_similarity", similarity.sentence_similarity, similarity.TEST),
     Sampled("relatedness", similarity.relatedness, similarity.TEST),
     Sampled("summary", summaries.summary, summaries.SIZES),
     Sampled("headline", summaries.headline, summaries.SIZES),

@@ -86,7 +86,7 @@ POINTS = {
 """Subset to the points that the two parts of a sentence may get."""
 
 
-def likeness(examiner: Examiner, number: int) -> Item:
+def sentence_similarity(examiner: Examiner, number: int) -> Item:
     """After STS12-16: a score from 0 to 5 for a pair of one of four sources."""
     draw, subset = examiner.draw, list(SUBSETS)[number % len(SUBSETS)]
     answer = draw.pick(sorted({i + j for i, j in POINTS[subset]}))

@@ -42,7 +42,7 @@ def judged(texts: Texts, num_right: int, group: str, draw: Draw) -> list[Example
 
 
 SUPERGLUE: tuple[Labelled, ...] = (
-    Labelled("yes_or_no", passages.yes_or_no, columns=("passage", "question")),
+    Labelled("yes_no_question", passages.yes_or_no, columns=("passage", "question")),
     Labelled(
         "commitment",
         inference.commitment,
@@ -50,9 +50,9 @@ SUPERGLUE: tuple[Labelled, ...] = (
         num_answers=3,
         sizes={"train": 250, "validation": 250},
     ),
-    MultipleChoice("plausible", passages.plausible),
-    Grouped("answers", passages.answers, sizes={"train": 999, "validation": 999}),
-    MultipleChoice("filling", passages.filling),
+    MultipleChoice("plausible_alternative", passages.plausible),
+    Grouped("answer_correctness", passages.answers, sizes={"train": 999, "validation": 999}),
+    MultipleChoice("entity_cloze", passages.filling),
     Labelled("same_reference", pronouns.same_reference, columns=("word", "sentence1", "sentence2")),
     Labelled("coreference", pronouns.coreference, columns=("text", "statement")),
 )

@@ -4,10 +4,8 @@ Only a corpus of the domain explains its words (`MicroworldCorpus.domain`).
 """
 
 from harness.data.microworld.generators import DOMAIN_TASKS
-from harness.tasks.task import Column, MicroworldData, Prompt, Suite, Task
-
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Prompt, Suite, Task
 
 
 def _task(
@@ -15,10 +13,11 @@ def _task(
 ) -> Task:
     labels = DOMAIN_TASKS[generator].labels
     micro = generator.startswith("biomed")
-    return Task(
-        name=name,
+    return microworld_task(
+        name,
+        generator,
+        shape,
         kind="classification",
-        data=MicroworldData(generator=generator),
         text_fields=("sentence1",),
         labels=labels,
         prompt=prompt,
@@ -26,8 +25,6 @@ def _task(
         chance=1 / len(labels),
         ceiling=ceiling,
         train_size=500,
-        licence=LICENCE,
-        citation=CITATION.format(shape),
     )
 
 
@@ -57,5 +54,5 @@ MICRO_DAPT_V1 = Suite(
         for task in MICRO_DAPT_TASKS.values()
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of Gururangan et al. 2020, ACL.",
+    citation=microworld_citation("Gururangan et al. 2020, ACL"),
 )

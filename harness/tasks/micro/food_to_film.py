@@ -1,19 +1,17 @@
 """micro-food-to-film-v1: sentiment learnt on food and asked of films."""
 
-from harness.tasks.task import Column, MicroworldData, Prompt, Split, Suite, Task
-
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Prompt, Split, Suite, Task
 
 MICRO_FOOD_TO_FILM_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task(
-            name="micro-food-to-film",
+        microworld_task(
+            "micro-food-to-film",
+            "food_to_film",
+            "Kotzias et al. 2015, KDD",
             kind="classification",
-            data=MicroworldData(generator="food_to_film"),
             text_fields=("sentence1",),
-            label_field="label",
             metrics=("accuracy",),
             labels=("negative", "positive"),
             prompt=Prompt(pattern="this was {answer}. {sentence1}", answers=("bad", "good")),
@@ -23,9 +21,6 @@ MICRO_FOOD_TO_FILM_TASKS: dict[str, Task] = {
             ),
             chance=0.5,
             ceiling=0.958,
-            train_size=1000,
-            licence=LICENCE,
-            citation=CITATION.format("Kotzias et al. 2015, KDD"),
         ),
     )
 }
@@ -38,5 +33,5 @@ MICRO_FOOD_TO_FILM_V1 = Suite(
         Column(name="food", task="micro-food-to-film", split="food", metrics=("accuracy",)),
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of Kotzias et al. 2015, KDD.",
+    citation=microworld_citation("Kotzias et al. 2015, KDD"),
 )

@@ -6,45 +6,41 @@ Prompts say in words of the corpus what their patterns can: "so" leads from a se
 follows from it or says the same, "then" to something new.
 """
 
-from harness.tasks.task import Column, MicroworldData, Prompt, Split, Suite, Task
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Prompt, Split, Suite, Task
 
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
 SO_OR_THEN = Prompt(pattern="{sentence1} {answer} {sentence2}", answers=("so", "then"))
 THEN_OR_SO = Prompt(pattern="{sentence1} {answer} {sentence2}", answers=("then", "so"))
 
-MICRO_COLA = Task(
-    name="micro-cola",
+MICRO_COLA = microworld_task(
+    "micro-cola",
+    "acceptability",
+    "CoLA: Warstadt et al. 2019, TACL",
     kind="classification",
-    data=MicroworldData(generator="acceptability"),
     text_fields=("sentence1",),
     labels=("unacceptable", "acceptable"),
     prompt=Prompt(pattern="{sentence1} this was {answer}.", answers=("bad", "good")),
     metrics=("matthews", "accuracy"),
     chance=0.0,
     ceiling=0.94,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("CoLA: Warstadt et al. 2019, TACL"),
 )
-MICRO_SST2 = Task(
-    name="micro-sst2",
+MICRO_SST2 = microworld_task(
+    "micro-sst2",
+    "sentiment",
+    "SST-2: Socher et al. 2013, EMNLP",
     kind="classification",
-    data=MicroworldData(generator="sentiment"),
     text_fields=("sentence1",),
     labels=("negative", "positive"),
     prompt=Prompt(pattern="{sentence1} the film was {answer}.", answers=("bad", "good")),
     metrics=("accuracy",),
     chance=0.5,
     ceiling=0.952,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("SST-2: Socher et al. 2013, EMNLP"),
 )
-MICRO_MRPC = Task(
-    name="micro-mrpc",
+MICRO_MRPC = microworld_task(
+    "micro-mrpc",
+    "paraphrase",
+    "MRPC: Dolan and Brockett 2005, IWP",
     kind="classification",
-    data=MicroworldData(generator="paraphrase"),
     text_fields=("sentence1", "sentence2"),
     symmetric=True,
     labels=("different", "equivalent"),
@@ -52,56 +48,48 @@ MICRO_MRPC = Task(
     metrics=("accuracy", "f1"),
     chance=0.5,
     ceiling=0.964,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("MRPC: Dolan and Brockett 2005, IWP"),
 )
-MICRO_STSB = Task(
-    name="micro-stsb",
+MICRO_STSB = microworld_task(
+    "micro-stsb",
+    "similarity",
+    "STS-B: Cer et al. 2017, SemEval",
     kind="regression",
-    data=MicroworldData(generator="similarity"),
     text_fields=("sentence1", "sentence2"),
     symmetric=True,
     metrics=("spearman", "pearson"),
     chance=0.0,
     ceiling=0.977,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("STS-B: Cer et al. 2017, SemEval"),
 )
-MICRO_RTE = Task(
-    name="micro-rte",
+MICRO_RTE = microworld_task(
+    "micro-rte",
+    "entailment",
+    "RTE: Dagan et al. 2006, MLCW; Wang et al. 2019, ICLR",
     kind="classification",
-    data=MicroworldData(generator="entailment"),
     text_fields=("sentence1", "sentence2"),
     labels=("entailment", "not_entailment"),
     prompt=SO_OR_THEN,
     metrics=("accuracy",),
     chance=0.5,
     ceiling=0.949,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("RTE: Dagan et al. 2006, MLCW; Wang et al. 2019, ICLR"),
 )
-MICRO_QNLI = Task(
-    name="micro-qnli",
+MICRO_QNLI = microworld_task(
+    "micro-qnli",
+    "question",
+    "QNLI: Rajpurkar et al. 2016, EMNLP; Wang et al. 2019, ICLR",
     kind="classification",
-    data=MicroworldData(generator="question"),
     text_fields=("sentence1", "sentence2"),
     labels=("entailment", "not_entailment"),
     prompt=SO_OR_THEN,
     metrics=("accuracy",),
     chance=0.5,
     ceiling=0.954,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("QNLI: Rajpurkar et al. 2016, EMNLP; Wang et al. 2019, ICLR"),
 )
 
-MICRO_QQP = Task(
-    name="micro-qqp",
+MICRO_QQP = microworld_task(
+    "micro-qqp",
+    "duplicate",
+    "QQP: Iyer et al. 2017, Quora",
     kind="classification",
-    data=MicroworldData(generator="duplicate"),
     text_fields=("sentence1", "sentence2"),
     symmetric=True,
     labels=("not_duplicate", "duplicate"),
@@ -109,14 +97,12 @@ MICRO_QQP = Task(
     metrics=("f1", "accuracy"),
     chance=0.665,
     ceiling=0.95,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("QQP: Iyer et al. 2017, Quora"),
 )
-MICRO_MNLI = Task(
-    name="micro-mnli",
+MICRO_MNLI = microworld_task(
+    "micro-mnli",
+    "inference",
+    "MNLI: Williams et al. 2018, NAACL",
     kind="classification",
-    data=MicroworldData(generator="inference"),
     text_fields=("sentence1", "sentence2"),
     labels=("entailment", "neutral", "contradiction"),
     prompt=Prompt(pattern="{sentence1} {answer} {sentence2}", answers=("so", "then", "not")),
@@ -124,23 +110,18 @@ MICRO_MNLI = Task(
     metrics=("accuracy",),
     chance=1 / 3,
     ceiling=0.954,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("MNLI: Williams et al. 2018, NAACL"),
 )
-MICRO_WNLI = Task(
-    name="micro-wnli",
+MICRO_WNLI = microworld_task(
+    "micro-wnli",
+    "winograd",
+    "WNLI: Levesque et al. 2012, KR; Wang et al. 2019, ICLR",
     kind="classification",
-    data=MicroworldData(generator="winograd"),
     text_fields=("sentence1", "sentence2"),
     labels=("not_entailment", "entailment"),
     prompt=THEN_OR_SO,
     metrics=("accuracy",),
     chance=0.5,
     ceiling=0.949,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("WNLI: Levesque et al. 2012, KR; Wang et al. 2019, ICLR"),
 )
 
 SIX = (MICRO_COLA, MICRO_SST2, MICRO_MRPC, MICRO_STSB, MICRO_RTE, MICRO_QNLI)
@@ -160,7 +141,7 @@ MICRO_GLUE_V1 = Suite(
         Column(name="QNLI", task="micro-qnli", metrics=("accuracy",)),
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of GLUE: Wang et al. 2019, ICLR.",
+    citation=microworld_citation("GLUE: Wang et al. 2019, ICLR"),
 )
 
 # In the order of Devlin et al. 2019, table 1; then WNLI, which that table leaves out.
@@ -192,5 +173,5 @@ MICRO_GLUE_V2 = Suite(
         Column(name="WNLI", task="micro-wnli", metrics=("accuracy",)),
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of GLUE: Wang et al. 2019, ICLR.",
+    citation=microworld_citation("GLUE: Wang et al. 2019, ICLR"),
 )

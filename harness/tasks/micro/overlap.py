@@ -3,10 +3,9 @@
 The train set rewards it; the four cells of the evaluation set, by the right answer, show it.
 """
 
-from harness.tasks.task import Column, MicroworldData, Split, Suite, Task
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Split, Suite, Task
 
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
 CELLS = tuple(
     f"{overlap}_overlap_{answer}"
     for overlap in ("high", "low")
@@ -16,12 +15,12 @@ CELLS = tuple(
 MICRO_OVERLAP_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task(
-            name="micro-overlap",
+        microworld_task(
+            "micro-overlap",
+            "overlap",
+            "HANS: McCoy et al. 2019, ACL",
             kind="classification",
-            data=MicroworldData(generator="overlap"),
             text_fields=("sentence1", "sentence2"),
-            label_field="label",
             metrics=("accuracy",),
             labels=("entailment", "not_entailment"),
             evaluation=(
@@ -30,9 +29,6 @@ MICRO_OVERLAP_TASKS: dict[str, Task] = {
             ),
             chance=0.5,
             ceiling=0.954,
-            train_size=1000,
-            licence=LICENCE,
-            citation=CITATION.format("HANS: McCoy et al. 2019, ACL"),
         ),
     )
 }
@@ -45,5 +41,5 @@ MICRO_OVERLAP_V1 = Suite(
         for split in ("validation", *CELLS)
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of HANS: McCoy et al. 2019, ACL.",
+    citation=microworld_citation("HANS: McCoy et al. 2019, ACL"),
 )

@@ -1,12 +1,14 @@
 """micro-retrieval-v1: sentences ranked for a query by the cosine of their vectors."""
 
-from harness.tasks.task import Column, MicroworldData, Split, Suite, Task
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Split, Suite, Task
 
 MICRO_RETRIEVAL_TASKS: dict[str, Task] = {
-    "micro-retrieval": Task(
-        name="micro-retrieval",
+    "micro-retrieval": microworld_task(
+        "micro-retrieval",
+        "retrieval",
+        "MS MARCO: Bajaj et al. 2016",
         kind="similarity",
-        data=MicroworldData(generator="retrieval"),
         text_fields=("query", "document"),
         label_field="relevance",
         group_field="query_id",
@@ -15,8 +17,6 @@ MICRO_RETRIEVAL_TASKS: dict[str, Task] = {
         evaluation=(Split(name="test"),),
         chance=0.319,
         ceiling=1.0,
-        licence="MIT",
-        citation="Made by harness.data.microworld; in the shape of MS MARCO: Bajaj et al. 2016.",
     )
 }
 """Chance is the mean over all orders of the 20 candidates of a query."""
@@ -29,5 +29,5 @@ MICRO_RETRIEVAL_V1 = Suite(
         for name, metric in (("nDCG", "ndcg_at_10"), ("MRR", "mrr"), ("recall", "recall_at_5"))
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of passage retrieval.",
+    citation=microworld_citation("passage retrieval"),
 )

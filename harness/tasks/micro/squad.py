@@ -3,39 +3,35 @@
 Chance is a random candidate of the right type, or always "no answer".
 """
 
-from harness.tasks.task import Column, MicroworldData, Suite, Task
-
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Suite, Task
 
 MICRO_SQUAD_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task(
-            name="micro-squad",
+        microworld_task(
+            "micro-squad",
+            "reading_comprehension",
+            "SQuAD 1.1: Rajpurkar et al. 2016, EMNLP",
             kind="extraction",
-            data=MicroworldData(generator="reading"),
             text_fields=("question", "context"),
             label_field="answers",
             metrics=("token_f1", "exact_match"),
             chance=0.27,
             ceiling=1.0,
             train_size=3000,
-            licence=LICENCE,
-            citation=CITATION.format("SQuAD 1.1: Rajpurkar et al. 2016, EMNLP"),
         ),
-        Task(
-            name="micro-squad2",
+        microworld_task(
+            "micro-squad2",
+            "unanswerable_reading_comprehension",
+            "SQuAD 2.0: Rajpurkar et al. 2018, ACL",
             kind="extraction",
-            data=MicroworldData(generator="reading_or_not"),
             text_fields=("question", "context"),
             label_field="answers",
             metrics=("token_f1", "exact_match"),
             chance=0.334,
             ceiling=1.0,
             train_size=3000,
-            licence=LICENCE,
-            citation=CITATION.format("SQuAD 2.0: Rajpurkar et al. 2018, ACL"),
         ),
     )
 }
@@ -49,5 +45,5 @@ MICRO_SQUAD_V1 = Suite(
         for name, metric in (("EM", "exact_match"), ("F1", "token_f1"))
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of SQuAD: Rajpurkar et al. 2016 and 2018.",
+    citation=microworld_citation("SQuAD: Rajpurkar et al. 2016 and 2018"),
 )

@@ -1,45 +1,37 @@
 """micro-sts-v1: how alike two sentences are, nothing trained on it."""
 
-from harness.tasks.task import Column, MicroworldData, Split, Suite, Task
-
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Split, Suite, Task
 
 MICRO_STS_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task(
-            name="micro-sts",
+        microworld_task(
+            "micro-sts",
+            "sentence_similarity",
+            "STS12-16: Agirre et al. 2012 to 2016, SemEval",
             kind="similarity",
-            data=MicroworldData(generator="likeness"),
             text_fields=("sentence1", "sentence2"),
-            label_field="label",
             metrics=("spearman", "spearman_mean_of_groups"),
             train=None,
             symmetric=True,
             evaluation=(Split(name="test"),),
             chance=0.0,
             group_field="subset",
-            ceiling=0.975,
-            train_size=0,
-            licence=LICENCE,
-            citation=CITATION.format("STS12-16: Agirre et al. 2012 to 2016, SemEval"),
+            ceiling=0.973,
         ),
-        Task(
-            name="micro-sickr",
+        microworld_task(
+            "micro-sickr",
+            "relatedness",
+            "SICK-R: Marelli et al. 2014, LREC",
             kind="similarity",
-            data=MicroworldData(generator="relatedness"),
             text_fields=("sentence1", "sentence2"),
-            label_field="label",
             metrics=("spearman",),
             train=None,
             symmetric=True,
             evaluation=(Split(name="test"),),
             chance=0.0,
             ceiling=0.965,
-            train_size=0,
-            licence=LICENCE,
-            citation=CITATION.format("SICK-R: Marelli et al. 2014, LREC"),
         ),
     )
 }
@@ -58,5 +50,5 @@ MICRO_STS_V1 = Suite(
         Column(name="SICK-R", task="micro-sickr", split="test", metrics=("spearman",)),
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of STS12-16 and SICK-R.",
+    citation=microworld_citation("STS12-16 and SICK-R"),
 )

@@ -4,26 +4,25 @@ As in micro-glue, dev sets ask about words that only the corpus explains. RTE is
 BoolQ, MultiRC and WiC have no prompt: the corpus has no word for yes, for right or for the same.
 """
 
-from harness.tasks.micro.glue import CITATION, LICENCE
-from harness.tasks.task import Column, MicroworldData, Prompt, Suite, Task
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Prompt, Suite, Task
 
-MICRO_BOOLQ = Task(
-    name="micro-boolq",
+MICRO_BOOLQ = microworld_task(
+    "micro-boolq",
+    "yes_no_question",
+    "BoolQ: Clark et al. 2019, NAACL",
     kind="classification",
-    data=MicroworldData(generator="yes_or_no"),
     text_fields=("passage", "question"),
     labels=("no", "yes"),
     metrics=("accuracy",),
     chance=0.5,
-    ceiling=0.95,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("BoolQ: Clark et al. 2019, NAACL"),
+    ceiling=0.963,
 )
-MICRO_CB = Task(
-    name="micro-cb",
+MICRO_CB = microworld_task(
+    "micro-cb",
+    "commitment",
+    "CB: de Marneffe et al. 2019, Sinn und Bedeutung",
     kind="classification",
-    data=MicroworldData(generator="commitment"),
     text_fields=("premise", "hypothesis"),
     labels=("entailment", "contradiction", "neutral"),
     prompt=Prompt(pattern="{premise} {answer} {hypothesis}", answers=("so", "not", "then")),
@@ -31,82 +30,71 @@ MICRO_CB = Task(
     chance=1 / 3,
     ceiling=0.944,
     train_size=250,
-    licence=LICENCE,
-    citation=CITATION.format("CB: de Marneffe et al. 2019, Sinn und Bedeutung"),
 )
-MICRO_COPA = Task(
-    name="micro-copa",
+MICRO_COPA = microworld_task(
+    "micro-copa",
+    "plausible_alternative",
+    "COPA: Roemmele et al. 2011, AAAI Spring Symposium",
     kind="multiple_choice",
-    data=MicroworldData(generator="plausible"),
     text_fields=("context",),
     choices_field="choices",
     prompt=Prompt(pattern="{context} {answer}"),
     metrics=("accuracy",),
     chance=0.5,
-    ceiling=0.961,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("COPA: Roemmele et al. 2011, AAAI Spring Symposium"),
+    ceiling=0.957,
 )
-MICRO_MULTIRC = Task(
-    name="micro-multirc",
+MICRO_MULTIRC = microworld_task(
+    "micro-multirc",
+    "answer_correctness",
+    "MultiRC: Khashabi et al. 2018, NAACL",
     kind="classification",
-    data=MicroworldData(generator="answers"),
     text_fields=("passage", "{question} {answer}"),
     labels=("wrong", "right"),
     group_field="group",
     metrics=("f1_answers", "exact_match_groups"),
     chance=0.667,
-    ceiling=0.945,
+    ceiling=0.961,
     train_size=999,
-    licence=LICENCE,
-    citation=CITATION.format("MultiRC: Khashabi et al. 2018, NAACL"),
 )
-MICRO_RECORD = Task(
-    name="micro-record",
+MICRO_RECORD = microworld_task(
+    "micro-record",
+    "entity_cloze",
+    "ReCoRD: Zhang et al. 2018, arXiv:1810.12885",
     kind="multiple_choice",
-    data=MicroworldData(generator="filling"),
     text_fields=("context",),
     choices_field="choices",
     prompt=Prompt(pattern="{context} {answer}"),
     metrics=("accuracy",),
     chance=0.25,
-    ceiling=0.948,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("ReCoRD: Zhang et al. 2018, arXiv:1810.12885"),
+    ceiling=0.961,
 )
 """Each choice is the query with one of three to five entities filled in. Every question has one
 right entity, so that ReCoRD's F1 and exact match both equal accuracy."""
-MICRO_WIC = Task(
-    name="micro-wic",
+MICRO_WIC = microworld_task(
+    "micro-wic",
+    "same_reference",
+    "WiC: Pilehvar and Camacho-Collados 2019, NAACL",
     kind="classification",
-    data=MicroworldData(generator="same_reference"),
     text_fields=("sentence1", "sentence2"),
     symmetric=True,
     labels=("different", "same"),
     metrics=("accuracy",),
     chance=0.5,
     ceiling=0.956,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("WiC: Pilehvar and Camacho-Collados 2019, NAACL"),
 )
 """Words of the corpus have one sense each, except pronouns: the word is the one pronoun that both
 sentences have (column `word`), and the same sense is to stand for a thing of the same kind."""
-MICRO_WSC = Task(
-    name="micro-wsc",
+MICRO_WSC = microworld_task(
+    "micro-wsc",
+    "coreference",
+    "WSC: Levesque et al. 2012, KR",
     kind="classification",
-    data=MicroworldData(generator="coreference"),
     text_fields=("text", "statement"),
     labels=("false", "true"),
     prompt=Prompt(pattern="{text} {answer} {statement}", answers=("then", "so")),
     metrics=("accuracy",),
     chance=0.5,
     ceiling=0.969,
-    train_size=1_000,
-    licence=LICENCE,
-    citation=CITATION.format("WSC: Levesque et al. 2012, KR"),
 )
 
 MICRO_SUPERGLUE_TASKS: dict[str, Task] = {
@@ -146,5 +134,5 @@ MICRO_SUPERGLUE_V1 = Suite(
         Column(name="WSC", task="micro-wsc", metrics=("accuracy",)),
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of SuperGLUE: Wang et al. 2019, NeurIPS.",
+    citation=microworld_citation("SuperGLUE: Wang et al. 2019, NeurIPS"),
 )

@@ -1,27 +1,22 @@
 """micro-swag-v1: which of four sentences goes on."""
 
-from harness.tasks.task import Column, MicroworldData, Prompt, Suite, Task
-
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Prompt, Suite, Task
 
 MICRO_SWAG_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task(
-            name="micro-swag",
+        microworld_task(
+            "micro-swag",
+            "continuation",
+            "SWAG: Zellers et al. 2018, EMNLP",
             kind="multiple_choice",
-            data=MicroworldData(generator="continuation"),
             text_fields=("context",),
-            label_field="label",
             metrics=("accuracy",),
             choices_field="choices",
             prompt=Prompt(pattern="{context} {answer}"),
             chance=0.25,
             ceiling=0.955,
-            train_size=1000,
-            licence=LICENCE,
-            citation=CITATION.format("SWAG: Zellers et al. 2018, EMNLP"),
         ),
     )
 }
@@ -31,5 +26,5 @@ MICRO_SWAG_V1 = Suite(
     tasks=tuple(MICRO_SWAG_TASKS),
     columns=(Column(name="SWAG", task="micro-swag", metrics=("accuracy",)),),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of SWAG: Zellers et al. 2018.",
+    citation=microworld_citation("SWAG: Zellers et al. 2018"),
 )

@@ -1,41 +1,35 @@
 """micro-ner-v1: a tag a word, of named entities and of parts of speech."""
 
 from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
-from harness.tasks.task import Column, MicroworldData, Suite, Task
-
-LICENCE = "MIT"
-CITATION = "Made by harness.data.microworld; in the shape of {}."
+from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
+from harness.tasks.task import Column, Suite, Task
 
 MICRO_NER_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        Task(
-            name="micro-ner",
+        microworld_task(
+            "micro-ner",
+            "entities",
+            "CoNLL-2003: Tjong Kim Sang and De Meulder 2003",
             kind="tagging",
-            data=MicroworldData(generator="entities"),
             text_fields=("tokens",),
             label_field="tags",
             metrics=("entity_f1", "entity_f1_strict", "accuracy_tags"),
             labels=ENTITY_TAGS,
             chance=0.0,
             ceiling=1.0,
-            train_size=1000,
-            licence=LICENCE,
-            citation=CITATION.format("CoNLL-2003: Tjong Kim Sang and De Meulder 2003"),
         ),
-        Task(
-            name="micro-pos",
+        microworld_task(
+            "micro-pos",
+            "parts_of_speech",
+            "the Penn Treebank: Marcus et al. 1993",
             kind="tagging",
-            data=MicroworldData(generator="parts_of_speech"),
             text_fields=("tokens",),
             label_field="tags",
             metrics=("accuracy_tags",),
             labels=POS_TAGS,
             chance=0.153,
             ceiling=1.0,
-            train_size=1000,
-            licence=LICENCE,
-            citation=CITATION.format("the Penn Treebank: Marcus et al. 1993"),
         ),
     )
 }
@@ -48,5 +42,5 @@ MICRO_NER_V1 = Suite(
         Column(name="POS", task="micro-pos", metrics=("accuracy_tags",)),
     ),
     average="mean_of_columns",
-    citation="Made by harness.data.microworld, in the shape of CoNLL-2003 and the Penn Treebank.",
+    citation=microworld_citation("CoNLL-2003 and the Penn Treebank"),
 )

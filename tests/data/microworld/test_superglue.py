@@ -169,7 +169,7 @@ def test_neither_length_nor_position_tells_the_label(task: Task) -> None:
         assert abs(np.corrcoef(lengths, labels)[0, 1]) < limit
 
 
-@pytest.mark.parametrize("name", ["plausible", "filling"])
+@pytest.mark.parametrize("name", ["plausible_alternative", "entity_cloze"])
 def test_every_place_is_right_equally_often(name: str) -> None:
     rows = examples(name, "validation")
     sizes = np.array([len(choices) for choices in rows["choices"]])
@@ -181,14 +181,14 @@ def test_every_place_is_right_equally_often(name: str) -> None:
 
 
 def test_entities_vary_in_number_and_choices_differ() -> None:
-    choices = examples("filling", "validation")["choices"]
+    choices = examples("entity_cloze", "validation")["choices"]
     assert set(map(len, choices)) == {3, 4, 5}
     assert all(len(set(texts)) == len(texts) for texts in choices)
 
 
 def test_a_question_has_one_passage_and_right_and_wrong_answers() -> None:
-    rows = examples("answers", "validation")
-    answers = np.array(oracle("answers", "validation"))
+    rows = examples("answer_correctness", "validation")
+    answers = np.array(oracle("answer_correctness", "validation"))
     groups = np.array(rows["group"])
     for group in set(groups):
         here = np.flatnonzero(groups == group)
@@ -212,8 +212,8 @@ def test_the_sense_of_a_pronoun_is_the_kind_of_its_thing() -> None:
 
 def test_a_reader_who_knows_the_names_answers_yes_or_no() -> None:
     known = {name: c for c in build(0).validation.concepts for name in c.names}
-    rows = examples("yes_or_no", "validation")
-    answers = oracle("yes_or_no", "validation")
+    rows = examples("yes_no_question", "validation")
+    answers = oracle("yes_no_question", "validation")
     for passage, question, answer in zip(rows["passage"], rows["question"], answers, strict=True):
         person = question.rstrip("?").split()[-1]
         [sentence] = [text for text in passage.split(". ") if person in re.findall(r"\w+", text)]

@@ -50,7 +50,7 @@ def read() -> dict[str, str]:
 def problem(generator: str, known: dict[str, str]) -> str:
     """What to do about a generator; empty if its examples are those of its version."""
     if key(generator) not in known:
-        return f"no digest of {key(generator)!r}: python tests/microworld/test_versions.py"
+        return f"no digest of {key(generator)!r}: python tests/data/microworld/test_versions.py"
     if digest(generator) != known[key(generator)]:
         return (
             f"{generator!r} has other examples than its version {microworld.version(generator)} "
@@ -66,10 +66,10 @@ def test_examples_are_those_of_their_version(generator: str) -> None:
 
 
 def test_other_examples_ask_for_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = read() | {key("reading"): "of other rows"}
-    assert "raise its entry in microworld.VERSIONS" in problem("reading", known)
-    monkeypatch.setitem(microworld.VERSIONS, "reading", "next")
-    assert "no digest of 'reading next'" in problem("reading", known)
+    known = read() | {key("reading_comprehension"): "of other rows"}
+    assert "raise its entry in microworld.VERSIONS" in problem("reading_comprehension", known)
+    monkeypatch.setitem(microworld.VERSIONS, "reading_comprehension", "next")
+    assert "no digest of 'reading_comprehension next'" in problem("reading_comprehension", known)
 
 
 if __name__ == "__main__":

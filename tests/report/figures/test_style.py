@@ -100,7 +100,9 @@ def curves() -> pd.DataFrame:
     """Of each hostile name: points of every figure with a legend."""
     rows = [(arm, seed, n) for arm in HOSTILE for seed in (0, 1) for n in (1, 2)]
     frame = pd.DataFrame(rows, columns=["arm", "pretrain_seed", "trials"])
-    same = dict.fromkeys(("step", "tokens", "labels", "flops", "pretrain_fraction"), frame["trials"])
+    same = dict.fromkeys(
+        ("step", "tokens", "labels", "flops", "pretrain_fraction"), frame["trials"]
+    )
     floats = dict.fromkeys(("loss", "average", "score", "mean"), frame["trials"] / 2)
     return frame.assign(run=frame["arm"], group=1, column="$SST$", deviation=0.1, **same, **floats)
 
