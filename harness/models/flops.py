@@ -8,8 +8,8 @@ hidden size, A width of all heads.
 from dataclasses import dataclass
 
 from harness.models import Architecture, Size
-from harness.models.counts.heads import TRANSFORMED
 from harness.models.counts.shapes import (
+    TRANSFORMED,
     decoder_layers,
     embedding_width,
     has_decoder,

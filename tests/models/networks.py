@@ -10,8 +10,8 @@ from harness.models import MODELS, SIZES
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens, blueprint_name
 from harness.models.build import BLUEPRINTS, build, load
-from harness.models.counts.heads import count_trained_parameters
 from harness.pretraining.learners.learner import Learner
+from tests.models.counts.head_parameters import count_trained_parameters
 
 VOCAB, PAD, END = 90, 0, 3
 TOKENS = Tokens(VOCAB, PAD, 2, END)

@@ -10,8 +10,8 @@ from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.counts.heads import count_trained_parameters
 from harness.models.elmo import Elmo, reversal
+from tests.models.counts.head_parameters import count_trained_parameters
 
 TOKENS = Tokens(vocab_size=50, pad=0, start=1, end=2)
 SIZE = Size(num_layers=3, hidden_size=16, num_heads=1, intermediate_size=8)

@@ -10,8 +10,8 @@ from harness.models import FAMILIES, MODELS, SIZES, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.counts.heads import count_trained_parameters
 from harness.models.encoders import ENCODERS, LOCAL_ATTENTION
+from tests.models.counts.head_parameters import count_trained_parameters
 
 BERT_VOCAB = 30_522
 MODERN = Size(num_layers=22, hidden_size=768, num_heads=12, intermediate_size=1152)

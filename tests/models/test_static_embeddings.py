@@ -8,8 +8,8 @@ import torch
 from harness.models import Architecture, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
-from harness.models.counts.heads import count_trained_parameters
 from harness.models.static_embeddings import StaticVectors
+from tests.models.counts.head_parameters import count_trained_parameters
 
 TOKENS = Tokens(vocab_size=30, pad=0, start=1, end=2)
 STATIC = Architecture(family="static", context_size=2)

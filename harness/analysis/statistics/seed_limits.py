@@ -1,51 +1,48 @@
-"""What no test can do with few pretraining seeds."""
+"""What no test can show with few pretraining seeds."""
 
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import comb
 
 
 @dataclass(frozen=True)
 class SeedLimits:
-    """What no test can do with this many pretraining seeds an arm."""
+    """The smallest two-sided p values that tests without distributional assumptions can give."""
 
-    multisets: int
-    """Distinct bootstrap draws of the seeds."""
-    shrinkage: float
-    """Expected seed spread in the bootstrap over the true one, sqrt((S - 1) / S)."""
     permutation_floor: float
-    """Smallest two-sided p of an unpaired permutation test."""
+    """Of an unpaired permutation test: 2 / (2S choose S)."""
     sign_flip_floor: float
-    """Smallest two-sided p of a paired sign-flip test."""
+    """Of a paired sign-flip test: 2 / 2^S."""
 
 
 def seed_limits(num_seeds: int) -> SeedLimits:
-    """Exact limits for `num_seeds` pretraining seeds in each of two arms.
+    """Exact limits for two arms.
+
+    Args:
+        num_seeds: pretraining seeds of each arm.
 
     Raises:
-        ValueError: less than one seed.
+        ValueError: `num_seeds` is less than 1.
     """
     if num_seeds < 1:
-        raise ValueError(f"at least one seed is needed, but got {num_seeds}")
+        raise ValueError(f"num_seeds must be at least 1, but is {num_seeds}")
     return SeedLimits(
-        multisets=comb(2 * num_seeds - 1, num_seeds),
-        shrinkage=sqrt((num_seeds - 1) / num_seeds),
         permutation_floor=min(1.0, 2 / comb(2 * num_seeds, num_seeds)),
         sign_flip_floor=min(1.0, 2 / 2**num_seeds),
     )
 
 
 def seed_note(num_seeds: int) -> str:
-    """One sentence on what `num_seeds` pretraining seeds an arm can and cannot show."""
+    """What `num_seeds` pretraining seeds per arm can and cannot show, in a sentence or two."""
     limits = seed_limits(num_seeds)
     if num_seeds == 1:
         return (
-            "One pretraining seed an arm: the intervals leave out the spread between pretraining "
-            "runs altogether, and speak of these checkpoints only."
+            "There is one pretraining seed per arm: the intervals do not include the variation "
+            "between pretraining runs and hold for these checkpoints only."
         )
     return (
-        f"{num_seeds} pretraining seeds an arm: the intervals know their spread from so few runs "
-        "that only large differences exclude zero, and they rest on scores of seeds being normally "
-        "distributed. A permutation test of the seeds, which does not, could not go below p = "
-        f"{limits.permutation_floor:.2g}, a paired sign-flip test not below "
-        f"{limits.sign_flip_floor:.2g}."
+        f"There are {num_seeds} pretraining seeds per arm. So few runs give a rough estimate of "
+        "the variation between seeds: only large differences exclude zero, and the intervals "
+        "assume normally distributed scores. Without that assumption, a permutation test over "
+        f"seeds cannot give a p value below {limits.permutation_floor:.2g}, a paired sign-flip "
+        f"test none below {limits.sign_flip_floor:.2g}."
     )

@@ -4,6 +4,17 @@ from harness.models import Architecture, Size
 
 SEGMENTED = ("bert", "albert", "electra")
 """Families with two segment embeddings, whatever they read."""
+TRANSFORMED = (
+    "bert",
+    "roberta",
+    "albert",
+    "electra",
+    "deberta",
+    "deberta_v3",
+    "distilbert",
+    "modernbert",
+)
+"""Families with a dense layer between the last states and the output matrix."""
 
 
 def segment_types(architecture: Architecture, pair_format: bool) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.analysis.statistics.paired_tests import mcnemar
+from harness.analysis.statistics.mcnemar import mcnemar
 from harness.core.config import unknown_name
 from harness.report.disagreements.judgements import VALUES, disagreement, judged, right
 from harness.tasks.examples import Examples

@@ -8,9 +8,9 @@ from torch import nn
 
 from harness.models import FAMILIES, SIZES, Architecture, Size
 from harness.models.counts.backbones import count_parameters
-from harness.models.counts.heads import count_replaced_head, count_trained_parameters
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.outputs import ReplacedToken
+from tests.models.counts.head_parameters import count_replaced_head, count_trained_parameters
 from tests.models.reference import REFERENCE, SHAPES, VARIANTS, VOCAB, t5_stack
 
 BERT_VOCAB = 30_522

@@ -170,26 +170,3 @@ def spans_needed(settings: SpanCorruption, length: int) -> int:
     if settings.noise == "iid":
         return math.ceil(length * settings.mask_rate * (1 - settings.mask_rate))
     return int(_counts(settings, np.array([length]))[1][0])
-
-
-def random_spans_lengths(
-    inputs_length: int, mask_rate: float, mean_span_length: float
-) -> tuple[int, int]:
-    """(tokens of text, tokens of target) that make the longest source of at most `inputs_length`.
-
-    T5's `random_spans_helper` (t5/data/preprocessors.py): source and target each have a sentinel
-    for each span and an end token.
-    """
-
-    def lengths(text: int) -> tuple[int, int]:
-        noise = round(text * mask_rate)
-        spans = round(noise / mean_span_length)
-        return text - noise + spans + 1, noise + spans + 1
-
-    text = inputs_length - 1
-    while lengths(text + 1)[0] <= inputs_length:
-        text += 1
-    target = lengths(text)[1]
-    if mask_rate == 0.5 and target > inputs_length:  # as T5: equal lengths of both
-        text, target = text - 1, target - 1
-    return text, target

@@ -10,7 +10,6 @@ from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.spans import (
     noise_mask,
     random_ends,
-    random_spans_lengths,
     replace_noise,
     span_corruption,
     spans_needed,
@@ -68,20 +67,6 @@ def test_fixtures_of_t5(replacement: str, source: list[int], dropped: list[int])
     assert result.aligned == (replacement == "mask_token")
     assert result.spans is not None
     assert result.spans.tolist() == [[-1, 0, 0, -1, -1, 1, -1, -1]]
-
-
-@pytest.mark.parametrize(
-    ("length", "expected"),
-    [(128, (141, 29)), (256, (284, 58)), (512, (568, 114)), (1024, (1137, 229))],
-)
-def test_lengths_of_the_helper_of_t5(length: int, expected: tuple[int, int]) -> None:
-    assert random_spans_lengths(length, 0.15, 3.0) == expected
-
-
-def test_unit_test_of_the_helper_of_t5() -> None:
-    """preprocessors_test.py: test_random_spans_helper."""
-    assert random_spans_lengths(64, 0.2, 2.0) == (70, 22)
-    assert random_spans_lengths(64, 0.2, 1.0) == (63, 27)
 
 
 def test_random_spans_of_t5() -> None:

@@ -2,19 +2,7 @@
 
 from harness.models import Architecture, Size
 from harness.models.counts.backbones import POOLED, count_parameters
-from harness.models.counts.shapes import elmo_is_tied, embedding_width, linear, norm
-
-TRANSFORMED = (
-    "bert",
-    "roberta",
-    "albert",
-    "electra",
-    "deberta",
-    "deberta_v3",
-    "distilbert",
-    "modernbert",
-)
-"""Families with a dense layer between the last states and the output matrix."""
+from harness.models.counts.shapes import TRANSFORMED, elmo_is_tied, embedding_width, linear, norm
 
 
 def count_token_head(architecture: Architecture, size: Size, vocab_size: int) -> int:
