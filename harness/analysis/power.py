@@ -1,22 +1,15 @@
-"""What a grid can tell apart, said before it is run."""
+"""The statistical power of a grid, before it is run."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-
-from harness.analysis.averages import get_average
-from harness.analysis.columns import combine, part_of_suite, terms_of
 from harness.analysis.statistics.variance import (
     Components,
     minimum_detectable_difference,
-    seed_components,
     seeds_needed,
 )
 from harness.plan.plan import Plan
-from harness.tasks.task import Suite
 
 PRIORS: Mapping[str, float] = {
     "micro-glue": 3.6,
@@ -38,34 +31,33 @@ ONE_POINT = 1.0
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How far runs of one arm lie apart in a suite's average."""
+class SeedSpread:
+    """Variance of the average of a suite between runs of one arm."""
 
     components: Components
-    """In points squared. What the test set adds is left out."""
+    """In points squared; the variance due to the test set is not included."""
     source: str
+    """The results that it was estimated from."""
 
 
-def power_lines(plan: Plan, earlier: Sequence[pd.DataFrame] = ()) -> list[str]:
-    """What the seeds of a plan can and cannot tell apart; none where no spread is known, or where
-    there is but one arm.
+def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
+    """The smallest difference in the average that the seeds of a plan can detect, in one sentence;
+    null for a single arm, and where no spread is known.
 
     Args:
-        earlier: results of finished experiments (`SCORE_COLUMNS`), which
-            are believed rather than PRIORS where they hold the plan's suite.
+        measured: the spread in earlier results; null takes PRIORS.
     """
     evaluate = plan.experiment.evaluate
-    whole = evaluate.suite_value
-    part = part_of_suite(whole, evaluate.tasks) if evaluate.tasks else whole
-    found = _spread(earlier, whole.name, part) or _prior(whole.name, is_part=part != whole)
-    if found is None or len(plan.arms) < 2:
-        return []
+    some_tasks = set(evaluate.chosen) != set(evaluate.suite_value.tasks)
+    spread = measured or _prior(evaluate.suite_value.name, is_part=some_tasks)
+    if spread is None or len(plan.arms) < 2:
+        return None
     seeds = plan.experiment.seeds
     paired = not any(path.startswith("pretrain.") for path in plan.differences)
-    return [_sentence(found, len(seeds.pretrain), len(seeds.finetune), paired)]
+    return _sentence(spread, len(seeds.pretrain), len(seeds.finetune), paired)
 
 
-def _sentence(spread: Spread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
+def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
     components = spread.components
 
     def found_by(number: int) -> float:
@@ -85,55 +77,17 @@ def _sentence(spread: Spread, num_pretrain: int, num_finetune: int, paired: bool
     if detectable > ONE_POINT:
         needed = seeds_needed(components, ONE_POINT, num_finetune, paired=paired)
         others.append(f"one point takes {needed if needed else 'more than 1,000'}")
+    within = components.finetune
     spread_now = math.sqrt(
-        components.pretrain + np.nan_to_num(components.finetune) / max(1, num_finetune)
+        components.pretrain + (0.0 if math.isnan(within) else within) / max(1, num_finetune)
     )
     why = f"seeds spread by {spread_now:.1f} points in {spread.source}"
     return "; ".join([start, *others, why])
 
 
-def _prior(suite: str, is_part: bool) -> Spread | None:
+def _prior(suite: str, is_part: bool) -> SeedSpread | None:
     family = suite.rpartition("-v")[0]
     if family not in PRIORS:
         return None
     components = Components(PRIORS[family] ** 2, math.nan, 0.0)
-    return Spread(components, f"committed reports on {'all of ' if is_part else ''}{family}")
-
-
-def _spread(earlier: Sequence[pd.DataFrame], whole: str, suite: Suite) -> Spread | None:
-    """Of all arms on `suite` that two pretraining seeds or more tell apart, each by its degrees of
-    freedom; by those with several fine-tuning runs a seed alone, if there are any. Results are
-    under the name of the `whole` of which it may be a part."""
-    frames = [frame[frame["suite"] == whole] for frame in earlier]
-    averages = [_averages(frame, suite) for frame in frames if len(frame)]
-    rows = []
-    for _, runs in (group for frame in averages for group in frame.groupby("arm")):
-        if runs["pretrain_seed"].nunique() > 1 and runs["average"].nunique() > 1:
-            found = seed_components(runs["average"].to_numpy(), runs["pretrain_seed"].to_numpy())
-            rows.append((*found, runs["pretrain_seed"].nunique() - 1))
-    if not rows:
-        return None
-    table = np.array(rows)
-    apart = ~np.isnan(table[:, 1])
-    pretrain, finetune, freedom = table[apart if apart.any() else ~apart].T
-    components = Components(
-        float(np.average(pretrain, weights=freedom)),
-        float(np.average(finetune, weights=freedom)),
-        0.0,
-    )
-    arms = "arm" if len(freedom) == 1 else "arms"
-    return Spread(components, f"{len(freedom)} {arms} of the store on {suite.name}")
-
-
-def _averages(results: pd.DataFrame, suite: Suite) -> pd.DataFrame:
-    """Columns arm, pretrain_seed, finetune_seed, average in points, of runs with all scores."""
-    identity = ["arm", "pretrain_seed", "finetune_seed"]
-    wide = results.pivot_table("value", identity, ["task", "split", "metric"])
-    terms = terms_of(get_average(suite.average), suite)
-    columns = {column for term in terms for column in term}
-    cells = {c: [(c.task, c.split, metric) for metric in c.metrics] for c in columns}
-    if not {cell for found in cells.values() for cell in found} <= set(wide.columns):
-        return pd.DataFrame(columns=[*identity, "average"])
-    scores = {c: wide[found].mean(axis=1, skipna=False).to_numpy() for c, found in cells.items()}
-    averages = 100 * combine(terms, scores)
-    return wide.index.to_frame(index=False).assign(average=averages).dropna()
+    return SeedSpread(components, f"committed reports on {'all of ' if is_part else ''}{family}")

@@ -8,7 +8,8 @@ import typer
 from harness.cli.options import Experiment, Overrides, clear_errors, out
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from harness.analysis.power import SeedSpread
+    from harness.plan.plan import Plan
 
 
 def plan(
@@ -25,11 +26,15 @@ def plan(
 
     with clear_errors():
         planned = load_plan(experiment, set_ or ())
-    print_plan(planned, out, _earlier(store) if store and store.exists() else ())
+    print_plan(planned, out, _measured_spread(planned, store) if store else None)
 
 
-def _earlier(folder: Path) -> "list[pd.DataFrame]":
+def _measured_spread(planned: "Plan", folder: Path) -> "SeedSpread | None":
+    from harness.analysis.seed_spread import measured_spread
     from harness.store.recorded import recorded_experiments
     from harness.store.store import Store
 
-    return [experiment.scores for experiment in recorded_experiments(Store(folder))]
+    if not folder.exists():
+        return None
+    scores = [experiment.scores for experiment in recorded_experiments(Store(folder))]
+    return measured_spread(planned.experiment.evaluate, scores)

@@ -1,17 +1,14 @@
 """A plan in words: what `harness plan` prints."""
 
-from collections.abc import Sequence
-
-import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harness.analysis.frames.continued_pretraining import total_continued_cost
-from harness.analysis.power import power_lines
+from harness.analysis.power import SeedSpread, power_line
 from harness.execution.progress import duration
 from harness.experiment.named_values import ROLES
 from harness.models.flops import FLOPS_CONVENTION
+from harness.plan.continued_cost import total_continued_cost
 from harness.plan.costs import Cost, estimated_seconds, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
@@ -22,9 +19,13 @@ MAX_COLUMNS = 4
 """Arms that have a column each where fields are compared."""
 
 
-def print_plan(plan: Plan, console: Console, earlier: Sequence[pd.DataFrame] = ()) -> None:
-    """Arms with their cost, what differs, stages, what the seeds can tell apart (by `earlier`
-    results if there are any: `harness.analysis.power`), and the time to expect."""
+def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -> None:
+    """Prints the arms with their cost, their differences, the stages, the statistical power and an
+    estimate of the time.
+
+    Args:
+        spread: spread between seeds in earlier results, if there are any.
+    """
     experiment = plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
     for comparison in experiment.expect:
@@ -41,8 +42,9 @@ def print_plan(plan: Plan, console: Console, earlier: Sequence[pd.DataFrame] = (
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
-    for line in [*unsupported_lines(plan), *power_lines(plan, earlier)]:
-        console.print(line, markup=False)
+    for line in (*unsupported_lines(plan), power_line(plan, spread)):
+        if line:
+            console.print(line, markup=False)
     seconds = estimated_seconds([s.flops for s in plan.stages.values()], num_threads=2)
     console.print(f"roughly {duration(seconds)} on 2 CPU threads if nothing is done yet")
 

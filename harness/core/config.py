@@ -12,7 +12,11 @@ class ConfigModel(BaseModel):
     """A frozen, validated value. Two equal values have equal dumps, hence equal stage keys."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
     @classmethod

@@ -1,6 +1,7 @@
 """What a plan says of its seeds, against statsmodels and hand computation."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from statsmodels.stats.power import TTestPower
 from typer.testing import CliRunner
 
-from harness.analysis.power import PRIORS, power_lines
+from harness.analysis.power import PRIORS, power_line
+from harness.analysis.seed_spread import measured_spread
 from harness.analysis.statistics.variance import (
     Components,
     minimum_detectable_difference,
@@ -71,8 +73,14 @@ def detectable(line: str) -> float:
     return float(found[1])
 
 
+def power_line_of(plan: Plan, earlier: Sequence[pd.DataFrame] = ()) -> str:
+    line = power_line(plan, measured_spread(plan.experiment.evaluate, earlier))
+    assert line
+    return line
+
+
 def test_without_results_the_prior_speaks() -> None:
-    (line,) = power_lines(planned())
+    line = power_line_of(planned())
     components = Components(PRIORS["micro-glue"] ** 2, 0.0, 0.0)
     effect = minimum_detectable_difference(components, 3, 1)
     assert detectable(line) == pytest.approx(effect, abs=0.05)
@@ -82,7 +90,7 @@ def test_without_results_the_prior_speaks() -> None:
 
 def test_arms_of_the_same_checkpoints_are_paired_as_in_reports() -> None:
     """Nothing but the fine-tuning differs: statsmodels' paired test, at 2 variances an arm."""
-    (line,) = power_lines(planned(grid={"evaluate.finetune.epochs": [1, 2]}))
+    line = power_line_of(planned(grid={"evaluate.finetune.epochs": [1, 2]}))
     effect = TTestPower().solve_power(nobs=3, alpha=0.05, power=0.8)
     assert detectable(line) == pytest.approx(effect * np.sqrt(2) * PRIORS["micro-glue"], abs=0.05)
     assert "less where a checkpoint moves all arms alike" in line
@@ -92,8 +100,8 @@ def test_some_tasks_of_a_suite_have_a_spread_of_their_own() -> None:
     """Averages of the part: 60, 64; the other tasks, which a run lacks, are not asked for."""
     frame = results({"a": [[60.0], [64.0]]}).query("task in ['micro-sst2', 'micro-rte']")
     part = planned(evaluate={"suite": SUITE, "tasks": ["micro-sst2", "micro-rte"]})
-    assert "spread by 2.8 points in 1 arm of the store" in power_lines(part, [frame])[0]
-    assert "in committed reports on all of micro-glue" in power_lines(part)[0]
+    assert "spread by 2.8 points in 1 arm of the store" in power_line_of(part, [frame])
+    assert "in committed reports on all of micro-glue" in power_line_of(part)
 
 
 def test_earlier_results_are_believed_rather() -> None:
@@ -102,7 +110,7 @@ def test_earlier_results_are_believed_rather() -> None:
         {"a": [[50.0], [51.0], [52.0]], "b": [[50.0], [53.0], [53.0]], "c": [[50.0]] * 3}
     )
     other = results({"a": [[1.0], [90.0]]}, suite="micro-glue-v2")
-    (line,) = power_lines(planned(), [other, here])
+    line = power_line_of(planned(), [other, here])
     assert "spread by 1.4 points in 2 arms of the store on micro-glue-v1" in line
     effect = minimum_detectable_difference(Components(2.0, 0.0, 0.0), 3, 1)
     assert detectable(line) == pytest.approx(effect, abs=0.05)
@@ -112,7 +120,7 @@ def test_fine_tuning_runs_are_told_from_pretraining_runs() -> None:
     """Means 52 and 54, each of runs 2 apart: more fine-tuning runs a seed tell more apart."""
     earlier = [results({"a": [[51.0, 53.0], [53.0, 55.0]]})]
     few, many = (
-        detectable(power_lines(planned(seeds={"pretrain": 3, "finetune": n}), earlier)[0])
+        detectable(power_line_of(planned(seeds={"pretrain": 3, "finetune": n}), earlier))
         for n in (1, 4)
     )
     # Within 2, between (4 - 2) / 2 = 1: variances 1 + 2 / 1 and 1 + 2 / 4.
@@ -120,22 +128,22 @@ def test_fine_tuning_runs_are_told_from_pretraining_runs() -> None:
 
 
 def test_one_seed_tells_nothing_apart() -> None:
-    (line,) = power_lines(planned(seeds={"pretrain": 1}))
+    line = power_line_of(planned(seeds={"pretrain": 1}))
     assert line.startswith("one pretraining seed cannot tell arms apart; 5 could")
 
 
 def test_seeds_that_are_there_are_not_proposed() -> None:
-    (line,) = power_lines(planned(seeds={"pretrain": 5}))
+    line = power_line_of(planned(seeds={"pretrain": 5}))
     assert "5 could" not in line
     assert "10 could" in line
 
 
 def test_nothing_is_said_of_one_arm_or_of_an_unknown_spread() -> None:
-    assert power_lines(planned(grid={})) == []
+    assert power_line(planned(grid={})) is None
     unknown = planned(evaluate={"suite": "micro-overlap-v1"})
-    assert power_lines(unknown) == []
+    assert power_line(unknown) is None
     incomplete = results({"a": [[50.0], [51.0]]}).query("task == 'micro-sst2'")
-    assert "committed reports" in power_lines(planned(), [incomplete])[0]
+    assert "committed reports" in power_line_of(planned(), [incomplete])
 
 
 def test_every_prior_is_of_a_suite() -> None:

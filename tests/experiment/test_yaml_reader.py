@@ -34,7 +34,7 @@ from harness.experiment.yaml_reader import YamlError, parse
         ("'1'", "1"),
         ("2020-01-01", "2020-01-01"),
         ("1:30", "1:30"),
-        ("0x10", "0x10"),
+        ("0x10", 16),
         ("!!str 1", "1"),
         ("!!float 1", 1.0),
     ],

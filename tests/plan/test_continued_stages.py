@@ -8,10 +8,7 @@ import pytest
 import torch
 import transformers
 
-from harness.analysis.frames.continued_pretraining import (
-    continued_losses_frame,
-    total_continued_cost,
-)
+from harness.analysis.frames.continued_pretraining import continued_losses_frame
 from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
 from harness.data.tokenizers import Tokenizer
@@ -24,6 +21,7 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.source import DeclarationError
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.models.build import load
+from harness.plan.continued_cost import total_continued_cost
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
 from harness.report.sections.continued_pretraining import losses_table

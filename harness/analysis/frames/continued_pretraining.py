@@ -1,13 +1,11 @@
 """Continued pretraining: losses around each run, and its cost."""
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.plan.costs import Cost
-from harness.plan.plan import ContinuedRun, Plan
+from harness.plan.continued_cost import continued_runs, total_continued_cost
 
 LOSS_COLUMNS = [
     *("arm", "task", "step", "corpus", "pretrain_seed", "loss_before", "loss_after"),
@@ -43,31 +41,12 @@ def _loss(key: str | None, results: Results) -> float:
     return stage.metrics.get("validation_loss", math.nan) if stage else math.nan
 
 
-def total_continued_cost(plan: Plan, arm: str) -> Cost | None:
-    """The cost of all continued runs of an arm under one pretraining seed; null if it has none. A
-    sum with an unknown part is null."""
-    runs = _runs(plan, arm)
-    if not runs:
-        return None
-    first_seed = runs[0].pretrain_seed
-    costs = list({run.key: run.cost for run in runs if run.pretrain_seed == first_seed}.values())
-    steps, tokens, flops = (
-        _sum([getattr(cost, name) for cost in costs]) for name in ("steps", "tokens", "flops")
-    )
-    return Cost(
-        None if steps is None else round(steps),
-        None if tokens is None else round(tokens),
-        costs[0].parameters,
-        flops,
-    )
-
-
 def continued_cost_rows(results: Results) -> list[dict[str, object]]:
     """Rows of `costs_frame` for the continued runs of each arm that has any."""
     rows: list[dict[str, object]] = []
     for arm in results.arms:
         if cost := total_continued_cost(results.plan, arm):
-            keys = dict.fromkeys(run.key for run in _runs(results.plan, arm))
+            keys = dict.fromkeys(run.key for run in continued_runs(results.plan, arm))
             rows.append(
                 {
                     "arm": f"continued runs of {arm}",
@@ -79,12 +58,3 @@ def continued_cost_rows(results: Results) -> list[dict[str, object]]:
                 }
             )
     return rows
-
-
-def _runs(plan: Plan, arm: str) -> list[ContinuedRun]:
-    return [run for run in plan.continued_runs if run.arm == arm]
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
