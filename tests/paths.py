@@ -1,5 +1,9 @@
-"""Where the checkout is, whatever folder a test stands in."""
+"""Where the checkout and its experiments are, whatever folder a test stands in."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+EXPERIMENTS = sorted(
+    path for path in (ROOT / "experiments").rglob("*.yaml") if path.parent.name != "bases"
+)
+"""All that can be run; `bases/` are parts of them."""

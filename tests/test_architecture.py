@@ -1,155 +1,178 @@
-"""The arrows between the rooms: who may import whom."""
+"""The rooms of the harness and who may import whom; docs/architecture.md explains them."""
 
 import ast
+import re
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.architecture import (
+    import_circle,
+    imported_names,
+    num_floors,
+    read_modules,
+    upward_imports,
+)
+from tests.paths import ROOT
+
+ROOMS = (
+    "core",
+    "data",
+    "models",
+    "tasks",
+    "pretraining",
+    "finetuning",
+    "experiment",
+    "plan",
+    "store",
+    "execution",
+    "analysis",
+    "leaderboard",
+    "report",
+    "exchange",
+    "study",
+    "",  # `import harness`
+    "cli",
+    "__main__",
+)
+"""From the bottom up: a room imports only rooms that stand before it."""
+
+MODULES = read_modules(ROOT, "harness")
 FILES = sorted((ROOT / "harness").rglob("*.py"))
 
-ONE_FILE = {"mlflow": "harness/tracking/server.py", "optuna": "harness/tuning.py"}
-"""Library to the only file that imports it."""
+ONE_MODULE = {
+    "mlflow": "harness.store.mlflow_runs",
+    "optuna": "harness.finetuning.search.optuna_search",
+    "ruamel": "harness.experiment.yaml_reader",
+}
+"""Library to the only module that imports it."""
 
 TORCH_FREE = (
-    "harness",
     "harness.cli.app",
-    "harness.experiment",
     "harness.experiment.declaration",
     "harness.experiment.json_schema",
-    "harness.pretraining.budget",
-    "harness.plan",
-    "harness.analysis.statistics",
-    "harness.leaderboard",
-    "harness.cli.families",
-    "harness.data.corpora",
-    "harness.data.tokenizers",
-    "harness.pretraining.objectives",
+    "harness.experiment.families",
+    "harness.plan.factory",
+    "harness.analysis.statistics.bootstrap",
+    "harness.leaderboard.table",
     "harness.models",
     "harness.pretraining.recipes",
-    "harness.finetuning",
-    "harness.tasks",
-    "harness.data.microworld",
+    "harness.pretraining.objectives",
+    "harness.data.corpora",
+    "harness.data.tokenizers",
     "harness.tasks.probes",
 )
 HEAVY = ("torch", "transformers", "datasets", "tokenizers", "mlflow", "optuna", "pytorch_lightning")
 
-FLOW = (
-    "values",
-    "experiment",
-    "declaration",
-    "plan",
-    "execute",
-    "study",
-    "cli",
-)
-"""Machinery from the bottom up: none imports what stands after it."""
-
-TELLING = ("statistics", "leaderboard", "comparison", "report", "site")
-"""From arrays to pages: none imports what stands after it, nor a study."""
+PLANTED = {
+    "plainly": "from harness.plan.plan import Plan",
+    "by the room": "from harness import plan",
+    "by another name": "import harness.plan.plan as p",
+    "lazily": "def f():\n    from harness.plan.plan import Plan",
+    "for types": (
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from harness.plan.plan import Plan"
+    ),
+}
+"""Ways to import a room above `data`."""
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Modules that a file imports anywhere, but for those only named in types."""
-    for node in _running(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def test_the_rooms_are_those_of_the_documentation() -> None:
+    rooms = [room for room in ROOMS if room.strip("_")]
+    assert {name.split(".")[1] for name in MODULES if "." in name} == {*rooms, "__main__"}
+    assert len(rooms) <= 16
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    documented = re.findall(r"^    (\w+)(?:/|\.py) {2,}", text, re.MULTILINE)
+    assert documented == rooms[::-1]
 
 
-def _running(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
-            continue
-        yield child
-        yield from _running(child)
+def test_imports_point_downward() -> None:
+    assert upward_imports(MODULES, ROOMS) == []
+    assert num_floors(MODULES) <= 12
 
 
-@pytest.mark.parametrize("library", ONE_FILE)
-def test_a_library_behind_one_file(library: str) -> None:
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    assert import_circle(MODULES) == []
+
+
+@pytest.mark.parametrize("source", PLANTED.values(), ids=PLANTED)
+def test_a_planted_upward_import_is_found(source: str) -> None:
+    planted = {**MODULES, "harness.data.planted": source}
+    (found,) = upward_imports(planted, ROOMS)
+    assert found.startswith("harness.data.planted imports harness.plan")
+
+
+@pytest.mark.parametrize("source", PLANTED.values(), ids=PLANTED)
+def test_a_planted_circle_is_found(source: str) -> None:
+    back = MODULES["harness.plan.plan"] + "\nimport harness.plan.planted"
+    planted = {
+        **MODULES,
+        "harness.plan.planted": source,
+        "harness.plan.plan": back,
+        "harness.plan": MODULES["harness.plan"] + "\nimport harness.plan.planted",
+    }
+    assert "harness.plan.planted" in import_circle(planted)
+
+
+@pytest.mark.parametrize("library", ONE_MODULE)
+def test_a_library_behind_one_module(library: str) -> None:
     users = [
-        str(path.relative_to(ROOT))
-        for path in FILES
-        if any(name.split(".")[0] == library for name in imports(path))
+        name
+        for name, source in MODULES.items()
+        if any(other.split(".")[0] == library for other in imported_names(source))
     ]
-    assert users == [ONE_FILE[library]]
+    assert users == [ONE_MODULE[library]]
 
 
-def test_nothing_imports_the_experiments() -> None:
-    for path in FILES:
-        assert not any(name.split(".")[0] in ("experiments", "tests") for name in imports(path)), (
-            path
-        )
+def test_nothing_imports_tests_or_experiments() -> None:
+    names = {other.split(".")[0] for text in MODULES.values() for other in imported_names(text)}
+    assert not names & {"tests", "experiments", "benchmarks"}
 
 
-@pytest.mark.parametrize("name", FLOW)
-def test_the_flow_goes_one_way(name: str) -> None:
-    above = {f"harness.{later}" for later in FLOW[FLOW.index(name) + 1 :]}
-    for path in files_of(name):
-        assert not above.intersection(imports(path)), path
+def test_files_are_short() -> None:
+    lengths = [len(file.read_text().splitlines()) for file in FILES]
+    assert statistics.median(lengths) <= 120
+    assert max(lengths) <= 300
 
 
-@pytest.mark.parametrize("name", TELLING)
-def test_from_numbers_to_pages_it_goes_one_way(name: str) -> None:
-    above = (*TELLING[TELLING.index(name) + 1 :], "study", "cli", "commands")
-    for path in files_of(name):
-        rooms = {module.split(".")[1] for module in imports(path) if module.startswith("harness.")}
-        assert not rooms.intersection(above), path
+def test_every_package_says_what_it_holds() -> None:
+    silent = [f for f in FILES if f.name == "__init__.py" and not _docstring(f.read_text())]
+    assert silent == []
 
 
-def files_of(room: str) -> list[Path]:
-    """Of a folder of the harness, or the one file of that name; never none."""
-    folder = ROOT / "harness" / room
-    files = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
-    assert files
-    return files
+def test_every_room_has_its_tests() -> None:
+    rooms = {path.name for path in (ROOT / "harness").iterdir() if (path / "__init__.py").exists()}
+    tested = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert rooms <= tested
+    assert tested - rooms <= {"benchmarks", "__pycache__"}
 
 
-def test_axes_do_not_import_the_machinery() -> None:
-    above = {f"harness.{name}" for name in FLOW[1:]}
-    for path in FILES:
-        axis = path.relative_to(ROOT / "harness").parts[0]
-        if axis in (
-            "corpora",
-            "tokenizers",
-            "objectives",
-            "models",
-            "recipes",
-            "tasks",
-            "microworld",
-        ):
-            assert not above.intersection(imports(path)), path
+def _docstring(source: str) -> str | None:
+    return ast.get_docstring(ast.parse(source))
 
 
-def test_what_plans_and_lists_does_not_load_torch() -> None:
-    """In an interpreter of its own, for this one has loaded everything."""
+def _loaded(code: str) -> list[str]:
+    """The heavy libraries that `code` loads, in a new interpreter."""
     code = (
-        f"import importlib, sys\n"
-        f"for name in {TORCH_FREE!r}: importlib.import_module(name)\n"
-        f"print(*[name for name in {HEAVY!r} if name in sys.modules])"
+        f"import sys\n{code}\nprint(*[n for n in {HEAVY!r} if n in sys.modules], file=sys.stderr)"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert run.stdout.split() == []
+    return run.stderr.split()
+
+
+def test_planning_and_listing_do_not_load_torch() -> None:
+    assert _loaded(f"import importlib\nfor n in {TORCH_FREE!r}: importlib.import_module(n)") == []
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["list", "tasks"], ["plan", "experiments/nsp.yaml"]], ids=" ".join
+    "arguments",
+    [["--help"], ["list", "tasks"], ["plan", "experiments/quickstart.yaml"]],
+    ids=" ".join,
 )
-def test_commands_that_answer_at_once_do_not_load_torch(arguments: list[str]) -> None:
-    code = (
-        f"import sys\n"
-        f"from harness.cli.app import app\n"
-        f"app({arguments!r}, standalone_mode=False)\n"
-        f"print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert run.stdout and run.stderr.split() == []
+def test_quick_commands_do_not_load_torch(arguments: list[str]) -> None:
+    code = f"from harness.cli.app import app\napp({arguments!r}, standalone_mode=False)"
+    assert _loaded(code) == []

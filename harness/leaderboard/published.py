@@ -42,7 +42,7 @@ def leaderboards_folder() -> Path:
 
 def board_names() -> list[str]:
     """Names of the boards that are there."""
-    return sorted(path.stem for path in leaderboards_folder().glob("*.yaml"))
+    return sorted(path.stem for path in (leaderboards_folder() / "boards").glob("*.yaml"))
 
 
 def load_board(name: str) -> Board:
@@ -53,7 +53,7 @@ def load_board(name: str) -> Board:
     """
     if name not in board_names():
         raise ValueError(f"unknown board {name!r}; known: {', '.join(board_names())}")
-    path = leaderboards_folder() / f"{name}.yaml"
+    path = leaderboards_folder() / "boards" / f"{name}.yaml"
     try:
         board = Board(name=name, **yaml.safe_load(path.read_text(encoding="utf-8")))
     except (ValidationError, TypeError, yaml.YAMLError) as error:

@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.experiment.families import FAMILIES, members
-from tests.paths import ROOT
+from tests.paths import EXPERIMENTS
 
-EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))
 OFFLINE = [path for path in EXPERIMENTS if path.stem != "real_glue_small"]
 
 

@@ -14,9 +14,8 @@ from harness.cli import app
 from harness.experiment.declaration import check_data, load
 from harness.experiment.source import DeclarationError
 from harness.pretraining.objectives.transforms import TokenMasking
-from tests.paths import ROOT
+from tests.paths import EXPERIMENTS, ROOT
 
-SHIPPED = sorted((ROOT / "experiments").glob("*.yaml"))
 BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
 """Each says in its first lines what must be said of it: `# error: LINE: START OF THE MESSAGE`."""
 
@@ -60,12 +59,13 @@ def problems(path: Path, *overrides: str) -> list[str]:
     return [problem.removeprefix(f"{path}") for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_shipped_experiments_are_valid(path: Path) -> None:
     declaration = load(path)
     assert declaration.experiment.name == path.stem
     first = path.read_text().splitlines()[0]
-    assert first == "# yaml-language-server: $schema=experiment.schema.json"
+    schema = (path.parent / first.removeprefix("# yaml-language-server: $schema=")).resolve()
+    assert schema == ROOT / "experiments" / "experiment.schema.json"
 
 
 def test_a_valid_file(valid: Path) -> None:

@@ -16,7 +16,7 @@ from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import TASKS
 from harness.tasks.probes import PROBES
-from tests.paths import ROOT
+from tests.paths import EXPERIMENTS, ROOT
 
 FOLDER = ROOT / "experiments"
 SCHEMA = json_schema()
@@ -42,7 +42,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 def test_shipped_axes_are_offered() -> None:
     offered = SCHEMA["properties"]["grid"]["properties"]
-    for path in FOLDER.glob("*.yaml"):
+    for path in EXPERIMENTS:
         for axis, values in yaml.safe_load(path.read_text()).get("grid", {}).items():
             assert axis in offered or isinstance(values, dict)
 
