@@ -45,18 +45,24 @@ class Study:
 
     @classmethod
     def load(
-        cls, path: str | Path, overrides: Sequence[str] = (), store: str | Path = "runs"
+        cls,
+        path: str | Path,
+        overrides: Sequence[str] = (),
+        store: str | Path = "runs",
+        variants: Sequence[str] = (),
     ) -> "Study":
         """Reads an experiment file.
 
         Args:
+            path: a file, or the name of a shipped experiment.
             overrides: `path=value`, as `--set` takes them.
             store: folder of the results.
+            variants: names of variants that the file declares.
 
         Raises:
             ValueError: the file is wrong, or a data set is missing; every problem with its line.
         """
-        declaration = load(Path(path), overrides)
+        declaration = load(Path(path), overrides, variants)
         check_data(declaration)
         return cls(declaration, store)
 

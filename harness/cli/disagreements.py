@@ -10,6 +10,7 @@ from harness.cli.options import (
     Experiment,
     Overrides,
     StoreFolder,
+    Variants,
     clear_errors,
     out,
 )
@@ -26,6 +27,7 @@ def disagreements(
         typer.Option("--out", help="default: disagreements/<name>-<task>-<A>-<B> in the store"),
     ] = None,
     set_: Overrides = None,
+    variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """The examples on which two arms disagree, side by side: a page, a CSV and a parquet file."""
@@ -36,7 +38,7 @@ def disagreements(
 
     with clear_errors():
         folder = output_folder(out_folder) if out_folder else None
-        results = Study.load(experiment, set_ or (), store).results
+        results = Study.load(experiment, set_ or (), store, variant or ()).results
         found = find_disagreements(results, task, arms)
         default = store / "disagreements" / folder_name(found)
         page = write_disagreements(found, folder or default)

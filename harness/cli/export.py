@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, Overrides, StoreFolder, clear_errors, out
+from harness.cli.options import DEFAULT_STORE, Overrides, StoreFolder, Variants, clear_errors, out
 
 
 def export(
@@ -14,6 +14,7 @@ def export(
     arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
     seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
     set_: Overrides = None,
+    variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes a pretrained model as transformers' AutoModel loads it, with its model card."""
@@ -25,11 +26,13 @@ def export(
     with clear_errors():
         output_folder(folder)
         if Path(run).suffix in (".yaml", ".yml"):
-            study = Study.load(Path(run), set_ or (), store)
+            study = Study.load(Path(run), set_ or (), store, variant or ())
             chosen, found = selection.of_experiment(study.results, arm, seed), study.store
         else:
-            if arm is not None or seed is not None or set_:
-                raise ValueError("--arm, --seed and --set go with an experiment file, not a key")
+            if arm is not None or seed is not None or set_ or variant:
+                raise ValueError(
+                    "--arm, --seed, --set and --variant need an experiment file, not a key"
+                )
             found = Store(store)
             chosen = selection.of_stage(run, found)
         out.print(f"{selection.export(chosen, found, folder)}", markup=False)

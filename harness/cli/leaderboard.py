@@ -1,12 +1,13 @@
 """`harness leaderboard`: measured tables and published ones."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, Overrides, StoreFolder, clear_errors
+from harness.cli.options import DEFAULT_STORE, Overrides, StoreFolder, Variants, clear_errors
 
 if TYPE_CHECKING:
     from harness.leaderboard.render import Format as Form
@@ -40,6 +41,7 @@ def leaderboard(
         str | None, typer.Option(metavar="UNIT=NUMBER", help="of a board: arms of this budget")
     ] = None,
     set_: Overrides = None,
+    variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """The table of an experiment, of every experiment in the store on a board's suite, or of a
@@ -47,14 +49,15 @@ def leaderboard(
     from harness.leaderboard.render import render
 
     with clear_errors():
-        if published and (average or any((tag, size, budget)) or set_):
+        if published and (average or any((tag, size, budget, set_, variant))):
             raise ValueError("--published takes a name and --format alone: a paper is as printed")
         if published:
             text = _published(name, format.value)
         elif name is None:
             raise ValueError("name an experiment file or a board, or ask for --published tables")
         else:
-            table = _measured(name, average, (tag, size, budget), set_, store)
+            changes = (set_ or (), variant or ())
+            table = _measured(name, average, (tag, size, budget), changes, store)
             text = render(table, format.value)
         print(text.rstrip("\n"))
 
@@ -80,7 +83,7 @@ def _measured(
     name: str,
     average: str | None,
     taken: tuple[str | None, str | None, str | None],
-    set_: list[str] | None,
+    changes: tuple[Sequence[str], Sequence[str]],
     store: Path,
 ) -> "Table":
     if Path(name).suffix not in (".yaml", ".yml"):
@@ -88,11 +91,11 @@ def _measured(
         from harness.leaderboard.boards import board_table
         from harness.store.store import Store
 
-        if set_:
-            raise ValueError("--set goes with an experiment file: a board is of finished runs")
+        if any(changes):
+            raise ValueError("--set and --variant need an experiment file, not a board")
         return board_table(name, Store(store), average, BoardFilter(*taken) if any(taken) else None)
     if any(taken):
         raise ValueError("--tag, --size and --budget go with a board: an experiment names its arms")
     from harness.study import Study
 
-    return Study.load(Path(name), set_ or (), store).table(average)
+    return Study.load(Path(name), changes[0], store, changes[1]).table(average)

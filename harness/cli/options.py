@@ -11,10 +11,21 @@ from rich.console import Console
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-Experiment = Annotated[Path, typer.Argument(help="experiment file (YAML)", show_default=False)]
+
+Experiment = Annotated[
+    Path,
+    typer.Argument(
+        help="experiment file (YAML), or the name of a shipped one",
+        show_default=False,
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the run"),
+]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option("--variant", metavar="NAME", help="apply a variant that the file declares"),
 ]
 StoreFolder = Annotated[
     Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import Experiment, Overrides, clear_errors, out
+from harness.cli.options import Experiment, Overrides, Variants, clear_errors, out
 
 if TYPE_CHECKING:
     from harness.analysis.power import SeedSpread
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 def plan(
     experiment: Experiment,
     set_: Overrides = None,
+    variant: Variants = None,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="every field of every arm, with where it is set")
+    ] = False,
     store: Annotated[
         Path | None,
         typer.Option(envvar="HARNESS_STORE", help="earlier results, for the spread over seeds"),
@@ -22,10 +26,14 @@ def plan(
 ) -> None:
     """Arms, differences, stages, cost and statistical power; computes nothing."""
     from harness.cli.plan_summary import print_plan
+    from harness.cli.resolved_fields import print_resolved
     from harness.plan.factory import load_plan
 
     with clear_errors():
-        planned = load_plan(experiment, set_ or ())
+        planned = load_plan(experiment, set_ or (), variant or ())
+    if resolved:
+        print_resolved(planned.declaration, out)
+        return
     print_plan(planned, out, _measured_spread(planned, store) if store else None)
 
 

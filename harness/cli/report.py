@@ -10,6 +10,7 @@ from harness.cli.options import (
     Experiment,
     Overrides,
     StoreFolder,
+    Variants,
     clear_errors,
     out,
 )
@@ -21,6 +22,7 @@ def report(
         Path | None, typer.Option("--out", help="default: reports/<name> in the store")
     ] = None,
     set_: Overrides = None,
+    variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes the comparison report: a page, its markdown twin, and the raw numbers."""
@@ -29,5 +31,5 @@ def report(
 
     with clear_errors():
         folder = output_folder(out_folder) if out_folder else None
-        written = Study.load(experiment, set_ or (), store).write_report(folder)
+        written = Study.load(experiment, set_ or (), store, variant or ()).write_report(folder)
     out.print(f"{written / 'index.html'}")

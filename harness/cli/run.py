@@ -14,6 +14,7 @@ from harness.cli.options import (
     Jobs,
     Overrides,
     StoreFolder,
+    Variants,
     clear_errors,
     err,
     out,
@@ -28,13 +29,14 @@ def run(
     jobs: Jobs = None,
     executor: Executor = "processes",
     set_: Overrides = None,
+    variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
     from harness.study import Study
 
     with clear_errors():
-        study = Study.load(experiment, set_ or (), store)
+        study = Study.load(experiment, set_ or (), store, variant or ())
     compute(study, jobs, executor)
 
 

@@ -10,6 +10,7 @@ from harness.cli.options import (
     Experiment,
     Overrides,
     StoreFolder,
+    Variants,
     clear_errors,
     out,
 )
@@ -27,6 +28,7 @@ def submit(
         Path | None, typer.Option("--out", help="default: submissions/... in the store")
     ] = None,
     set_: Overrides = None,
+    variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
     """Writes the test predictions of one run as the zip file that a benchmark's server accepts."""
@@ -34,5 +36,5 @@ def submit(
     from harness.study import Study
 
     with clear_errors():
-        results = Study.load(experiment, set_ or (), store).results
+        results = Study.load(experiment, set_ or (), store, variant or ()).results
         out.print(f"{write_submission(benchmark, results, arm, seeds, out_file)}")

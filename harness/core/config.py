@@ -43,14 +43,17 @@ def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     merged = dict(base)
     for name, new in changes.items():
         old = merged.get(name)
-        if isinstance(old, Mapping) and isinstance(new, Mapping) and _same_kind(old, new):
+        if isinstance(old, Mapping) and can_merge(old, new):
             merged[name] = deep_merge(old, new)
         else:
             merged[name] = new
     return merged
 
 
-def _same_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+def can_merge(old: Any, new: Any) -> bool:
+    """Whether both are mappings that do not name different kinds."""
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return False
     return all(old.get(tag) == new.get(tag, old.get(tag)) for tag in KIND_FIELDS)
 
 

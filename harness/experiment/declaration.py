@@ -11,6 +11,7 @@ from harness.core.config import unknown_name
 from harness.data.corpora import load_corpus
 from harness.experiment.arms import Arm, changed_tree, choices, combinations, resolve_arm
 from harness.experiment.checks import adaptation, checkpoint, continued_pretraining, grid, multitask
+from harness.experiment.composition import complete, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import sentences
@@ -36,6 +37,8 @@ class Declaration:
     arms: tuple[Arm, ...]
     overrides: tuple[str, ...] = ()
     """`path=value`, as given to `--set`; recorded with the run."""
+    variants: tuple[str, ...] = ()
+    """Names of the variants chosen, in the order applied."""
     path: Path = Path("experiment")
     """The file, or what stands for it in error messages."""
     source: Source | None = field(default=None, repr=False, compare=False)
@@ -45,6 +48,7 @@ class Declaration:
         """Plain data: the experiment, its overrides, and the resolved fields of each arm."""
         return {
             "experiment": self.experiment.model_dump(mode="json"),
+            "variants": list(self.variants),
             "overrides": list(self.overrides),
             "arms": {
                 arm.name: {
@@ -56,29 +60,54 @@ class Declaration:
         }
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> Declaration:
-    """The experiment in a file, with `overrides` laid over it, and its arms.
+def load(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Declaration:
+    """The experiment in a file and its arms.
+
+    Args:
+        path: a file, or the name of a shipped experiment.
+        overrides: `path=value`, as `--set` takes them.
+        variants: names of variants that the file declares, applied before the overrides.
 
     Raises:
         DeclarationError: every problem of the file, each with its line.
     """
-    return read(read_text(path), path, overrides)
+    path = find(str(path), Path()) or path
+    return read(read_text(path), path, overrides, variants)
 
 
-def read(text: str, path: Path, overrides: Sequence[str] = ()) -> Declaration:
-    """The same of a text, which need not stand in a file; `path` is what its lines are cited by.
+def read(
+    text: str, path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
+) -> Declaration:
+    """The same for a text that need not be in a file; messages cite its lines by `path`.
 
     Raises:
         DeclarationError: every problem of the text, each with its line.
     """
-    source = Source.parse(path, text)
+    return _declaration(Source.parse(path, text), overrides, variants)
+
+
+def from_data(
+    data: Mapping[str, Any], overrides: Sequence[str] = (), variants: Sequence[str] = ()
+) -> Declaration:
+    """The same for plain data, as an experiment file would hold them.
+
+    Raises:
+        DeclarationError: every problem of the data.
+    """
+    return _declaration(Source.from_data(data, "experiment"), overrides, variants)
+
+
+def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[str]) -> Declaration:
+    source = complete(source, variants)
     for override in overrides:
         source.set(override)
     experiment = _experiment(source)
     arms = _arms(source, experiment) if experiment else []
     source.raise_problems()
     assert experiment is not None  # or there was a problem
-    return Declaration(experiment, tuple(arms), tuple(overrides), path, source)
+    return Declaration(
+        experiment, tuple(arms), tuple(overrides), tuple(variants), source.path, source
+    )
 
 
 def check_data(declaration: Declaration) -> None:
@@ -217,12 +246,10 @@ def _origin(
 
     A message about several fields is about the innermost one that it mentions, an axis' first.
     """
+    by_axis = axis_place(experiment, labels, keys)
+    if by_axis is not None:
+        return by_axis
     sets = _axis_values(experiment, labels)
-    for path in sorted(sets, key=len, reverse=True):
-        place, value = sets[path]
-        rest = keys[len(path) :]
-        if path == keys[: len(path)] and _gives(value, rest):
-            return (*place, *rest)
     inside = [path for path in sets if path[: len(keys)] == keys]
     for path in sorted(inside, key=len, reverse=True):
         if mentions(message, path, sets[path][1]):
@@ -230,6 +257,17 @@ def _origin(
     if inside and keys not in source.places:
         return sets[inside[0]][0]
     return source.mentioned(keys, message)
+
+
+def axis_place(experiment: Experiment, labels: Mapping[str, str], keys: Keys) -> Keys | None:
+    """Where in the file an axis sets an arm's value at `keys`; null if none does."""
+    sets = _axis_values(experiment, labels)
+    for path in sorted(sets, key=len, reverse=True):
+        place, value = sets[path]
+        rest = keys[len(path) :]
+        if path == keys[: len(path)] and _gives(value, rest):
+            return (*place, *rest)
+    return None
 
 
 def _axis_values(experiment: Experiment, labels: Mapping[str, str]) -> dict[Keys, tuple[Keys, Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.experiment.checks.grid import ONE_FOR_ALL
+from harness.experiment.composition import Composition
 from harness.experiment.experiment import Experiment
 from harness.experiment.named_values import NAMED, ROLES
 from harness.finetuning.adaptation import ADAPTATIONS
@@ -26,6 +27,8 @@ Schema = dict[str, Any]
 def json_schema() -> Schema:
     """The schema; what it lets pass may still be refused, as a grid that makes equal arms is."""
     schema = Experiment.model_json_schema()
+    schema["properties"] |= Composition.model_json_schema()["properties"]
+    schema.pop("required", None)  # a base may hold what is required
     definitions = schema["$defs"] | Pretrain.model_json_schema()["$defs"]
     pretrain = definitions["Pretrain"]
     definitions["Pretrain"] = named = _pretrain(pretrain)

@@ -1,17 +1,24 @@
 """An experiment file as data, with the place of every value, and the problems found in it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
+from harness.core.config import can_merge
+from harness.core.shipped import shipped_experiments
 from harness.experiment.messages import shown
 from harness.experiment.named_values import expand_names
 from harness.experiment.yaml_reader import Keys, YamlError, parse
 
-AFTER_ALL_LINES = 2**31
+AFTER_ALL_FILES = 2**31
+"""Depth of what is given on the command line."""
+REPLACED = ("grid", "budget")
+"""Mappings that another one replaces as a whole: axes and the units of a budget exclude others."""
 
 
 class DeclarationError(ValueError):
@@ -24,10 +31,12 @@ class DeclarationError(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value was given: a line of the file, or an override."""
+    """Where a value was given."""
 
-    line: int
+    order: tuple[int, str, int]
+    """Depth among the files that extend each other, file and line; problems are sorted by it."""
     text: str
+    """`file:line`, or an option of the command line."""
 
 
 @dataclass
@@ -36,19 +45,21 @@ class Source:
 
     path: Path
     data: Any = None
+    depth: int = 0
+    """0 for the experiment file, 1 for a file that it extends, and so on."""
     places: dict[Keys, Place] = field(default_factory=dict)
     problems: dict[tuple[Place, str], None] = field(default_factory=dict)
     """An ordered set."""
     num_overrides: int = 0
 
     @classmethod
-    def parse(cls, path: Path, text: str) -> "Source":
+    def parse(cls, path: Path, text: str, depth: int = 0) -> "Source":
         """The file's data; a problem for each key given twice and the like.
 
         Raises:
             DeclarationError: it is not YAML, or not a mapping.
         """
-        source = cls(path)
+        source = cls(path, depth=depth)
         try:
             document = parse(text)
         except YamlError as error:
@@ -65,7 +76,7 @@ class Source:
 
     def at(self, line: int) -> Place:
         """The place of a line of the file."""
-        return Place(line, f"{self.path}:{line}")
+        return Place((self.depth, str(self.path), line), f"{self.path}:{line}")
 
     def place(self, keys: Keys) -> Place:
         """Where the value at `keys` was given, or the innermost value around it."""
@@ -84,7 +95,7 @@ class Source:
             DeclarationError: with all of them, in the order of the file.
         """
         if self.problems:
-            ordered = sorted(self.problems, key=lambda problem: problem[0].line)
+            ordered = sorted(self.problems, key=lambda problem: problem[0].order)
             raise DeclarationError([f"{place.text}: {message}" for place, message in ordered])
 
     def mentioned(self, keys: Keys, message: str) -> Keys:
@@ -93,10 +104,39 @@ class Source:
         found = [below for below in inside if mentions(message, below, self._value(below))]
         return max(found, key=len, default=keys)
 
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any], name: str) -> "Source":
+        """Data that no file holds; `name` stands for the file in messages.
+
+        Raises:
+            DeclarationError: a value has no counterpart in YAML.
+        """
+        try:
+            plain = from_json(to_json(data, inf_nan_mode="constants"))
+        except ValueError as error:
+            raise DeclarationError([f"{name}: {error}"]) from error
+        source = cls(Path(name), plain)
+        source.places = {(): Place((0, name, 0), name)}
+        return source
+
+    def lay_over(self, top: "Source") -> None:
+        """Lays another source over this one: mappings are merged, other values replaced."""
+        self.problems |= top.problems
+        for name, value in top.data.items():
+            self._merge((name,), value, top.places, (name,))
+
+    def merge_path(self, path: str, value: Any, given: Keys) -> None:
+        """Lays `value`, which stands at `given` in this source, over the value at a dotted path."""
+        places = dict(self.places)
+        keys = split_path(path)
+        if not self._merge(keys, value, places, given):
+            self.problems[places[given], f"{path} lies within a single value"] = None
+
     def set(self, override: str) -> None:
-        """Puts the value of `path=value` in place of what the file says."""
+        """Replaces a value by that of `path=value`."""
         self.num_overrides += 1
-        place = Place(AFTER_ALL_LINES + self.num_overrides, f"--set {override.strip()}")
+        order = (AFTER_ALL_FILES, "", self.num_overrides)
+        place = Place(order, f"--set {override.strip()}")
         path, equals, text = override.partition("=")
         if not equals or not path.strip():
             self.problems[place, "an override reads path=value, such as seeds.pretrain=3"] = None
@@ -107,32 +147,54 @@ class Source:
             self.problems[place, str(error)] = None
             return
         self.problems |= {(place, message): None for _, message in document.problems}
-        keys = _split(path.strip())
-        holder = self._holder(keys)
-        if holder is None:
+        places = dict.fromkeys(document.lines, place)
+        if not self._replace(split_path(path.strip()), document.data, places, ()):
             self.problems[place, f"{path.strip()} lies within a single value"] = None
-            return
-        holder[keys[-1]] = document.data
-        self._move(keys, document.lines, place)
 
-    def _holder(self, keys: Keys) -> dict[Any, Any] | None:
-        """The mapping that holds the last of `keys`, made where there is none."""
+    def _merge(self, keys: Keys, value: Any, places: Mapping[Keys, Place], given: Keys) -> bool:
+        """Lays a value with the places below `given` over that at `keys`.
+
+        Returns:
+            whether there can be a value at `keys`.
+        """
+        holder = self._holder(keys, places.get(given))
+        if holder is None:
+            return False
+        if len(keys) == 2 and isinstance(value, dict):
+            _expand_name(holder, keys)
+        if keys[-1] in REPLACED or not can_merge(holder.get(keys[-1]), value):
+            return self._replace(keys, value, places, given)
+        if given in places:
+            self.places[keys] = places[given]
+        merged = [self._merge((*keys, k), v, places, (*given, k)) for k, v in value.items()]
+        return all(merged)  # of all items, also after one that cannot be
+
+    def _replace(self, keys: Keys, value: Any, places: Mapping[Keys, Place], given: Keys) -> bool:
+        holder = self._holder(keys, places.get(given))
+        if holder is None:
+            return False
+        for inside in _keys_within(holder.get(keys[-1])):
+            self.places.pop((*keys, *inside), None)
+        holder[keys[-1]] = value
+        for inside in _keys_within(value):
+            if (*given, *inside) in places:
+                self.places[(*keys, *inside)] = places[(*given, *inside)]
+        return True
+
+    def _holder(self, keys: Keys, place: Place | None) -> dict[Any, Any] | None:
+        """The mapping that holds the last of `keys`; `place` is that of mappings made for it."""
         holder: dict[Any, Any] = self.data
         for depth, key in enumerate(keys[:-1]):
-            if depth == 1 and keys[0] == "pretrain":  # a name gives way to the value it stands for
-                holder.update(expand_names(holder))
+            if depth == 1:
+                _expand_name(holder, keys)
             if holder.get(key) is None:
                 holder[key] = {}
             if not isinstance(holder[key], dict):
                 return None
+            if place:
+                self.places.setdefault(keys[: depth + 1], place)
             holder = holder[key]
         return holder
-
-    def _move(self, keys: Keys, lines: Mapping[Keys, int], place: Place) -> None:
-        """Gives `keys` and what lies in it a new place."""
-        kept = {k: old for k, old in self.places.items() if k[: len(keys)] != keys}
-        above = {keys[:depth]: place for depth in range(1, len(keys)) if keys[:depth] not in kept}
-        self.places = {**kept, **above, keys: place, **{(*keys, *k): place for k in lines}}
 
     def _value(self, keys: Keys) -> Any:
         value = self.data
@@ -174,12 +236,28 @@ def read_text(path: Path) -> str:
 
 
 def _near_file(path: Path) -> str:
-    names = [file.name for file in path.parent.glob("*.yaml")]
-    near = get_close_matches(path.name, names, n=1)
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
+    files = {file.name: str(file) for file in path.parent.glob("*.yaml")}
+    files |= {name: name for name in shipped_experiments()}
+    near = get_close_matches(path.name, files, n=1)
+    return f"; did you mean {files[near[0]]}?" if near else ""
 
 
-def _split(path: str) -> Keys:
+def _expand_name(holder: dict[Any, Any], keys: Keys) -> None:
+    """Replaces the name of a corpus, size and the like by its fields, which others can change."""
+    if keys[0] == "pretrain" and keys[1] in holder:
+        holder.update(expand_names({str(keys[1]): holder[keys[1]]}))
+
+
+def _keys_within(value: Any) -> Iterator[Keys]:
+    """The keys of a value and of all values in it, relative to it."""
+    yield ()
+    items = value.items() if isinstance(value, dict) else ()
+    for key, item in enumerate(value) if isinstance(value, list) else items:
+        for keys in _keys_within(item):
+            yield (key, *keys)
+
+
+def split_path(path: str) -> Keys:
     """The keys of a dotted path; a dotted axis of the grid is one key."""
     head, _, rest = path.partition(".")
     return (head, rest) if head == "grid" and rest else tuple(path.split("."))

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from harness.analysis.averages import get_average
 from harness.core.config import ConfigModel
+from harness.core.shipped import shipped_folder
 from harness.tasks import SUITES
 
 CELL = ["task", "split", "metric"]
@@ -33,11 +34,7 @@ def leaderboards_folder() -> Path:
     Raises:
         FileNotFoundError: in neither place.
     """
-    package = Path(__file__).parents[1]
-    for folder in (package / "_shipped" / "leaderboards", package.parent / "leaderboards"):
-        if (folder / "published" / "index.csv").is_file():
-            return folder
-    raise FileNotFoundError(f"no folder leaderboards inside {package} or beside it")
+    return shipped_folder("leaderboards", "published/index.csv")
 
 
 def board_names() -> list[str]:

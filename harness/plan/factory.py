@@ -10,16 +10,18 @@ from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
 
 
-def load_plan(path: Path, overrides: Sequence[str] = ()) -> Plan:
+def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Plan:
     """The plan of an experiment file.
 
     Args:
+        path: a file, or the name of a shipped experiment.
         overrides: `path=value`, as `--set` takes them.
+        variants: names of variants that the file declares.
 
     Raises:
         DeclarationError: the file is wrong or its data is missing; every problem with its line.
     """
-    declaration = load(path, overrides)
+    declaration = load(path, overrides, variants)
     check_data(declaration)
     return make_plan(declaration)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from harness.experiment.composition import Composition
 from harness.experiment.experiment import Experiment
 from harness.experiment.json_schema import json_schema
 from harness.finetuning.adaptation import ADAPTATIONS
@@ -28,7 +29,8 @@ def test_the_shipped_schema_is_current() -> None:
 
 
 def test_it_knows_every_field() -> None:
-    assert SCHEMA["properties"].keys() == Experiment.model_fields.keys()
+    fields = {**Experiment.model_fields, **Composition.model_fields}
+    assert SCHEMA["properties"].keys() == fields.keys()
     pretrain = SCHEMA["$defs"]["Pretrain"]
     assert pretrain["properties"].keys() == Pretrain.model_fields.keys()
     assert "required" not in pretrain

@@ -1,0 +1,103 @@
+"""`extends:` and `variants:`: an experiment made of others, each value with its place."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from harness.core.config import ConfigModel, as_tuples, unknown_name
+from harness.core.shipped import shipped_experiments
+from harness.experiment.messages import sentences
+from harness.experiment.source import AFTER_ALL_FILES, Place, Source, read_text
+
+
+class Composition(ConfigModel):
+    """Fields of an experiment file that say what it is made of."""
+
+    extends: tuple[str, ...] = ()
+    """Experiments that this one is based on, a file (relative to this one) or the name of a shipped
+    experiment, one or a list; later ones and this file take precedence. Mappings are merged;
+    lists, budgets and the grid are replaced; `name` is not inherited."""
+    variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    """Name to the fields (dotted path to value) that `--variant NAME` changes."""
+
+    @field_validator("extends", mode="before", json_schema_input_type=str | list[str])
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else as_tuples(value)
+
+
+def complete(source: Source, variants: Sequence[str] = ()) -> Source:
+    """`source` over the files that it extends, with `variants` applied.
+
+    Raises:
+        DeclarationError: a file cannot be read, or is no mapping.
+    """
+    source = _on_bases(source, (source.path.resolve(),))
+    declared = source.data.pop("variants", {})
+    for name in variants:
+        _apply(source, declared, name)
+    return source
+
+
+def _on_bases(source: Source, chain: tuple[Path, ...]) -> Source:
+    composed = _checked(source)
+    bases = [_base(source, index, chain) for index in range(len(composed.extends))]
+    source.data.pop("extends", None)
+    merged = Source(source.path, {}, source.depth, {(): source.places[()]})
+    for layer in [*(base for base in bases if base), source]:
+        merged.lay_over(layer)
+    return merged
+
+
+def _checked(source: Source) -> Composition:
+    """The fields of composition; those that are wrong are reported and left out."""
+    names = Composition.model_fields
+    fields = {name: source.data[name] for name in names if name in source.data}
+    try:
+        return Composition.read(fields)
+    except ValidationError as error:
+        for keys, message in sentences(error, Composition, (), fields):
+            source.report(keys, message)
+        for name in fields:
+            del source.data[name]
+        return Composition()
+
+
+def _base(source: Source, index: int, chain: tuple[Path, ...]) -> Source | None:
+    """The base at `index` of `extends`, on its own bases; null if it is reported as wrong."""
+    given = source.data["extends"]
+    name = given if isinstance(given, str) else given[index]
+    keys = ("extends",) if isinstance(given, str) else ("extends", index)
+    path = find(name, source.path.parent)
+    if path is None:
+        message = unknown_name("the file or shipped experiment", name, shipped_experiments())
+        source.report(keys, f"extends: {message}")
+        return None
+    if path.resolve() in chain:
+        circle = " -> ".join(file.name for file in (*chain, path))
+        source.report(keys, f"extends: an experiment cannot extend itself, but does: {circle}")
+        return None
+    base = Source.parse(path, read_text(path), len(chain))
+    base.data.pop("name", None)
+    return _on_bases(base, (*chain, path.resolve()))
+
+
+def find(name: str, folder: Path) -> Path | None:
+    """The experiment file called `name`: relative to `folder`, or shipped."""
+    path = folder / name
+    return path if path.is_file() else shipped_experiments().get(name)
+
+
+def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:
+    """Applies a variant; the experiment's name gets it as a suffix, unless it sets another."""
+    if name not in declared:
+        message = unknown_name("the variant", name, declared or ["none"])
+        source.problems[Place((AFTER_ALL_FILES, "", 0), f"--variant {name}"), message] = None
+        return
+    before = source.data.get("name")
+    for path, value in declared[name].items():
+        source.merge_path(path, value, ("variants", name, path))
+    if isinstance(before, str) and source.data.get("name") == before:
+        source.data["name"] = f"{before}-{name}"

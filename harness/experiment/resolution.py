@@ -1,0 +1,88 @@
+"""Every field of an experiment and its arms, with where its value came from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.experiment.arms import Arm
+from harness.experiment.declaration import Declaration, axis_place
+from harness.experiment.messages import dotted
+from harness.experiment.named_values import ROLES
+from harness.experiment.yaml_reader import Keys
+from harness.pretraining.recipes import RECIPES
+
+OF_ARMS = ("pretrain", "evaluate")
+"""Fields that each arm resolves."""
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class ResolvedField:
+    """A field with its value."""
+
+    path: str
+    """Dotted."""
+    value: Any
+    """Plain data."""
+    origin: str
+    """`file:line`, an option of the command line, `recipe NAME`, or `default`."""
+
+
+def experiment_fields(declaration: Declaration) -> list[ResolvedField]:
+    """The fields that do not belong to an arm."""
+    dump = declaration.experiment.model_dump(mode="json", exclude={*OF_ARMS, "grid"})
+    return [
+        ResolvedField(dotted(keys), value, _given(declaration, keys) or DEFAULT)
+        for keys, value in _leaves(dump)
+    ]
+
+
+def arm_fields(declaration: Declaration, arm: Arm) -> list[ResolvedField]:
+    """The fields of `pretrain` and `evaluate` of one arm."""
+    dump = {name: getattr(arm, name).model_dump(mode="json") for name in OF_ARMS}
+    return [
+        ResolvedField(dotted(keys), value, _origin(declaration, arm, keys, value))
+        for keys, value in _leaves(dump)
+    ]
+
+
+def _leaves(tree: Mapping[str, Any], keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, (*keys, name))
+        else:
+            yield (*keys, name), value
+
+
+def _origin(declaration: Declaration, arm: Arm, keys: Keys, value: Any) -> str:
+    source = declaration.source
+    assert source is not None
+    place = axis_place(declaration.experiment, arm.labels, keys)
+    if place is not None:
+        return source.place(place).text
+    if given := _given(declaration, keys):
+        return given
+    recipe = RECIPES[arm.pretrain.recipe].model_dump(mode="json")
+    if keys[0] == "pretrain" and _value_at(recipe, keys[1:]) == value:
+        return f"recipe {arm.pretrain.recipe}"
+    return "the run built on it" if keys[1] in ROLES else DEFAULT
+
+
+def _given(declaration: Declaration, keys: Keys) -> str | None:
+    """Where the user gave a value at `keys`, or a name that stands for the value around it."""
+    source = declaration.source
+    assert source is not None
+    for depth in range(len(keys), 0, -1):
+        if keys[:depth] in source.places:
+            value = _value_at(source.data, keys[:depth])
+            whole = depth == len(keys) or not isinstance(value, Mapping)
+            return source.places[keys[:depth]].text if whole else None
+    return None
+
+
+def _value_at(tree: Any, keys: Keys) -> Any:
+    for key in keys:
+        if not isinstance(tree, Mapping) or key not in tree:
+            return None
+        tree = tree[key]
+    return tree

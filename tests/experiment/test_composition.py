@@ -1,0 +1,184 @@
+"""`extends:` and `variants:`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.core.config import deep_merge
+from harness.experiment.declaration import Declaration, from_data, load
+from harness.experiment.resolution import arm_fields, experiment_fields
+from harness.experiment.source import DeclarationError
+
+BASE = {
+    "question": "Which?",
+    "pretrain": {
+        "recipe": "roberta",
+        "size": "nano",
+        "corpus": {"source": "microworld", "num_tokens": 30_000},
+        "optimizer": {"learning_rate": 0.001},
+        "budget": {"tokens": 1_000},
+    },
+    "grid": {"pretrain.budget.tokens": [1_000, 2_000]},
+    "evaluate": {"suite": "micro-glue-v1", "protocol": {"pooling": "max"}},
+}
+
+
+def write(folder: Path, **files: dict[str, Any]) -> Path:
+    """Writes each as a YAML file; the path of the first."""
+    for name, data in files.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+    return folder / f"{next(iter(files))}.yaml"
+
+
+def loaded(folder: Path, *variants: str, **files: dict[str, Any]) -> Declaration:
+    return load(write(folder, **files), variants=variants)
+
+
+def problems(folder: Path, *variants: str, **files: dict[str, Any]) -> list[str]:
+    with pytest.raises(DeclarationError) as caught:
+        loaded(folder, *variants, **files)
+    return [line.replace(f"{folder}/", "") for line in caught.value.problems]
+
+
+def test_mappings_are_merged_as_if_written_in_one_file(tmp_path: Path) -> None:
+    top = {
+        "name": "x",
+        "pretrain": {"optimizer": {"weight_decay": 0.1}, "batch_size": 8},
+        "evaluate": {"tasks": ["micro-sst2"]},
+    }
+    composed = loaded(tmp_path, x={"extends": "base.yaml", **top}, base=BASE)
+    assert composed.resolved() == from_data(deep_merge(BASE, top)).resolved()
+
+
+def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
+    top = {"name": "x", "extends": "base.yaml", "pretrain": {"budget": {"steps": 7}}}
+    grid = {"grid": {"pretrain.recipe": ["bert", "roberta"]}}
+    composed = loaded(tmp_path, x={**top, **grid}, base=BASE)
+    assert [arm.name for arm in composed.arms] == ["bert", "roberta"]
+    assert composed.arms[0].pretrain.budget.model_dump(exclude_none=True) == {"steps": 7}
+
+
+def test_a_value_of_another_kind_replaces_the_base_s(tmp_path: Path) -> None:
+    top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext2"}}}
+    (problem, *_) = problems(tmp_path, x=top, base=BASE)
+    assert problem.startswith("x.yaml:5: pretrain.corpus.source must be one of")
+
+
+def test_fields_are_merged_into_what_a_name_stands_for(tmp_path: Path) -> None:
+    base = deep_merge(BASE, {"pretrain": {"corpus": "microworld", "size": "nano"}})
+    top = {"pretrain": {"corpus": {"num_tokens": 9_000}, "size": {"num_layers": 1}}}
+    composed = loaded(tmp_path, x={"name": "x", "extends": "base.yaml", **top}, base=base)
+    pretrain = composed.arms[0].pretrain
+    assert pretrain.corpus.model_dump()["num_tokens"] == 9_000
+    assert (pretrain.size.num_layers, pretrain.size.hidden_size) == (1, 64)
+
+
+def test_bases_extend_bases_and_later_ones_take_precedence(tmp_path: Path) -> None:
+    composed = loaded(
+        tmp_path,
+        x={"name": "x", "extends": ["a.yaml", "b.yaml"]},
+        a={"extends": "base.yaml", "pretrain": {"batch_size": 2}, "seeds": {"pretrain": 2}},
+        b={"pretrain": {"batch_size": 3}},
+        base=BASE,
+    )
+    assert composed.arms[0].pretrain.batch_size == 3
+    assert composed.experiment.seeds.pretrain == (0, 1)
+
+
+def test_the_name_is_not_inherited(tmp_path: Path) -> None:
+    found = problems(tmp_path, x={"extends": "base.yaml"}, base={"name": "base", **BASE})
+    assert found == ["x.yaml:1: name is required, but is not given"]
+
+
+def test_a_problem_is_shown_where_the_value_was_given(tmp_path: Path) -> None:
+    base = deep_merge(BASE, {"pretrain": {"batch_size": 0}})
+    top = {"name": "x", "extends": "base.yaml", "seeds": {"pretrain": 0}}
+    found = problems(tmp_path, x=top, base=base)
+    assert found == [
+        "x.yaml:4: seeds.pretrain must be 1 to 1000 replicates, but is 0",
+        "base.yaml:12: pretrain.batch_size must be at least 1, but is 0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"x": {"extends": "bas"}}, "x.yaml:1: extends: the file or shipped experiment 'bas' is"),
+        ({"x": {"extends": 3}}, "x.yaml:1: extends must be a list, but is 3"),
+        (
+            {"x": {"extends": "y.yaml"}, "y": {"extends": ["x.yaml"]}},
+            "y.yaml:2: extends: an experiment cannot extend itself, but does: x.yaml -> y.yaml ->",
+        ),
+        ({"x": {"variants": [1]}}, "x.yaml:1: variants must be a mapping"),
+        ({"x": {"variants": {"v": 1}}}, "x.yaml:2: variants.v must be a mapping"),
+    ],
+    ids=["unknown", "no_name", "circle", "variants", "variant"],
+)
+def test_bad_composition(tmp_path: Path, files: dict[str, dict[str, Any]], expected: str) -> None:
+    assert any(problem.startswith(expected) for problem in problems(tmp_path, **files))
+
+
+VARIANTS = {
+    "large": {"pretrain.size": "tiny", "seeds.pretrain": 5},
+    "wide": {"pretrain.size.hidden_size": 256, "grid": {"pretrain.recipe": ["bert"]}},
+    "named": {"name": "other"},
+    "wrong": {"pretrain.batch_size.x": 1, "pretrain.sice": "nano"},
+}
+STUDY = {"name": "x", **BASE, "variants": VARIANTS}
+
+
+def test_a_variant_changes_fields_and_the_name(tmp_path: Path) -> None:
+    large = loaded(tmp_path, "large", x=STUDY)
+    assert large.experiment.name == "x-large" and large.variants == ("large",)
+    assert large.arms[0].pretrain.size.hidden_size == 128
+    assert len(large.experiment.seeds.pretrain) == 5
+    assert loaded(tmp_path, x=STUDY).experiment.name == "x"
+    assert loaded(tmp_path, "named", x=STUDY).experiment.name == "other"
+
+
+def test_variants_apply_in_their_order_and_before_overrides(tmp_path: Path) -> None:
+    both = load(write(tmp_path, x=STUDY), ["seeds.pretrain=2"], ["large", "wide"])
+    assert both.experiment.name == "x-large-wide"
+    assert [arm.name for arm in both.arms] == ["bert"]
+    assert (both.arms[0].pretrain.size.hidden_size, both.experiment.seeds.pretrain) == (256, (0, 1))
+
+
+def test_a_wrong_variant(tmp_path: Path) -> None:
+    (unknown,) = problems(tmp_path, "larg", x=STUDY)
+    assert unknown.startswith("--variant larg: the variant 'larg' is not known; did you mean")
+    first, second = problems(tmp_path, "wrong", x={**STUDY, "pretrain": {"batch_size": 4}})
+    assert first.endswith("pretrain.batch_size.x lies within a single value")
+    assert "'sice' is not known; did you mean 'size'" in second
+
+
+def test_every_field_has_an_origin(tmp_path: Path) -> None:
+    path = write(tmp_path, x={"name": "x", "extends": "base.yaml"}, base=BASE)
+    declaration = load(path, ["seeds.pretrain=2"])
+    origins = {field.path: field.origin for field in experiment_fields(declaration)}
+    assert origins["name"] == f"{path}:1"
+    assert origins["seeds.pretrain"] == "--set seeds.pretrain=2"
+    assert origins["sweep.trials"] == "default"
+    arm = declaration.arms[1]
+    fields = {field.path: field for field in arm_fields(declaration, arm)}
+    base = tmp_path / "base.yaml"
+    assert fields["pretrain.optimizer.learning_rate"].origin == f"{base}:9"
+    assert fields["pretrain.size.hidden_size"].origin == f"{base}:4"  # by name
+    assert fields["pretrain.optimizer.beta2"].origin == "recipe roberta"
+    assert fields["pretrain.optimizer.beta2"].value == arm.pretrain.optimizer.beta2
+    budget = fields["pretrain.budget.tokens"]
+    assert (budget.value, budget.origin) == (2_000, f"{base}:15")  # the axis
+    assert fields["evaluate.protocol.num_beams"].origin == "default"
+
+
+def test_resolved_fields_on_the_command_line() -> None:
+    result = CliRunner().invoke(app, ["plan", "quickstart", "--resolved", "--variant", "large"])
+    assert result.exit_code == 0
+    lines = [line.split("  # ") for line in result.output.splitlines()]
+    found = {text.strip(): origin for text, *rest in lines for origin in rest}
+    assert found["pretrain.optimizer.learning_rate: 0.002"].endswith("quickstart.yaml:17")
+    assert 'name: "quickstart-large"' in found
+    assert "# arm scratch" in result.output
