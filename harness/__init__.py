@@ -1,20 +1,47 @@
 """Which way of pretraining a language model is better, by how much, and how sure are we?
 
-From a notebook: `harness.load("experiments/quickstart.yaml").run().leaderboard()`.
+In Python: `harness.load("quickstart").run().leaderboard()`.
 """
 
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.experiment.experiment import Experiment
     from harness.study import Study
 
+_HOMES = {
+    "Study": "harness.study",
+    "Experiment": "harness.experiment.experiment",
+    "Evaluate": "harness.experiment.evaluation",
+    "Protocol": "harness.finetuning.protocol",
+    "Finetune": "harness.finetuning.protocol",
+    "Sweep": "harness.finetuning.search.sweep",
+    "Compute": "harness.core.compute",
+    "Pretrain": "harness.pretraining.recipes.pretrain",
+    "Task": "harness.tasks.task",
+    "Suite": "harness.tasks.task",
+    "Metric": "harness.tasks.metrics.metric",
+    "Transform": "harness.pretraining.objectives.transforms.transform",
+    "TransformResult": "harness.pretraining.objectives.transforms.transform",
+    "PretrainingModule": "harness.pretraining.module",
+}
+"""Public classes to their modules, which load when a class is first used: some load torch."""
 
-def load(path: str | Path, *overrides: str, store: str | Path = "runs") -> "Study":
+__all__ = ["declare", "load", *_HOMES]
+
+
+def load(
+    path: str | Path, *overrides: str, variants: Sequence[str] = (), store: str | Path = "runs"
+) -> "Study":
     """An experiment file as a study.
 
     Args:
+        path: a file, or the name of a shipped experiment.
         overrides: `path=value`, as `--set` takes them.
+        variants: names of variants that the file declares.
         store: folder of the results.
 
     Raises:
@@ -22,4 +49,38 @@ def load(path: str | Path, *overrides: str, store: str | Path = "runs") -> "Stud
     """
     from harness.study import Study
 
-    return Study.load(path, overrides, store)
+    return Study.load(path, overrides, store, variants)
+
+
+def declare(
+    experiment: "Mapping[str, Any] | Experiment",
+    *overrides: str,
+    plugins: Sequence[Any] = (),
+    store: str | Path = "runs",
+) -> "Study":
+    """An experiment declared in Python as a study.
+
+    Args:
+        experiment: the fields of an experiment file; the values may be plain data or objects of
+            the classes here, such as `Protocol`.
+        overrides: `path=value`, as `--set` takes them.
+        plugins: modules, their names, or objects with dicts named as in
+            `harness.experiment.plugins.FAMILIES`, whose members the experiment may use.
+        store: folder of the results.
+
+    Raises:
+        ValueError: the experiment is wrong; every problem in a line, as for a file.
+    """
+    from harness.study import Study
+
+    return Study.declare(experiment, overrides, plugins, store)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,12 +1,12 @@
 """A declared experiment over a store: run it, look at it, export from it. The object of the Python
 API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.console import Console
@@ -17,11 +17,13 @@ from harness.analysis.frames.probes import probes_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
+from harness.exchange.checkpoints import selection
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.progress import Display, figures_line
 from harness.execution.workspace import Workspace
-from harness.experiment.declaration import Declaration, check_data, load
+from harness.experiment.declaration import Declaration, check_data, from_data, load
+from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
 from harness.leaderboard.experiment_table import experiment_table
 from harness.leaderboard.table import Table
@@ -66,6 +68,26 @@ class Study:
         check_data(declaration)
         return cls(declaration, store)
 
+    @classmethod
+    def declare(
+        cls,
+        experiment: "Mapping[str, Any] | Experiment",
+        overrides: Sequence[str] = (),
+        plugins: Sequence[Any] = (),
+        store: str | Path = "runs",
+    ) -> "Study":
+        """An experiment declared in Python; `harness.declare` says what the arguments are.
+
+        Raises:
+            ValueError: the experiment is wrong, or a data set is missing; every problem in a line.
+        """
+        if not isinstance(experiment, Mapping):
+            experiment = experiment.model_dump(mode="json", exclude_unset=True)
+        names = (*experiment.get("plugins", ()), *(add_plugin(plugin) for plugin in plugins))
+        declaration = from_data({**experiment, "plugins": names}, overrides)
+        check_data(declaration)
+        return cls(declaration, store)
+
     @property
     def name(self) -> str:
         """The name of the experiment."""
@@ -95,15 +117,18 @@ class Study:
         self,
         jobs: int | None = None,
         console: Console | None = None,
-        executor: str = DEFAULT_BACKEND,
+        executor: str | None = None,
     ) -> "Study":
         """Computes what is missing; `last_run` says what that was.
 
         Args:
             jobs: stages at a time; null: one for each CPU core, or 1 with a GPU.
             console: where progress is shown.
-            executor: a name in `harness.execution.backends.BACKENDS`.
+            executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
+                where a plug-in is an object of this process.
         """
+        here = any(needs_this_process(name) for name in self.experiment.plugins)
+        executor = executor or ("serial" if here else DEFAULT_BACKEND)
         backend = BACKENDS[executor](Workspace(self.store.root), jobs)
         with Display(self.plan, console or Console(quiet=True)) as display:
             self.last_run = execute(self.plan, self.store, backend, display)
@@ -149,6 +174,26 @@ class Study:
         folder = Path(out) if out else self.folder / "reports" / self.name
         write_report(self.results, folder)
         return folder
+
+    def model(self, arm: str | None = None, seed: int | None = None) -> tuple[Any, Any]:
+        """A pretrained network, with its pretraining head where transformers has one, and its
+        tokenizer: what `harness export` writes.
+
+        Args:
+            arm: null: the only one.
+            seed: pretraining seed; null: the first.
+
+        Raises:
+            ValueError: there is no such arm or seed, or its pretraining is not finished.
+        """
+        import transformers
+
+        chosen = selection.of_experiment(self.results, arm, seed)
+        with TemporaryDirectory() as folder:
+            out = selection.export(chosen, self.store, Path(folder) / "model")
+            (network,) = transformers.AutoConfig.from_pretrained(out).architectures
+            model = getattr(transformers, network).from_pretrained(out)
+            return model, transformers.AutoTokenizer.from_pretrained(out)
 
     def status(self) -> pd.DataFrame:
         """One row per stage: key, kind, label and state (done, failed with the reason, started,

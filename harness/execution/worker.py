@@ -14,6 +14,7 @@ from harness.core.files import write_atomically
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.provenance import made_with
 from harness.execution.workspace import Workspace
+from harness.experiment import plugins
 from harness.store.artifacts import local_folder
 
 REPORT_SECONDS = 0.3
@@ -55,6 +56,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         )
         begin = time.perf_counter()
         try:
+            plugins.require(job.spec.get("plugins", {}))
             metrics = STAGES[job.kind](context)
         except BaseException:
             (folder / "error.txt").write_text(traceback.format_exc())

@@ -10,12 +10,20 @@ from pydantic import ValidationError
 from harness.core.config import unknown_name
 from harness.data.corpora import load_corpus
 from harness.experiment.arms import Arm, changed_tree, choices, combinations, resolve_arm
-from harness.experiment.checks import adaptation, checkpoint, continued_pretraining, grid, multitask
+from harness.experiment.checks import (
+    adaptation,
+    checkpoint,
+    continued_pretraining,
+    grid,
+    modules,
+    multitask,
+)
 from harness.experiment.composition import complete, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import sentences
 from harness.experiment.named_values import DEFAULT_RECIPE
+from harness.experiment.plugins import load_plugin
 from harness.experiment.recipe_defaults import on_recipe
 from harness.experiment.source import Source, mentions, read_text
 from harness.experiment.yaml_reader import Keys
@@ -101,6 +109,7 @@ def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[st
     source = complete(source, variants)
     for override in overrides:
         source.set(override)
+    _load_plugins(source)
     experiment = _experiment(source)
     arms = _arms(source, experiment) if experiment else []
     source.raise_problems()
@@ -169,6 +178,17 @@ def _task_place(source: Source, experiment: Experiment, task: Task, message: str
     return source.mentioned(("evaluate",), f"{task.name} {name}")
 
 
+def _load_plugins(source: Source) -> None:
+    """Loads the plug-ins that are named, so that the fields can name their members."""
+    names = source.data.get("plugins", [])
+    for index, name in enumerate(names if isinstance(names, list) else []):
+        try:
+            if isinstance(name, str):
+                load_plugin(name)
+        except ValueError as error:
+            source.report(("plugins", index), f"plugins: {error}")
+
+
 def _experiment(source: Source) -> Experiment | None:
     """The experiment; where parts of it are wrong, what is left without them, if that is any."""
     try:
@@ -195,7 +215,11 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     if source.problems:
         return arms
     for arm in arms:
-        for keys, message in (*checkpoint.problems(arm), *continued_pretraining.problems(arm)):
+        for keys, message in (
+            *checkpoint.problems(arm),
+            *continued_pretraining.problems(arm),
+            *modules.problems(arm),
+        ):
             source.report(_origin(source, experiment, arm.labels, keys, ""), message)
     for check in (
         grid.arms_problems,

@@ -101,6 +101,9 @@ class Experiment(ConfigModel):
     evaluate: Evaluate = Evaluate()
     sweep: Sweep = Sweep()
     compute: Compute = Compute()
+    plugins: tuple[str, ...] = ()
+    """Modules, or entry points of the group `pretraining_harness.plugins`, whose members join the
+    families; their source is part of the keys of the stages that can use them."""
 
     @field_validator(
         "expect",

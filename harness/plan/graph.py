@@ -5,10 +5,12 @@ from functools import cache
 from typing import Any
 
 from harness.data.corpora import load_corpus
+from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.plan.keys import run_content, stage_key
 from harness.plan.plan import ContinuedRun, Stage
+from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
 from harness.tasks.probes import PROBES, items
@@ -20,6 +22,7 @@ class StageGraph:
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
+        self.plugins = plugins.digests(experiment.plugins)
         self.stages: dict[str, Stage] = {}
         self.pretrain_keys: dict[tuple[str, int], str] = {}
         """(arm, pretraining seed) to the key of the pretraining stage."""
@@ -47,6 +50,8 @@ class StageGraph:
         Returns:
             Its key.
         """
+        if self.plugins and STAGE_KINDS[kind].uses_plugins:
+            spec = {**spec, "plugins": self.plugins}
         key = stage_key(kind, spec, parents)
         self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
         return key

@@ -9,13 +9,15 @@ class StageKind:
 
     version: int
     """Part of every key of the kind; raised when its code computes something else."""
+    uses_plugins: bool = True
+    """Whether members of plug-ins can change its outcome."""
     is_result: bool = True
     """Whether it is computed for its own sake, not only when a later stage needs it."""
 
 
 STAGE_KINDS: dict[str, StageKind] = {
-    "tokenizer": StageKind(1, is_result=False),
-    "tokenize": StageKind(2, is_result=False),
+    "tokenizer": StageKind(1, uses_plugins=False, is_result=False),
+    "tokenize": StageKind(2, uses_plugins=False, is_result=False),
     "pretrain": StageKind(3),
     "continue_pretraining": StageKind(1),
     "held_out_loss": StageKind(1),

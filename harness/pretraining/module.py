@@ -141,3 +141,7 @@ class PretrainingModule(pl.LightningModule):
         for name, metric in self.held_out.items():
             figures[f"validation_{name}"] = float(cast(MeanMetric, metric).compute())
         return figures
+
+
+MODULES: dict[str, type[PretrainingModule]] = {}
+"""Modules of plug-ins, by the names that `pretrain.module` takes."""

@@ -18,7 +18,7 @@ from harness.core.files import write_atomically
 from harness.data.corpora.token_stream import TokenStream
 from harness.pretraining.callbacks import CHECKPOINTS, Watch
 from harness.pretraining.learners.factory import make_learner
-from harness.pretraining.module import PretrainingModule
+from harness.pretraining.module import MODULES, PretrainingModule
 from harness.pretraining.objectives import held_out
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, TensorBatch, to_step, to_tensors
@@ -166,7 +166,8 @@ def make_module(
     num_steps: int,
 ) -> PretrainingModule:
     """A learner with its initial weights, to be trained for `num_steps` updates."""
-    return PretrainingModule(make_learner(spec, vocabulary, seed, folders), spec, num_steps, seed)
+    module = MODULES[spec.module] if spec.module else PretrainingModule
+    return module(make_learner(spec, vocabulary, seed, folders), spec, num_steps, seed)
 
 
 def make_feed(

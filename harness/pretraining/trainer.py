@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import torch
 import transformers
 
 from harness.core.compute import Compute
+
+CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
+"""Callbacks of plug-ins: each trainer has a new one of each."""
 
 
 def make_trainer(*callbacks: pl.Callback, compute: Compute, **settings: Any) -> pl.Trainer:
@@ -28,7 +32,7 @@ def make_trainer(*callbacks: pl.Callback, compute: Compute, **settings: Any) -> 
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=list(callbacks),
+        callbacks=[*callbacks, *(make() for make in CALLBACKS.values())],
         **settings,
     )
 

@@ -48,6 +48,8 @@ class PretrainSettings(ConfigModel):
     budget: Budget
     checkpoint_fractions: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
     """Shares of the updates after which the weights are kept, to be fine-tuned as well."""
+    module: str | None = None
+    """The LightningModule of a plug-in; null: the harness's own."""
     init_from: "PretrainSettings | None" = None
     """A run to go on from instead of initial weights: its fields where they differ from these."""
     teacher: "PretrainSettings | None" = None

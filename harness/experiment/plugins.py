@@ -1,0 +1,165 @@
+"""Members that others add to the families: a module, or an object, with dicts of their names."""
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness.core.config import ConfigModel, unknown_name
+
+ENTRY_POINTS = "pretraining_harness.plugins"
+"""Group of the entry points that give a plug-in a name other than its module's."""
+
+FAMILIES = {
+    "TRANSFORMS": "harness.pretraining.objectives.transforms",
+    "OBJECTIVES": "harness.pretraining.objectives",
+    "RECIPES": "harness.pretraining.recipes",
+    "MODULES": "harness.pretraining.module",
+    "CALLBACKS": "harness.pretraining.trainer",
+    "MODELS": "harness.models",
+    "SIZES": "harness.models",
+    "CORPORA": "harness.data.corpora",
+    "TOKENIZERS": "harness.data.tokenizers",
+    "TASKS": "harness.tasks",
+    "SUITES": "harness.tasks",
+    "PREPROCESSORS": "harness.tasks.preprocessing",
+    "PROBES": "harness.tasks.probes",
+    "METRICS": "harness.tasks.metrics",
+    "METRICS_OF_KIND": "harness.tasks.custom",
+}
+"""Dict that a plug-in may have, to the module that holds the family. Imported only if it has it:
+metrics and modules load torch."""
+
+_loaded: dict[str, str] = {}
+"""Name of a plug-in to the digest of its source."""
+_objects: set[str] = set()
+
+
+def load_plugin(name: str) -> str:
+    """Adds the members of an installed plug-in to their families, once for each process.
+
+    Args:
+        name: an entry point of the group `pretraining_harness.plugins`, or an importable module.
+
+    Returns:
+        The digest of its source, 16 hexadecimal digits.
+
+    Raises:
+        ValueError: there is no such module, or a member's name is taken.
+    """
+    if name not in _loaded:
+        found = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+        try:
+            module = import_module(found.get(name, name))
+        except ImportError as error:
+            raise ValueError(f"the plug-in {name!r} cannot be imported: {error}") from error
+        _add(name, module, _module_source(module))
+    return _loaded[name]
+
+
+def add_plugin(plugin: Any) -> str:
+    """Adds the members of a module, or of an object with dicts as attributes.
+
+    An object that a notebook defines can only be used in its own process: `executor="serial"`.
+
+    Returns:
+        The plug-in's name, for `Experiment.plugins`.
+
+    Raises:
+        ValueError: it has no family, its source cannot be read, or a member's name is taken.
+    """
+    if isinstance(plugin, str):
+        load_plugin(plugin)
+        return plugin
+    if isinstance(plugin, ModuleType):
+        load_plugin(plugin.__name__)
+        return plugin.__name__
+    name = str(getattr(plugin, "__qualname__", type(plugin).__qualname__))
+    source = _object_source(name, plugin)
+    digest = hashlib.sha256(source).hexdigest()[:16]
+    if name in _loaded and _loaded[name] != digest:
+        raise ValueError(f"another plug-in {name!r} is loaded already; give this one another name")
+    if name not in _loaded:
+        _add(name, plugin, source)
+        _objects.add(name)
+    return name
+
+
+def needs_this_process(name: str) -> bool:
+    """Whether a plug-in is an object of this process, which no other can import."""
+    return name in _objects
+
+
+def digests(names: tuple[str, ...]) -> dict[str, str]:
+    """Name to digest of plug-ins; part of the keys of the stages that can use them.
+
+    Raises:
+        ValueError: one cannot be loaded.
+    """
+    return {name: load_plugin(name) for name in names}
+
+
+def require(expected: Mapping[str, str]) -> None:
+    """Loads the plug-ins of a stage.
+
+    Raises:
+        ValueError: one cannot be loaded, or its source is not what the stage was planned with.
+    """
+    for name, digest in expected.items():
+        if load_plugin(name) != digest:
+            raise ValueError(f"the source of the plug-in {name!r} has changed: plan again")
+
+
+def _add(name: str, plugin: Any, source: bytes) -> None:
+    members = {family: getattr(plugin, family) for family in FAMILIES if hasattr(plugin, family)}
+    if not members:
+        raise ValueError(f"the plug-in {name!r} must have a dict named {', '.join(FAMILIES)}")
+    for family, added in members.items():
+        known = getattr(import_module(FAMILIES[family]), family)
+        if family == "METRICS_OF_KIND":
+            for kind, metrics in added.items():
+                if kind not in known:
+                    raise ValueError(f"{name}: {unknown_name('the kind of task', kind, known)}")
+                known[kind] = (*known[kind], *metrics)
+        else:
+            _extend(name, family, known, added)
+    if "TRANSFORMS" in members:
+        _rebuild(ConfigModel)
+    _loaded[name] = hashlib.sha256(source).hexdigest()[:16]
+
+
+def _extend(name: str, family: str, known: Any, added: Mapping[Any, Any]) -> None:
+    for member in added:
+        if member in known:
+            raise ValueError(f"{name}.{family}: {member!r} is the name of another member")
+    known.update(added)
+
+
+def _rebuild(model: type[ConfigModel]) -> None:
+    """Makes the values that hold a transform accept the new ones; parts before what holds them."""
+    for part in model.__subclasses__():
+        part.model_rebuild(force=True)
+        _rebuild(part)
+
+
+def _module_source(module: ModuleType) -> bytes:
+    """The bytes of a module's file, or of all Python files of a package."""
+    file = Path(inspect.getsourcefile(module) or "")
+    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    return b"\0".join(file.read_bytes() for file in files)
+
+
+def _object_source(name: str, plugin: Any) -> bytes:
+    """The source of an object's class and of the classes and functions that its families hold."""
+    parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
+    for family in FAMILIES:
+        for pair in getattr(plugin, family, {}).items():
+            parts += [part for part in pair if inspect.isclass(part) or inspect.isfunction(part)]
+    try:
+        return "\0".join(inspect.getsource(part) for part in parts).encode()
+    except (OSError, TypeError) as error:
+        raise ValueError(f"the source of the plug-in {name!r} cannot be read: {error}") from error

@@ -1,0 +1,197 @@
+"""`import harness`: experiments declared in Python, and plug-ins."""
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+
+import harness
+from harness.execution.executor import Execution
+from harness.experiment import plugins
+from harness.experiment.declaration import load
+
+EXPERIMENT: dict[str, Any] = {
+    "name": "declared",
+    "question": "Does it run?",
+    "pretrain": {
+        "recipe": "roberta",
+        "size": {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32},
+        "corpus": {"source": "microworld", "num_tokens": 20_000},
+        "tokenizer": {"vocab_size": 600},
+        "phases": [{"fraction": 1, "sequence_length": 32}],
+        "batch_size": 4,
+        "budget": {"tokens": 512},
+    },
+    "evaluate": {
+        "suite": "micro-glue-v1",
+        "tasks": ["micro-sst2"],
+        "protocol": {"max_train_examples": 32, "max_sequence_length": 32},
+        "finetune": {"epochs": 1},
+    },
+}
+
+MODULE = """
+import pytorch_lightning as pl
+
+from harness import Metric, PretrainingModule
+from harness.tasks.metrics import METRICS as KNOWN
+from harness.tasks import TASKS as KNOWN_TASKS
+
+
+class Doubled(PretrainingModule):
+    def loss(self, part, step):
+        return 2 * super().loss(part, step)
+
+
+class Counter(pl.Callback):
+    def on_fit_start(self, trainer, module):
+        with open(r"{log}", "a") as log:
+            log.write(type(module).__name__ + " ")
+
+
+MODULES = {{"doubled": Doubled}}
+CALLBACKS = {{"counter": Counter}}
+TASKS = {{"my-task": KNOWN_TASKS["micro-sst2"].model_copy(update={{"name": "my-task"}})}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _families() -> Iterator[None]:
+    """Takes the members of plug-ins out of the families again."""
+    families = {name: getattr(import_module(home), name) for name, home in plugins.FAMILIES.items()}
+    before = {name: dict(family) for name, family in families.items()}
+    yield
+    for name, family in families.items():
+        family.clear()
+        family.update(before[name])
+    plugins._loaded.clear()
+    plugins._objects.clear()
+    plugins._rebuild(plugins.ConfigModel)
+
+
+def changed(**pretrain: Any) -> dict[str, Any]:
+    return {**EXPERIMENT, "pretrain": {**EXPERIMENT["pretrain"], **pretrain}}
+
+
+def test_a_declared_experiment_equals_a_file(tmp_path: Path) -> None:
+    import yaml
+
+    path = tmp_path / "x.yaml"
+    path.write_text(yaml.safe_dump(EXPERIMENT))
+    declared = harness.declare(EXPERIMENT).declaration
+    assert declared.resolved() == load(path).resolved()
+    assert harness.declare(declared.experiment).declaration.resolved() == declared.resolved()
+
+
+def test_values_may_be_objects() -> None:
+    evaluate = {
+        **EXPERIMENT["evaluate"],
+        "protocol": harness.Protocol(max_train_examples=32, max_sequence_length=32),
+        "finetune": harness.Finetune(epochs=1),
+    }
+    study = harness.declare({**EXPERIMENT, "evaluate": evaluate})
+    assert study.plan.stages.keys() == harness.declare(EXPERIMENT).plan.stages.keys()
+
+
+def test_errors_are_those_of_a_file() -> None:
+    with pytest.raises(ValueError, match="did you mean 'size'") as caught:
+        harness.declare({**changed(sice=1), "seeds": {"pretrain": 0}})
+    assert str(caught.value).splitlines()[0] == (
+        "experiment: seeds.pretrain must be 1 to 1000 replicates, but is 0"
+    )
+
+
+def test_public_names() -> None:
+    assert set(harness.__all__) <= set(dir(harness))
+    assert all(inspect.getdoc(getattr(harness, name)) for name in harness.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        harness.nothing  # noqa: B018
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str = "a_plugin") -> Path:
+    log = folder / "log.txt"
+    (folder / f"{name}.py").write_text(MODULE.format(log=log))
+    monkeypatch.syspath_prepend(folder)
+    return log
+
+
+def test_a_module_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = install(tmp_path, monkeypatch)
+    grid = {"grid": {"pretrain.module": [None, "doubled"]}}
+    evaluate = {**EXPERIMENT["evaluate"], "suite": {"name": "my-suite", "tasks": ["my-task"]}}
+    del evaluate["tasks"]
+    experiment = {**EXPERIMENT, **grid, "evaluate": evaluate}
+    study = harness.declare(experiment, plugins=["a_plugin"], store=tmp_path / "runs")
+    done: Execution = study.run(jobs=1).last_run
+    assert not done.failed and log.read_text().split().count("Doubled") == 1
+    losses = [
+        done.finished[study.plan.pretrain_keys[arm.name, 0]].metrics["train_loss"]
+        for arm in study.plan.arms
+    ]
+    assert losses[1] == pytest.approx(2 * float(losses[0] or 0), rel=0.1)
+    assert list(study.leaderboard()["arm"]) == ["module=null", "doubled"]
+    model, tokenizer = study.model("doubled")
+    logits = model(**tokenizer("the food is good", return_tensors="pt")).logits
+    assert logits.shape[-1] == len(tokenizer) and torch.isfinite(logits).all()
+    again = harness.declare(experiment, plugins=["a_plugin"], store=tmp_path / "runs")
+    assert again.run(jobs=1).last_run.computed == []
+
+
+def test_the_source_of_a_plugin_is_part_of_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, "one_plugin")
+    plain = harness.declare(EXPERIMENT).plan
+    first = harness.declare(EXPERIMENT, plugins=["one_plugin"]).plan
+    kinds = {stage.kind for key, stage in first.stages.items() if key in plain.stages}
+    assert kinds == {"tokenizer", "tokenize"}
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "one_plugin.py").write_text(MODULE.format(log="x") + "# another version\n")
+    assert plugins._module_source(import_module("one_plugin")) != (
+        (other / "one_plugin.py").read_bytes()
+    )
+    plugins._loaded["one_plugin"] = "0" * 16  # as if the source had changed
+    second = harness.declare(EXPERIMENT, plugins=["one_plugin"]).plan
+    assert not {k for k, s in second.stages.items() if s.kind == "pretrain"} & first.stages.keys()
+    with pytest.raises(ValueError, match="has changed: plan again"):
+        plugins.require({"one_plugin": "1" * 16})
+
+
+def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
+    from harness.models import SIZES
+
+    class Mine:
+        SIZES: ClassVar = {
+            "mini": SIZES["nano"].model_copy(update={"num_layers": 1, "hidden_size": 32})
+        }
+
+    study = harness.declare(changed(size="mini"), plugins=[Mine], store=tmp_path)
+    assert study.plan.arms[0].pretrain.size.hidden_size == 32
+    (name,) = study.experiment.plugins
+    assert plugins.needs_this_process(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("no_such_module", "experiment: plugins: the plug-in 'no_such_module' cannot be imported"),
+        ("json", "experiment: plugins: the plug-in 'json' must have a dict named TRANSFORMS, "),
+    ],
+)
+def test_what_is_no_plugin_is_refused(name: str, expected: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        harness.declare({**EXPERIMENT, "plugins": [name]})
+    assert str(caught.value).startswith(expected)
+
+
+def test_a_member_of_a_known_name_is_refused() -> None:
+    class Again:
+        SIZES: ClassVar = {"nano": 1}
+
+    with pytest.raises(ValueError, match=r"SIZES: 'nano' is the name of another member"):
+        harness.declare(EXPERIMENT, plugins=[Again])
