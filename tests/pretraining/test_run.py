@@ -22,7 +22,7 @@ from harness.pretraining.budget import Budget
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import Step
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.objectives.transforms.masking import SpanMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain

@@ -15,7 +15,7 @@ from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.steps import training_flops_per_step

@@ -10,17 +10,19 @@ from harness.pretraining.objectives.outputs import (
     ReplacedToken,
     WholeText,
 )
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    Deshuffling,
-    Identity,
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import (
     NgramMasking,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
     SpanMasking,
     TokenMasking,
 )
+from harness.pretraining.objectives.transforms.order import (
+    Deshuffling,
+    Identity,
+    PermutationOrder,
+    Prefix,
+)
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
 
 
 def _ul2() -> Mixture:

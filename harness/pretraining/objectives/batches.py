@@ -11,8 +11,8 @@ from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
 from harness.pretraining.objectives.layout import Layout, Rows
 from harness.pretraining.objectives.objective import AnyObjective, Component, Mixture, Objective
 from harness.pretraining.objectives.targets import Batch, assemble
-from harness.pretraining.objectives.transforms.apply import apply_transform
-from harness.pretraining.objectives.transforms.result import TransformResult, stack
+from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.transform import TransformResult, stack
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
 """What a random number is for: the second element of its seed."""
 CACHED_DRAWINGS = 2
-TEXT = ("dropped_spans", "whole_text")
-"""Outputs that tell text apart from what is read, so that a mode token is no part of it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class BatchMaker:
             read, component.objective, chosen, (phase, self._duplicate(epoch)), step
         )
         return assemble(
-            rows if component.objective.output.kind in TEXT else read,
+            rows if component.objective.predicts_text else read,
             noise,
             component.objective,
             labels,

@@ -8,15 +8,12 @@ from harness.data.corpora.packing import Packing, Sequences, pack
 from harness.pretraining.objectives.layout import Layout
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, assemble
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
-    TokenMasking,
-    Transform,
-)
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import Masking, TokenMasking
+from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
+from harness.pretraining.objectives.transforms.transform import Transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -60,7 +57,7 @@ def _fixed(objective: Objective) -> Transform:
         return Prefix(min_target_fraction=0.5, max_target_fraction=0.5)
     if isinstance(transform, PermutationOrder):
         return PermutationOrder()
-    return MASKING if "mask_token_rate" in type(transform).model_fields else transform
+    return MASKING if isinstance(transform, Masking) else transform
 
 
 def held_out_batches(

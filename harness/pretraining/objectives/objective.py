@@ -7,14 +7,15 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from harness.core.config import ConfigModel
 from harness.pretraining.objectives.outputs import MaskedToken, Output
-from harness.pretraining.objectives.transforms import MASKING, TokenMasking, Transform
+from harness.pretraining.objectives.transforms import AnyTransform
+from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
 Representation = Literal[
     "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow"
 ]
 
 TO_TEXT = ("encoder_decoder", "prefix", "causal")
-POSSIBLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+COMBINATIONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("masked_token", ("bidirectional", "causal"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
@@ -55,7 +56,7 @@ class Objective(ConfigModel):
     """What is hidden, how the text is read, and what is to be told; by default BERT's masked LM."""
 
     kind: Literal["single"] = "single"
-    transform: Transform = TokenMasking()
+    transform: AnyTransform = TokenMasking()
     representation: Representation = "bidirectional"
     """Who sees whom. `prefix`: the source both ways, the target left to right; `bilm`: one
     reader for each direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the
@@ -76,6 +77,11 @@ class Objective(ConfigModel):
     def components(self) -> tuple[tuple[float, "Objective"], ...]:
         """(weight, objective) of what is mixed: this one alone."""
         return ((1.0, self),)
+
+    @property
+    def predicts_text(self) -> bool:
+        """Whether the target is a text that follows the source, not tokens at source positions."""
+        return self.output.kind in ("dropped_spans", "whole_text")
 
     @property
     def formula(self) -> str:
@@ -111,7 +117,7 @@ class Objective(ConfigModel):
 def _check_combination(objective: Objective) -> None:
     output, representation = objective.output.kind, objective.representation
     transform = objective.transform.kind
-    readings = [r for kind, reads, _ in POSSIBLE if kind == output for r in reads]
+    readings = [r for kind, reads, _ in COMBINATIONS if kind == output for r in reads]
     if representation not in readings:
         raise ValueError(
             f"the output {output} can be learned under representation "
@@ -119,7 +125,7 @@ def _check_combination(objective: Objective) -> None:
         )
     allowed = [
         name
-        for kind, reads, names in POSSIBLE
+        for kind, reads, names in COMBINATIONS
         if kind == output and representation in reads
         for name in names
     ]

@@ -26,7 +26,7 @@ import numpy as np
 
 from harness.pretraining.objectives.layout import PAD_MULTIPLE, Rows
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.transform import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 Batch = dict[str, np.ndarray]
@@ -46,7 +46,7 @@ def assemble(
         rows: the text before it was corrupted.
         decoder_start: token that a decoder's input starts with.
     """
-    if objective.output.kind in ("dropped_spans", "whole_text"):
+    if objective.predicts_text:
         batch = _to_text(rows, corrupted, objective, vocabulary, decoder_start)
     else:
         batch = _read(corrupted.inputs, corrupted.lengths, rows.types)

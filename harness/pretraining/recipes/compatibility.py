@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import SpanCorruption
-from harness.pretraining.objectives.transforms.spans import spans_needed
+from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
@@ -91,8 +90,7 @@ def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator
     transform = objective.transform
     bounded = run.model.family not in UNBOUNDED
     one_row = objective.representation in ("causal", "prefix")
-    to_text = objective.output.kind in ("dropped_spans", "whole_text")
-    if bounded and one_row and to_text and 2 * longest > run.model.max_position:
+    if bounded and one_row and objective.predicts_text and 2 * longest > run.model.max_position:
         yield (
             f"source and target stand in one row: model.max_position must be at least "
             f"{2 * longest}, twice the sequence_length, but is {run.model.max_position}"

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import MASKING, Denoising, SpanCorruption
+from harness.pretraining.objectives.transforms.transform import GapFiller
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
@@ -71,7 +71,8 @@ def unsupported_request(objective: Objective) -> str:
     learned = objective.distillation
     if learned and not learned.token_weight and not learned.soft_target_weight:
         return "it was taught a teacher's states alone, and names no tokens"
-    if objective.output.kind == "whole_text" and _hole(objective) == "never":
+    to_text = objective.predicts_text and objective.transform.kind != "prefix"
+    if to_text and objective.transform.gap_filler is None:
         return (
             f"it was trained on texts in which nothing is missing ({objective.transform.kind}), so "
             "it has not learned to fill a gap"
@@ -146,7 +147,7 @@ def _span(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
     begin, end = gap = text.gap or (0, len(text.tokens))
     source = _with_hole(text, gap, objective, vocabulary)
     missing = list(text.tokens[begin:end])
-    if _hole(objective) == "sentinel":
+    if objective.transform.gap_filler == "sentinel":
         first, second = (int(number) for number in vocabulary.sentinels[:2])
         told = [first, *missing, second, vocabulary.sep]
         return Request(source, told, list(range(1, len(told) - 1)), [*missing, second])
@@ -167,29 +168,12 @@ def _with_hole(
     text: Text, gap: tuple[int, int], objective: Objective, vocabulary: Vocabulary
 ) -> list[int]:
     begin, end = gap
-    filling = {
+    fillers: dict[GapFiller | None, list[int]] = {
         "sentinel": [int(number) for number in vocabulary.sentinels[:1]],
         "mask": [vocabulary.mask],
-        "masks": [vocabulary.mask] * (end - begin),
+        "mask_per_token": [vocabulary.mask] * (end - begin),
         "nothing": [],
-    }[_hole(objective)]
+    }
+    filling = fillers[objective.transform.gap_filler]
     around = [*text.tokens[:begin], *filling, *text.tokens[end:]]
     return vocabulary.framed(around)
-
-
-def _hole(objective: Objective) -> str:
-    """What stands in the place of missing tokens: a sentinel, a mask, a mask for each, nothing; or
-    none ever are missing."""
-    transform = objective.transform
-    if isinstance(transform, SpanCorruption):
-        return {"sentinel": "sentinel", "mask_token": "masks", "drop": "nothing"}[
-            transform.replacement
-        ]
-    if isinstance(transform, Denoising):
-        holes = {
-            "mask": transform.infill_rate,
-            "masks": transform.mask_rate,
-            "nothing": transform.delete_rate,
-        }
-        return next((hole for hole, rate in holes.items() if rate), "never")
-    return "masks" if transform.kind in MASKING else "never"

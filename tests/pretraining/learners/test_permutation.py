@@ -13,8 +13,7 @@ from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.loader import TensorBatch, to_tensors
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms import PermutationOrder
-from harness.pretraining.objectives.transforms.order import permutation_order
+from harness.pretraining.objectives.transforms.order import PermutationOrder, permutation_order
 from tests.models.networks import mean_loss, network, overfit, small, without_gradient
 from tests.pretraining.objectives.transforms.texts import VOCABULARY, make_rows
 

@@ -11,7 +11,7 @@ from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch, to_tensors
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms import apply_transform
 from tests.models.networks import mean_loss, network, overfit, small, without_gradient
 from tests.pretraining.objectives.transforms.texts import (
     CLS,

@@ -18,7 +18,7 @@ from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.objectives.transforms.masking import SpanMasking
 
 VOCAB, IGNORED = 60, -100
 MLM, SPANBERT = Objective(), Objective(transform=SpanMasking(), span_boundary=True)

@@ -12,7 +12,7 @@ from harness.pretraining.objectives.held_out import held_out_batches, pair_batch
 from harness.pretraining.objectives.layout import Layout
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, count_real, split
-from harness.pretraining.objectives.transforms import TokenMasking
+from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.settings import Phase
 

@@ -6,11 +6,12 @@ is maskable in it: separators inside are left out of the source. What stands bef
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import Denoising
 from harness.pretraining.objectives.transforms.array_ops import (
     choose_tokens,
     covered,
@@ -19,8 +20,40 @@ from harness.pretraining.objectives.transforms.array_ops import (
     shuffled,
     word_starts,
 )
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.transform import (
+    GapFiller,
+    Transform,
+    TransformResult,
+)
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+class Denoising(Transform):
+    """BART's five noises in any mixture (Lewis et al. 2020, section 2.2), in fairseq's order:
+    sentences permuted, tokens masked or infilled, tokens deleted, text rotated."""
+
+    kind: Literal["denoising"] = "denoising"
+    mask_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Token masking: share of the tokens that become a mask token, one for one."""
+    delete_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Token deletion: share of the tokens that vanish."""
+    infill_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Text infilling: share of the tokens in spans that become one mask token each."""
+    poisson_lambda: float = Field(default=3.0, ge=0.5)
+    """Mean length of an infilled span; spans of length 0 insert a mask token."""
+    permute_sentences: float = Field(default=0.0, ge=0, le=1)
+    """Share of the sentences that are put in a random order."""
+    rotate_rate: float = Field(default=0.0, ge=0, le=1)
+    """Share of the sequences that start at a random token."""
+
+    @property
+    def gap_filler(self) -> GapFiller | None:
+        fillers: dict[GapFiller, float] = {
+            "mask": self.infill_rate,
+            "mask_per_token": self.mask_rate,
+            "nothing": self.delete_rate,
+        }
+        return next((filler for filler, rate in fillers.items() if rate), None)
 
 
 @dataclass

@@ -8,24 +8,88 @@ Shapes: B rows, T positions. A batch of one row, with one of its 3 tokens chosen
     chosen    [[F, F, T, F, F, F]]           the targets are tokens[chosen]
 """
 
+from typing import Literal, Self
+
 import numpy as np
+from pydantic import Field, model_validator
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import (
-    Masking,
-    NgramMasking,
-    SpanMasking,
-    TokenMasking,
-)
 from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs, word_starts
-from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.transforms.span_selection import (
     choose_ngrams,
     choose_spans,
     choose_words,
     draw_tokens,
 )
+from harness.pretraining.objectives.transforms.transform import (
+    GapFiller,
+    Transform,
+    TransformResult,
+)
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+class Masking(Transform):
+    """What the masking transforms share (Devlin et al. 2019, section 3.1)."""
+
+    mask_rate: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the tokens of a sequence chosen for prediction."""
+    mask_token_rate: float = Field(default=0.8, ge=0, le=1)
+    """Share of the chosen tokens that become the mask token."""
+    random_token_rate: float = Field(default=0.1, ge=0, le=1)
+    """Share of the chosen tokens that become a random token; the rest stay as they are."""
+
+    @property
+    def gap_filler(self) -> GapFiller:
+        return "mask_per_token"
+
+    @model_validator(mode="after")
+    def _rates(self) -> Self:
+        total = self.mask_token_rate + self.random_token_rate
+        if total > 1 + 1e-9:
+            raise ValueError(
+                f"mask_token_rate + random_token_rate must be at most 1, but they sum to {total:g}"
+            )
+        return self
+
+
+class TokenMasking(Masking):
+    """Single tokens, or whole words, hidden at random (Devlin et al. 2019, section 3.1)."""
+
+    kind: Literal["token_masking"] = "token_masking"
+    whole_word: bool = False
+    """Choose whole words instead of single word pieces."""
+    with_replacement: bool = False
+    """Draw positions with replacement, so that fewer distinct ones are chosen
+    (google-research/electra, pretrain_helpers.py)."""
+
+    @model_validator(mode="after")
+    def _one_way_of_choosing(self) -> Self:
+        if self.whole_word and self.with_replacement:
+            raise ValueError("whole words are drawn without replacement: drop one of the two")
+        return self
+
+
+class NgramMasking(Masking):
+    """N-grams of whole words, length n with p(n) ~ 1/n (Lan et al. 2020, section 3.1)."""
+
+    kind: Literal["ngram_masking"] = "ngram_masking"
+    max_ngram: int = Field(default=3, ge=1)
+    """Longest n-gram, in words."""
+
+
+class SpanMasking(Masking):
+    """Spans of whole words of geometric length; a span shares its fate (Joshi et al. 2020, 3.1)."""
+
+    kind: Literal["span_masking"] = "span_masking"
+    geometric_p: float = Field(default=0.2, gt=0, lt=1)
+    """Parameter of the geometric distribution of span lengths."""
+    max_span_length: int = Field(default=10, ge=1)
+    """Longest span, in words."""
+
+
+MASKING = ("token_masking", "ngram_masking", "span_masking")
+"""Kinds that hide tokens in place, for the outputs that predict them there."""
 
 
 def token_masking(

@@ -1,17 +1,55 @@
 """Transforms that hide nothing: the text as it is, cut in two, shuffled, or in another order."""
 
+from typing import Literal, Self
+
 import numpy as np
+from pydantic import Field, model_validator
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import (
-    Deshuffling,
-    Identity,
-    PermutationOrder,
-    Prefix,
-)
 from harness.pretraining.objectives.transforms.array_ops import covered, filled, packed, shuffled
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+class Identity(Transform):
+    """The text as it is."""
+
+    kind: Literal["none"] = "none"
+
+
+class Prefix(Transform):
+    """A random cut: what stands before it is given, the rest is to be told (T5, section 3.2.3)."""
+
+    kind: Literal["prefix"] = "prefix"
+    min_target_fraction: float = Field(default=0.0, ge=0, lt=1)
+    """Smallest share of the text that is to be told."""
+    max_target_fraction: float = Field(default=1.0, gt=0, le=1)
+    """Largest share of the text that is to be told."""
+
+    @model_validator(mode="after")
+    def _order(self) -> Self:
+        if self.min_target_fraction > self.max_target_fraction:
+            raise ValueError(
+                "min_target_fraction must be at most max_target_fraction = "
+                f"{self.max_target_fraction:g}, but is {self.min_target_fraction:g}"
+            )
+        return self
+
+
+class Deshuffling(Transform):
+    """All tokens in a random order (T5, section 3.3.1; Liu et al. 2019b)."""
+
+    kind: Literal["deshuffling"] = "deshuffling"
+
+
+class PermutationOrder(Transform):
+    """A random factorisation order, and the tokens to predict in it (Yang et al. 2019, 2.2-2.3)."""
+
+    kind: Literal["permutation_order"] = "permutation_order"
+    max_span_length: int = Field(default=5, ge=1)
+    """Spans to predict are of 1 to this many tokens, uniformly."""
+    context_factor: int = Field(default=6, ge=2)
+    """A span of L tokens is drawn from K x L tokens, so that 1/K of the text is predicted."""
 
 
 def identity(

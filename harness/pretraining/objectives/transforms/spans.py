@@ -9,17 +9,44 @@ tokens not counted). With sentinels x, y, z in the order of use, and tokens 8 an
 """
 
 import math
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.array_ops import covered, filled, packed, runs
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.transform import (
+    GapFiller,
+    Transform,
+    TransformResult,
+)
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 PLACE_BITS = 20
 """Of a 64-bit number; a text has fewer than 2^20 tokens."""
+
+
+class SpanCorruption(Transform):
+    """Noise and what stands in its place: the denoising family of T5 (Raffel et al. 2020, 3.3)."""
+
+    kind: Literal["span_corruption"] = "span_corruption"
+    mask_rate: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the tokens that are noise (T5: noise_density)."""
+    noise: Literal["random_spans", "iid"] = "random_spans"
+    """`random_spans`: an exact number of spans of a mean length; `iid`: each token by itself."""
+    mean_span_length: float = Field(default=3.0, ge=1)
+    """Mean tokens of a random span."""
+    replacement: Literal["sentinel", "mask_token", "drop"] = "sentinel"
+    """In the place of the noise: one sentinel for each span, numbered; a mask token for each token
+    (MASS, and BERT-style with random tokens); or nothing."""
+    random_token_rate: float = Field(default=0.0, ge=0, le=1)
+    """Under `mask_token`, the share of the noise that becomes a random token (BERT-style: 0.1)."""
+
+    @property
+    def gap_filler(self) -> GapFiller:
+        fillers: dict[str, GapFiller] = {"sentinel": "sentinel", "mask_token": "mask_per_token"}
+        return fillers.get(self.replacement, "nothing")
 
 
 def span_corruption(

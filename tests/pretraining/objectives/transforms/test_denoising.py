@@ -6,8 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import Denoising
-from harness.pretraining.objectives.transforms.denoising import denoising, poisson_lengths
+from harness.pretraining.objectives.transforms.denoising import (
+    Denoising,
+    denoising,
+    poisson_lengths,
+)
 from tests.pretraining.objectives.transforms.texts import (
     MASK,
     SEP,
@@ -138,7 +141,7 @@ def test_separators_inside_the_text_are_left_out() -> None:
 
 def test_an_input_is_never_longer_than_its_row() -> None:
     """Short spans put in more masks than they take out; positions end where the row does."""
-    from harness.pretraining.objectives.transforms.apply import apply_transform
+    from harness.pretraining.objectives.transforms import apply_transform
 
     rows = make_rows([[60]] * 200)
     settings = Denoising(infill_rate=0.9, poisson_lambda=0.5)

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    Deshuffling,
-    Identity,
+from harness.pretraining.objectives.transforms import TRANSFORMS, apply_transform
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import (
     NgramMasking,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
     SpanMasking,
     TokenMasking,
-    Transform,
 )
-from harness.pretraining.objectives.transforms.apply import TRANSFORMS, apply_transform
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.order import (
+    Deshuffling,
+    Identity,
+    PermutationOrder,
+    Prefix,
+)
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
+from harness.pretraining.objectives.transforms.transform import TransformResult
 from tests.pretraining.objectives.transforms.texts import (
     CLS,
     MASK,
@@ -83,10 +83,8 @@ def plain(result: TransformResult) -> list[Any]:
     return [v.tolist() if isinstance(v, np.ndarray) else v for v in values if type(v) is not tuple]
 
 
-def test_every_declared_transform_has_its_function() -> None:
-    schema = TypeAdapter(Transform).json_schema()
-    assert set(schema["discriminator"]["mapping"]) == set(TRANSFORMS)
-    assert {transform.kind for transform in SETTINGS} == set(TRANSFORMS)
+def test_every_transform_is_tested() -> None:
+    assert {type(transform) for transform in SETTINGS} == set(TRANSFORMS)
 
 
 @given(any_transform, any_lengths, any_seed, st.booleans())

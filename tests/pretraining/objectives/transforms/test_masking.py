@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import TokenMasking
-from harness.pretraining.objectives.transforms.masking import token_masking
+from harness.pretraining.objectives.transforms.masking import TokenMasking, token_masking
 from tests.pretraining.objectives.transforms.texts import (
     MASK,
     MODE,

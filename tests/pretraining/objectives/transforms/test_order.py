@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from harness.pretraining.objectives.transforms import Deshuffling, PermutationOrder, Prefix
-from harness.pretraining.objectives.transforms.order import deshuffling, permutation_order, prefix
+from harness.pretraining.objectives.transforms.order import (
+    Deshuffling,
+    PermutationOrder,
+    Prefix,
+    deshuffling,
+    permutation_order,
+    prefix,
+)
 from tests.pretraining.objectives.transforms.test_masking import collator_tokenizer
 from tests.pretraining.objectives.transforms.texts import (
     VOCABULARY,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.spans import (
+    SpanCorruption,
     noise_mask,
     random_ends,
     replace_noise,

@@ -1,9 +1,27 @@
-"""What a transform makes of a batch of rows."""
+"""The base of all transforms, and what a transform returns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
+from harness.core.config import ConfigModel
+
+GapFiller = Literal["sentinel", "mask", "mask_per_token", "nothing"]
+"""Input in the place of missing tokens."""
+
+
+class Transform(ConfigModel):
+    """Settings of a transform; `kind` names it in an experiment."""
+
+    if TYPE_CHECKING:  # each transform declares its own literal
+        kind: str
+
+    @property
+    def gap_filler(self) -> GapFiller | None:
+        """Input in the place of missing tokens; None if the model never sees a gap."""
+        return None
 
 
 @dataclass(frozen=True)
