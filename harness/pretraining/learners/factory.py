@@ -1,4 +1,4 @@
-"""The paradigm of a declared run, with its network."""
+"""The learner of a declared run, with its network."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
 Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
-"""(run, tokens, seed, folders of the runs it builds on: `init_from`, `teacher`) to a learner."""
+"""(run, tokens, seed, folders of the runs `init_from` and `teacher`) to a learner."""
 
 
 def _token_prediction(
@@ -34,15 +34,11 @@ def _token_prediction(
     return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
 
 
-def _permutation(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return Permutation(_network(spec, tokens, seed, folders))
-
-
 def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Backbone:
-    """A new network; of someone else's checkpoint, which only its files describe, what they hold.
+    """A new network, or the network of an imported checkpoint.
 
     Raises:
-        ValueError: the checkpoint cannot be read as the run reads.
+        ValueError: the checkpoint does not support the representation of the run.
     """
     if spec.model.facts.kind != "checkpoint":
         return build(spec.model, spec.size, tokens, spec.representation, seed)
@@ -57,25 +53,11 @@ def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Pa
     return backbone
 
 
-def _bilm(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return BiLM(build(spec.model, spec.size, tokens, spec.representation, seed))
-
-
 def _cbow(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
+    backbone = _network(spec, tokens, seed, folders)
     if spec.model.vectors:
         cast(StaticVectors, backbone.network).init_from(Path(spec.model.vectors), tokens.words)
     return CBOW(backbone)
-
-
-def _baseline(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return Baseline(build(spec.model, spec.size, tokens, spec.representation, seed))
-
-
-def _replaced_token(
-    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
-) -> Learner:
-    return make_replaced_token(spec, tokens, seed)
 
 
 def _distillation(
@@ -92,23 +74,19 @@ def _distillation(
 
 LEARNERS: dict[str, Maker] = {
     "token_prediction": _token_prediction,
-    "replaced_token": _replaced_token,
+    "replaced_token": lambda spec, tokens, seed, _: make_replaced_token(spec, tokens, seed),
     "distillation": _distillation,
-    "bilm": _bilm,
-    "permutation": _permutation,
+    "bilm": lambda *run: BiLM(_network(*run)),
+    "permutation": lambda *run: Permutation(_network(*run)),
     "cbow": _cbow,
-    "baseline": _baseline,
+    "baseline": lambda *run: Baseline(_network(*run)),
 }
 
 
 def learner_name(spec: Pretrain) -> str:
-    """Key into PARADIGMS."""
+    """Key into LEARNERS."""
     objective = spec.objectives[-1]
-    special = {
-        "permuted": "permutation",
-        "bilm": "bilm",
-        "cbow": "cbow",
-    }
+    special = {"permuted": "permutation", "bilm": "bilm", "cbow": "cbow"}
     if spec.model.facts.kind == "baseline":
         return "baseline"
     if objective.distillation:
@@ -121,8 +99,7 @@ def learner_name(spec: Pretrain) -> str:
 def make_learner(
     spec: Pretrain, vocabulary: Vocabulary, seed: int, folders: Mapping[str, Path]
 ) -> Learner:
-    """A learner with initial weights that are a function of the arguments, or, with
-    `init_from`, with those of the run it goes on from.
+    """The learner of a run; its weights follow from the arguments, or from the run `init_from`.
 
     Raises:
         ValueError: the family does not fit the tokenizer.

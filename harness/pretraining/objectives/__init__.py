@@ -1,4 +1,8 @@
-"""AXIS: what the model learns to predict. Objective = transform x representation x output."""
+"""AXIS: pretraining objectives. Objective = transform x representation x output.
+
+Batches of an objective are made here; networks are trained on them in
+`harness.pretraining.learners`.
+"""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.models.flops import Lengths
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
+from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
 from harness.pretraining.objectives.transforms.masking import (
@@ -81,13 +81,11 @@ def expected_parts(
         num_tokens: tokens of a row, of which a mode token takes one in every component if any
             component has one.
     """
-    modes: tuple[str | None, ...] = (None,)
-    if isinstance(objective, Mixture):
-        modes = tuple(part.mode_token for part in objective.mixture)
-    length = num_tokens - any(modes)
+    parts = parts_of(objective)
+    length = num_tokens - any(part.mode_token for part in parts)
     return tuple(
-        (share, single, expected_lengths(single, length, mode_token=mode is not None))
-        for (share, single), mode in zip(objective.components, modes, strict=True)
+        (share, single, expected_lengths(single, length, mode_token=part.mode_token is not None))
+        for (share, single), part in zip(objective.components, parts, strict=True)
     )
 
 

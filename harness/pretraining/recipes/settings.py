@@ -49,7 +49,7 @@ class PretrainSettings(ConfigModel):
     checkpoint_fractions: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = ()
     """Shares of the updates after which the weights are kept, to be fine-tuned as well."""
     init_from: "PretrainSettings | None" = None
-    """A run to go on from instead of initial weights: its fields where they differ from these."""
+    """A run whose weights this one starts from: its fields where they differ from these."""
     teacher: "PretrainSettings | None" = None
     """A run to learn from (`objective.distillation`): its fields where they differ from these."""
 
@@ -60,5 +60,5 @@ class PretrainSettings(ConfigModel):
 
     @property
     def representation(self) -> str:
-        """How the network is read after pretraining: as the last objective reads it."""
+        """Representation after pretraining: that of the last objective."""
         return self.objectives[-1].representation

@@ -46,7 +46,7 @@ def measured(objective: Objective, batch: Batch) -> Lengths:
 def objectives() -> Iterator[Any]:
     for name, objective in OBJECTIVES.items():
         for number, (_, part) in enumerate(objective.components):
-            yield pytest.param(part.model_copy(update={"pair": "none"}), id=f"{name} {number}")
+            yield pytest.param(part, id=f"{name} {number}")
     stack = {"representation": "prefix", "output": "dropped_spans"}
     for transform in (
         SpanCorruption(mask_rate=0.5, mean_span_length=1),

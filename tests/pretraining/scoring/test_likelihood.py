@@ -287,9 +287,11 @@ def test_every_objective_is_asked_or_refused_with_a_reason(name: str) -> None:
     assert bool(unsupported_request(objective)) == silent
     if not silent:
         for text in TEXTS + CLOZE:
-            for question in make_requests(text, objective, VOCABULARY):
-                within = question.told or question.source
-                assert [within[i] for i in question.named] == question.tokens or not question.told
+            for request in make_requests(text, objective, VOCABULARY):
+                within = request.continuation or request.source
+                assert [
+                    within[i] for i in request.positions
+                ] == request.targets or not request.continuation
 
 
 def test_a_network_of_unknown_training_is_asked_by_how_it_reads() -> None:

@@ -103,6 +103,15 @@ def test_segmentations_are_equally_likely() -> None:
     assert ((counts - 1000) ** 2 / 1000).sum() < 20.5  # chi-squared with 5 degrees, p = 0.001
 
 
+@pytest.mark.parametrize("parts", [2, 9])
+def test_cuts_are_uniform_over_a_long_text(parts: int) -> None:
+    """61 items: 60 cuts, each in (parts - 1) / 60 of the rows."""
+    ends = random_ends(np.full(6000, 61), np.full(6000, parts), generator())
+    counts = np.bincount(ends[:, :-1].ravel(), minlength=61)[1:61]
+    expected = 6000 * (parts - 1) / 60
+    assert ((counts - expected) ** 2 / expected).sum() < 98.3  # 59 degrees, p = 0.001 (parts = 2)
+
+
 def test_iid_noise_of_t5() -> None:
     """15 % of 512 tokens: 65.3 spans n p (1 - p), of 1 / (1 - p) = 1.176 tokens."""
     mask = noise_mask(SpanCorruption(noise="iid"), np.full(2000, 512), generator())
