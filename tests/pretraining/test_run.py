@@ -72,7 +72,7 @@ Runner = Callable[..., dict[str, float]]
 
 @pytest.fixture
 def run(data: Path, tmp_path: Path) -> Runner:
-    """Runs a spec; `name` tells its output and work folders apart."""
+    """Runs a spec; `name` distinguishes its output and work folders."""
 
     def run(spec: Pretrain, name: str = "run", seed: int = 0, **options: Any) -> dict[str, float]:
         out, work = tmp_path / name / "out", tmp_path / name / "work"

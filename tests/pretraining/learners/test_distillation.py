@@ -1,4 +1,4 @@
-"""Distillation: each loss by hand, a teacher that stays as it is, students that start from it."""
+"""Distillation: each loss by hand, a frozen teacher, students initialised from it."""
 
 from pathlib import Path
 from typing import Any
@@ -98,10 +98,10 @@ def test_soft_target_by_hand() -> None:
     ours, theirs = logits(model.backbone).double(), logits(model.teacher).double()
     total = 0.0
     for row in range(4):
-        told = [value.exp().item() for value in theirs[row] / 3]
+        theirs_softened = [value.exp().item() for value in theirs[row] / 3]
         guessed = [value.exp().item() for value in ours[row] / 3]
-        for share, guess in zip(told, guessed, strict=True):
-            total -= share / sum(told) * torch.tensor(guess / sum(guessed)).log().item()
+        for share, guess in zip(theirs_softened, guessed, strict=True):
+            total -= share / sum(theirs_softened) * torch.tensor(guess / sum(guessed)).log().item()
     assert loss(model, "soft_target") == pytest.approx(9 * total, rel=1e-4)
 
 
@@ -220,8 +220,8 @@ def test_every_loss_is_counted() -> None:
 def test_one_batch_is_learned(settings: Distillation) -> None:
     model = distilled(settings, network("bert", seed=4))
     optimizer = torch.optim.AdamW([w for w in model.parameters() if w.requires_grad], lr=3e-3)
-    told, first, last = model.losses(make_batch()), {}, {}
-    first = {name: value.item() for name, value in told.items()}
+    losses, first, last = model.losses(make_batch()), {}, {}
+    first = {name: value.item() for name, value in losses.items()}
     for _ in range(100):
         optimizer.zero_grad()
         sums = model.losses(make_batch())

@@ -1,4 +1,4 @@
-"""Mixtures: each update is of one component, read as that component says."""
+"""Mixtures: each update trains one component under its representation."""
 
 from collections import Counter
 

@@ -108,8 +108,8 @@ def test_losses_are_those_of_transformers() -> None:
     labels.view(-1)[batch["positions"]] = batch["targets"]
     read = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
     with torch.no_grad():
-        told = model.generator.network(**read, labels=labels)
-        drawn = model.draw(told.logits.flatten(0, 1)[batch["positions"]])
+        theirs = model.generator.network(**read, labels=labels)
+        drawn = model.draw(theirs.logits.flatten(0, 1)[batch["positions"]])
     filled, replaced = fill(batch, drawn)
     config = model.backbone.network.config
     assert isinstance(config, ElectraConfig)
@@ -120,7 +120,7 @@ def test_losses_are_those_of_transformers() -> None:
     with torch.no_grad():
         detected = theirs(**read | {"input_ids": filled}, labels=replaced)
     ours = means(model, batch)
-    assert ours["token"] == pytest.approx(told.loss.item(), abs=1e-5)
+    assert ours["token"] == pytest.approx(theirs.loss.item(), abs=1e-5)
     assert ours["replaced"] == pytest.approx(detected.loss.item(), abs=1e-5)
 
 
@@ -226,7 +226,7 @@ def test_disentangled_tables(width: float) -> None:
     assert gradient(model, "replaced", delta) > 0
     assert gradient(model, "token", base) > 0
     assert gradient(model, "token", delta) == 0
-    assert len(model.disentangled) == 2  # the positions, too
+    assert len(model.disentangled) == 2  # tokens and positions
 
 
 def test_no_gradient_through_the_samples() -> None:

@@ -1,4 +1,4 @@
-"""What must hold of every objective, over the whole dict: batches first, then training on them."""
+"""Properties of every objective: of its batches, and of training on them."""
 
 import math
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def vocabulary() -> Vocabulary:
 
 
 def stream() -> TokenStream:
-    """Counting up, so that no token stands twice in a sequence."""
+    """Counting up, so that no token occurs twice in a sequence."""
     rng = np.random.default_rng(0)
     documents = np.concatenate([[0], np.cumsum(rng.integers(2, 8, 80))])
     sentences = np.concatenate([[0], np.cumsum(rng.integers(3, 9, documents[-1]))])
@@ -120,7 +120,7 @@ def test_a_batch_is_a_function_of_seed_and_step(name: str) -> None:
 
 
 def predicting(batch: Batch) -> np.ndarray:
-    """bool array of the positions that `positions` indexes: True where a prediction may stand."""
+    """bool array of the positions that `positions` indexes: True where a prediction may be."""
     if "predicted" in batch:  # the k-th of the columns to predict, of which a row may have fewer
         count = batch["chosen"].sum(1)[:, None]
         return np.arange(batch["predicted"].shape[1]) < count
@@ -142,20 +142,20 @@ def test_predictions_are_at_real_positions_and_of_real_tokens(name: str) -> None
 
 @EVERY
 def test_special_tokens_are_never_hidden(name: str) -> None:
-    """All that is asked for is text, but for what an objective of its own nature tells: the end of
-    a text, sentinels, and the separators that a reader of all tokens passes."""
+    """Targets are text, except the end of a text, sentinels, and the separators that a model of all
+    tokens predicts."""
     special = vocabulary().special
     for step in range(12):
         batch, objective = maker(name).batch(step), of_step(name, step)
-        asked = set(batch["targets"][special[batch["targets"]]].tolist())
+        special_targets = set(batch["targets"][special[batch["targets"]]].tolist())
         if objective.output.kind in ("masked_token", "replaced_token") or (
             objective.representation == "permuted"
         ):
-            assert not asked
+            assert not special_targets
         elif objective.output.kind == "next_token":
-            assert asked <= {2, 3}
+            assert special_targets <= {2, 3}
         else:
-            assert asked <= {3, *SENTINELS.tolist()}
+            assert special_targets <= {3, *SENTINELS.tolist()}
 
 
 def texts(name: str, step: int) -> list[list[int]]:
@@ -201,25 +201,25 @@ def targets_by_row(batch: Batch) -> list[np.ndarray]:
 def test_inputs_and_targets_give_the_text_back(name: str) -> None:
     for step in range(8):
         batch, objective = maker(name).batch(step), of_step(name, step)
-        told = targets_by_row(batch)
+        targets = targets_by_row(batch)
         for row, text in enumerate(texts(name, step)):
             read = batch["input_ids"][row]
             if objective.output.kind == "whole_text":
-                assert ordinary(told[row]) == text
+                assert ordinary(targets[row]) == text
             elif objective.output.kind == "dropped_spans":
                 if objective.transform.kind == "prefix":
-                    assert ordinary(read) + ordinary(told[row]) == text
+                    assert ordinary(read) + ordinary(targets[row]) == text
                 elif getattr(objective.transform, "replacement", "") == "sentinel":
-                    assert filled(read, told[row]) == text
+                    assert filled(read, targets[row]) == text
                 else:
-                    assert sorted(ordinary(read) + ordinary(told[row])) == sorted(text)
+                    assert sorted(ordinary(read) + ordinary(targets[row])) == sorted(text)
             elif objective.output.kind == "next_token" and objective.representation != "permuted":
-                assert ordinary(told[row]) == text == ordinary(read)
+                assert ordinary(targets[row]) == text == ordinary(read)
             elif objective.representation == "cbow":
-                assert told[row].tolist() == text
+                assert targets[row].tolist() == text
             elif objective.representation == "permuted":
                 assert ordinary(read) == text
-                assert told[row].tolist() == read[batch["chosen"][row]].tolist()
+                assert targets[row].tolist() == read[batch["chosen"][row]].tolist()
             else:
                 restored = batch["input_ids"].copy()
                 restored.reshape(-1)[batch["positions"]] = batch["targets"]
@@ -278,7 +278,7 @@ def learner_of(name: str) -> tuple[Pretrain, Learner]:
 
 
 @EVERY
-def test_the_first_loss_is_that_of_guessing(name: str) -> None:
+def test_the_first_loss_is_that_of_uniform_guessing(name: str) -> None:
     spec, learner = learner_of(name)
     module = PretrainingModule(learner.eval(), spec, 10, 0)
     step = to_step(maker(name).batch(0), 100_000, maker(name).component(0))
@@ -310,7 +310,7 @@ def test_every_trained_parameter_gets_a_gradient(name: str) -> None:
 
 
 @EVERY
-def test_it_learns_one_batch_by_heart(name: str) -> None:
+def test_one_batch_is_learned(name: str) -> None:
     spec, learner = learner_of(name)
     module = PretrainingModule(learner.train(), spec, 10, 0)
     made = maker(name)

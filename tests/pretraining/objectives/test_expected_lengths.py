@@ -34,7 +34,7 @@ def batch_of(objective: Objective, rows: Any) -> Batch:
 
 
 def measured(objective: Objective, batch: Batch) -> Lengths:
-    """Mean tokens of a row; in one stack, the target stands in the same row as the source."""
+    """Mean tokens of a row; in one stack, the target is in the same row as the source."""
     source = count_real(batch) / ROWS
     predicted = (len(batch["targets"]) + len(batch.get("backward_targets", ()))) / ROWS
     if objective.output.kind not in ("dropped_spans", "whole_text"):
@@ -75,8 +75,8 @@ def test_lengths_of_batches(objective: Objective) -> None:
     found = measured(objective, batch_of(objective, equal_rows(ROWS, TOKENS - 2)))
     expected = expected_lengths(objective, TOKENS)
     for name in ("source", "target", "predicted"):
-        told, seen = getattr(expected, name), getattr(found, name)
-        assert seen == pytest.approx(told, rel=0.04, abs=0.5), name
+        closed_form, mean = getattr(expected, name), getattr(found, name)
+        assert mean == pytest.approx(closed_form, rel=0.04, abs=0.5), name
 
 
 EXACT = ("mlm", "clm", "bilm", "cbow", "span_mlm", "span_corruption", "mass", "deshuffling")

@@ -134,7 +134,7 @@ def split_of(rows: Rows, inputs: np.ndarray, chosen: np.ndarray) -> list[float]:
 
 
 def test_whole_words_agree_with_transformers() -> None:
-    """With `whole_word_mask` the collator hides whole words, too, found by their offsets; it draws
+    """With `whole_word_mask` the collator also masks whole words, found by their offsets; it draws
     each word by itself and masks all of it, where BERT draws each token's fate."""
     import torch
     from transformers import DataCollatorForLanguageModeling
