@@ -24,11 +24,13 @@ class RunCallback(pl.Callback):
         self.pause = compute.checkpoint_interval_seconds
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Starts the clock."""
         self.saved = self.last = monotonic()
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Step, index: int
     ) -> None:
+        """Measures time, saves what is due, and reports progress."""
         assert isinstance(module, PretrainingModule)
         now = monotonic()
         module.seconds += now - self.last

@@ -43,9 +43,11 @@ class PretrainingModule(pl.LightningModule):
         """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
 
     def configure_optimizers(self) -> Any:
+        """AdamW with its schedule."""
         return configure(self.learner, self.spec.optimizer, self.spec.schedule, self.num_steps)
 
     def training_step(self, step: Step, index: int) -> None:
+        """One update, over all micro-batches of a step."""
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
         seed_torch(self.device, self.seed, DROPOUT, self.global_step)
@@ -123,10 +125,12 @@ class PretrainingModule(pl.LightningModule):
         return cast(MeanMetric, self.held_out[name])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Adds curve, tokens and seconds to a checkpoint."""
         rows = [list(row) for row in self.curve]
         checkpoint["harness"] = {"curve": rows, "tokens": self.tokens, "seconds": self.seconds}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restores curve, tokens and seconds."""
         state = checkpoint["harness"]
         self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
         self.tokens, self.seconds = state["tokens"], state["seconds"]

@@ -8,4 +8,5 @@ class Baseline(Learner):
     """A baseline without weights; only its metadata is saved."""
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """None."""
         return {}

@@ -8,6 +8,7 @@ class BiLM(Learner):
     """Predicts the next token from the forward half of a state, the previous one from the other."""
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of the next tokens (`token`) and of the previous ones (`backward`)."""
         states = self.backbone(**network_inputs(batch)).last_hidden_state
         forward, backward = states.chunk(2, dim=-1)
         ahead = gather(forward, batch["positions"])

@@ -11,6 +11,7 @@ class CBOW(Learner):
     """Predicts a token from the mean of the vectors around it."""
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of all tokens of the text."""
         network = cast(StaticVectors, self.backbone.network)
         context = network.context(batch["input_ids"], batch.get("attention_mask"))
         logits = self.backbone.token_logits(gather(context, batch["positions"]))

@@ -85,9 +85,11 @@ class Distilled(Learner):
         self.backbone.register_forward_hook(keep)
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Those of the student."""
         return self.student.predictions(batch, component)
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
+        """The summed losses with a weight above 0, by name."""
         predictions = self.predictions(batch, component)
         sums = cross_entropies(predictions)
         if not self.weights["token"]:

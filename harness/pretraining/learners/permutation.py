@@ -6,6 +6,7 @@ Shapes: B sequences, T tokens, P columns to predict, H hidden size, M prediction
 from torch import Tensor
 from torch.nn import functional as F
 
+from harness.models.backbone import Backbone
 from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
 from harness.pretraining.objectives.loader import TensorBatch
 
@@ -25,22 +26,24 @@ def perm_mask(order: Tensor, chosen: Tensor) -> Tensor:
     return (chosen[:, None, :] & (order[:, :, None] <= order[:, None, :])).float()
 
 
+def query_states(backbone: Backbone, batch: TensorBatch) -> Tensor:
+    """[B, P, H] states of the query stream at the columns `predicted` [B, P]."""
+    hidden = perm_mask(batch["order"], batch["chosen"])
+    mapping = F.one_hot(batch["predicted"], batch["input_ids"].shape[1]).to(hidden.dtype)
+    outputs = backbone.network.base_model(
+        **network_inputs(batch), perm_mask=hidden, target_mapping=mapping
+    )
+    states: Tensor = outputs.last_hidden_state
+    return states
+
+
 class Permutation(Learner):
     """XLNet's two-stream attention: the query stream predicts tokens that it does not see.
 
     Fine-tuning uses the content stream alone.
     """
 
-    def query_states(self, batch: TensorBatch) -> Tensor:
-        """States of the query stream [B, P, H] at the columns `predicted`."""
-        hidden = perm_mask(batch["order"], batch["chosen"])
-        mapping = F.one_hot(batch["predicted"], batch["input_ids"].shape[1]).to(hidden.dtype)
-        network = self.backbone.network.base_model
-        states: Tensor = network(
-            **network_inputs(batch), perm_mask=hidden, target_mapping=mapping
-        ).last_hidden_state
-        return states
-
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
-        states = gather(self.query_states(batch), batch["positions"])
+        """Of the chosen tokens, in factorisation order."""
+        states = gather(query_states(self.backbone, batch), batch["positions"])
         return {"token": (self.backbone.token_logits(states), batch["targets"])}

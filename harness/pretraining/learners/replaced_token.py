@@ -72,6 +72,7 @@ class ReplacedTokenDetection(Learner):
         freeze_token_head(discriminator)  # only the generator predicts tokens
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of the generator (`token`), the discriminator (`replaced`) and pairs."""
         inputs = network_inputs(batch)
         guessed = self.generator(**inputs).last_hidden_state
         guesses = self.generator.token_logits(gather(guessed, batch["positions"]))

@@ -35,6 +35,7 @@ class TokenPrediction(Learner):
             )
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of tokens, and of pairs and span boundaries if the batch has them."""
         states = self.backbone(
             **network_inputs(batch), representation=self.representations[component]
         ).last_hidden_state

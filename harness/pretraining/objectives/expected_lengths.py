@@ -22,12 +22,7 @@ from harness.pretraining.objectives.transforms.masking import (
     SpanMasking,
     TokenMasking,
 )
-from harness.pretraining.objectives.transforms.order import (
-    Deshuffling,
-    Identity,
-    PermutationOrder,
-    Prefix,
-)
+from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
 from harness.pretraining.objectives.transforms.spans import SpanCorruption
 from harness.pretraining.objectives.transforms.transform import Transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -121,14 +116,6 @@ def _synthetic_rows(text: int, length: int, rng: np.random.Generator) -> tuple[R
     return Rows(tokens, np.zeros_like(tokens), maskable, lengths, starts), vocabulary
 
 
-def _unchanged(transform: Transform, text: int, length: int) -> Expectation:
-    return Expectation(text, 0)
-
-
-def _deshuffling(transform: Deshuffling, text: int, length: int) -> Expectation:
-    return Expectation(text, text)
-
-
 def _token_masking(transform: TokenMasking, text: int, length: int) -> Expectation:
     if not transform.with_replacement:
         return _masking(transform, text, length)
@@ -198,14 +185,13 @@ def _denoising(transform: Denoising, text: int, length: int) -> Expectation:
 
 
 CLOSED_FORMS: Mapping[type[Transform], Callable[[Any, int, int], Expectation]] = {
-    Identity: _unchanged,
     TokenMasking: _token_masking,
     NgramMasking: _masking,
     SpanMasking: _span_masking,
     SpanCorruption: _span_corruption,
     Prefix: _prefix,
-    Deshuffling: _deshuffling,
     Denoising: _denoising,
     PermutationOrder: _permutation_order,
 }
-"""Function of (transform, tokens of the text, tokens of the row); others are measured."""
+"""Functions of (transform, tokens of the text, tokens of the row); other transforms are measured,
+which is exact for those that keep every length, such as `none` and `deshuffling`."""

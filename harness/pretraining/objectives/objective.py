@@ -115,23 +115,18 @@ class Objective(ConfigModel):
 
 def _check_combination(objective: Objective) -> None:
     output, representation = objective.output.kind, objective.representation
-    transform = objective.transform.kind
-    representations = [r for kind, reads, _ in COMBINATIONS if kind == output for r in reads]
+    rows = [row[1:] for row in COMBINATIONS if row[0] == output]
+    representations = dict.fromkeys(name for names, _ in rows for name in names)
     if representation not in representations:
         raise ValueError(
             f"the output {output} can be learned under representation "
-            f"{', '.join(dict.fromkeys(representations))}, but it is {representation}"
+            f"{', '.join(representations)}, but it is {representation}"
         )
-    allowed = [
-        name
-        for kind, reads, names in COMBINATIONS
-        if kind == output and representation in reads
-        for name in names
-    ]
-    if transform not in allowed:
+    allowed = [name for names, kinds in rows if representation in names for name in kinds]
+    if objective.transform.kind not in allowed:
         raise ValueError(
             f"the output {output} read {representation} can follow the transform "
-            f"{', '.join(allowed)}, but it is {transform}"
+            f"{', '.join(allowed)}, but it is {objective.transform.kind}"
         )
 
 

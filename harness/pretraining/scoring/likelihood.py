@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from harness.models.backbone import Backbone
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.learner import decoder_start, gather, network_inputs
+from harness.pretraining.learners.permutation import query_states
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -85,7 +86,7 @@ def _to_batch(
 ) -> TensorBatch:
     """The network's inputs, with `positions` [M] in its flattened states and `targets` [M].
 
-    A permuted representation adds `hidden` [B, T] and has one state per request.
+    A permuted representation has one state per request.
     """
     is_encoder_decoder = representation == "encoder_decoder"
     rows = [
@@ -115,11 +116,17 @@ def _to_batch(
 
 
 def _permuted(requests: Sequence[Request], input_ids: Tensor) -> TensorBatch:
+    """The order [B, T] in which no position sees the hidden ones of its request."""
     hidden = torch.zeros_like(input_ids)
     for row, request in enumerate(requests):
         hidden[row, list(request.hidden)] = 1
     predicted = torch.tensor([request.positions for request in requests])
-    return {"hidden": hidden, "predicted": predicted, "positions": torch.arange(len(requests))}
+    return {
+        "order": hidden - 1,
+        "chosen": hidden.bool(),
+        "predicted": predicted,
+        "positions": torch.arange(len(requests)),
+    }
 
 
 def _padded(prefix: str, rows: Sequence[Sequence[int]], pad: int) -> TensorBatch:
@@ -137,21 +144,8 @@ def _states(backbone: Backbone, batch: TensorBatch, representation: str) -> Tens
         assert isinstance(backbone.network, StaticVectors)
         return backbone.network.context(batch["input_ids"], batch["attention_mask"])
     if representation == "permuted":
-        return _query_states(backbone, batch)
+        return query_states(backbone, batch)
     states: Tensor = backbone(
         **network_inputs(batch), representation=representation
     ).last_hidden_state
     return states.chunk(2, dim=-1)[0] if representation == "bilm" else states  # ELMo's forward LM
-
-
-def _query_states(backbone: Backbone, batch: TensorBatch) -> Tensor:
-    """[B, 1, H] XLNet's query stream at the target (Yang et al. 2019, section 2.3)."""
-    width = batch["input_ids"].shape[1]
-    states: Tensor = backbone.network.base_model(
-        input_ids=batch["input_ids"],
-        attention_mask=batch["attention_mask"],
-        token_type_ids=batch["token_type_ids"],
-        perm_mask=batch["hidden"][:, None, :].expand(-1, width, -1).float(),
-        target_mapping=F.one_hot(batch["predicted"], width).float(),
-    ).last_hidden_state
-    return states

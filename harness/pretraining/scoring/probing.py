@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +51,9 @@ def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
         return ProbeResult(dict.fromkeys(names), _frame([], []), reason)
     items = load_items(PROBES[name])
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
-    texts = [text for item in items for text in _texts(item, splitter)]
-    flat = log_likelihoods(load(model), vocabulary, texts)
-    ends = np.cumsum([_num_sentences(item) for item in items])
-    scores = np.split(flat, ends[:-1])
+    texts = [_texts(item, splitter) for item in items]
+    flat = log_likelihoods(load(model), vocabulary, list(chain.from_iterable(texts)))
+    scores = np.split(flat, np.cumsum(list(map(len, texts)))[:-1])
     values = _values(items, scores)
     accuracies = accuracy_by_category([item.category for item in items], values)
     return ProbeResult(dict(accuracies), _frame(items, scores))
@@ -66,10 +66,6 @@ def _unsupported(model: Path, vocabulary: Vocabulary) -> str:
     if metadata.get("objective"):
         return unsupported_request(Objective.model_validate(metadata["objective"]))
     return unsupported_request(default_objective(metadata["representation"], vocabulary))
-
-
-def _num_sentences(item: Item) -> int:
-    return 2 if isinstance(item, MinimalPair) else len(item.candidates)
 
 
 def _texts(item: Item, splitter: PreTrainedTokenizerFast) -> list[Text]:

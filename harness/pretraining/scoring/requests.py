@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms.transform import GapFiller
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
@@ -171,7 +170,7 @@ def _source_with_gap(
     text: Text, gap: tuple[int, int], objective: Objective, vocabulary: Vocabulary
 ) -> list[int]:
     begin, end = gap
-    fillers: dict[GapFiller | None, list[int]] = {
+    fillers: dict[str | None, list[int]] = {
         "sentinel": [int(number) for number in vocabulary.sentinels[:1]],
         "mask": [vocabulary.mask],
         "mask_per_token": [vocabulary.mask] * (end - begin),

@@ -131,6 +131,8 @@ def test_a_mode_token_is_read_in_place() -> None:
 def test_closed_forms_agree_with_measurement(objective: Objective, tokens: int) -> None:
     """Infilling is asymptotic: 12 % below the measured source at 13 tokens."""
     transform = objective.transform
+    if type(transform) not in CLOSED_FORMS:
+        pytest.skip(f"{transform.kind} is measured")
     closed = CLOSED_FORMS[type(transform)](transform, tokens - 3, tokens)
     found = measure(transform, tokens - 3, tokens)
     for name in ("source", "chosen", "dropped"):

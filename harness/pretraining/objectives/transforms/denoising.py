@@ -20,11 +20,7 @@ from harness.pretraining.objectives.transforms.array_ops import (
     shuffled,
     word_starts,
 )
-from harness.pretraining.objectives.transforms.transform import (
-    GapFiller,
-    Transform,
-    TransformResult,
-)
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
@@ -47,13 +43,11 @@ class Denoising(Transform):
     """Share of the sequences that start at a random token."""
 
     @property
-    def gap_filler(self) -> GapFiller | None:
-        fillers: dict[GapFiller, float] = {
-            "mask": self.infill_rate,
-            "mask_per_token": self.mask_rate,
-            "nothing": self.delete_rate,
-        }
-        return next((filler for filler, rate in fillers.items() if rate), None)
+    def gap_filler(self) -> str | None:
+        """That of the first noise with a rate: infilling, masking, deletion."""
+        rates = (self.infill_rate, self.mask_rate, self.delete_rate)
+        fillers = zip(("mask", "mask_per_token", "nothing"), rates, strict=True)
+        return next((filler for filler, rate in fillers if rate), None)
 
 
 @dataclass

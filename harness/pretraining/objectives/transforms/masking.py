@@ -21,11 +21,7 @@ from harness.pretraining.objectives.transforms.span_selection import (
     choose_words,
     draw_tokens,
 )
-from harness.pretraining.objectives.transforms.transform import (
-    GapFiller,
-    Transform,
-    TransformResult,
-)
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
@@ -40,7 +36,8 @@ class Masking(Transform):
     """Share of the chosen tokens that become a random token; the rest are unchanged."""
 
     @property
-    def gap_filler(self) -> GapFiller:
+    def gap_filler(self) -> str:
+        """One mask per token."""
         return "mask_per_token"
 
     @model_validator(mode="after")

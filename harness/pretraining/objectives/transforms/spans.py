@@ -16,11 +16,7 @@ from pydantic import Field
 
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.transforms.array_ops import covered, filled, packed, runs
-from harness.pretraining.objectives.transforms.transform import (
-    GapFiller,
-    Transform,
-    TransformResult,
-)
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 PLACE_BITS = 20
@@ -44,9 +40,11 @@ class SpanCorruption(Transform):
     """Under `mask_token`, the share of the noise that becomes a random token (BERT-style: 0.1)."""
 
     @property
-    def gap_filler(self) -> GapFiller:
-        fillers: dict[str, GapFiller] = {"sentinel": "sentinel", "mask_token": "mask_per_token"}
-        return fillers.get(self.replacement, "nothing")
+    def gap_filler(self) -> str:
+        """The replacement of noise."""
+        return {"mask_token": "mask_per_token", "drop": "nothing"}.get(
+            self.replacement, self.replacement
+        )
 
 
 def span_corruption(

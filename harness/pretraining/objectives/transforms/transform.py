@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.core.config import ConfigModel
-
-GapFiller = Literal["sentinel", "mask", "mask_per_token", "nothing"]
-"""Input in the place of missing tokens."""
 
 
 class Transform(ConfigModel):
@@ -19,8 +16,11 @@ class Transform(ConfigModel):
         kind: str
 
     @property
-    def gap_filler(self) -> GapFiller | None:
-        """Input in the place of missing tokens; None if the model never sees a gap."""
+    def gap_filler(self) -> str | None:
+        """Input in place of missing tokens; None if the model never sees a gap.
+
+        One of `sentinel`, `mask`, `mask_per_token`, `nothing`.
+        """
         return None
 
 

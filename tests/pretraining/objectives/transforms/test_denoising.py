@@ -46,6 +46,7 @@ def test_infilling_of_fairseq() -> None:
 def test_lengths_sum_to_the_budget(budget: list[int], mean: float) -> None:
     lengths, inserted = poisson_lengths(np.array(budget), mean, generator())
     assert lengths.sum(1).tolist() == budget and (inserted >= 0).all()
+    assert not inserted[np.array(budget) == 0].any(), "nothing is drawn once the budget is spent"
     assert ((lengths > 0) == (np.arange(lengths.shape[1]) < (lengths > 0).sum(1)[:, None])).all()
 
 
