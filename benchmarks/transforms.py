@@ -36,18 +36,20 @@ import transformers
 from torch.nn import functional as F
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    Deshuffling,
-    Identity,
+from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import (
     NgramMasking,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
     SpanMasking,
     TokenMasking,
 )
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms.order import (
+    Deshuffling,
+    Identity,
+    PermutationOrder,
+    Prefix,
+)
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 RESULTS = Path(__file__).parent / "results" / "transforms.json"

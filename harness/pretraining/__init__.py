@@ -1,5 +1,8 @@
-"""Pretraining of every paradigm: a Lightning module, checkpoint and resume.
+"""Pretraining: objectives, learners, recipes, the training loop and zero-shot scoring.
 
-Everything random is a function of (seed, step), so a run that is cut short goes on from its last
-checkpoint, on a CPU bit for bit; a GPU's own kernels may add up in another order.
+Networks live in `harness.models`, corpora and tokenizers in `harness.data`, fine-tuning in
+`harness.finetuning`.
+
+Everything random is a function of (seed, step), so an interrupted run resumes from its last
+checkpoint with identical results on a CPU; GPU kernels may sum in another order.
 """

@@ -1,4 +1,4 @@
-"""How much a pretraining run may spend."""
+"""The budget of a pretraining run."""
 
 import math
 
@@ -43,7 +43,7 @@ def num_steps(
     flops_per_step: float,
     steps_per_second: float | None = None,
 ) -> int:
-    """Updates that a budget pays for: tokens are rounded up to whole updates, FLOPs and time down.
+    """Updates within a budget: tokens are rounded up to whole updates, FLOPs and time down.
 
     Args:
         tokens_per_step, flops_per_step: means over the run.

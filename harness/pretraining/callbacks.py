@@ -1,4 +1,4 @@
-"""What watches over a run: checkpoints to resume from, weights to keep, time, progress."""
+"""The callback of a pretraining run: checkpoints, kept weights, time, progress."""
 
 import shutil
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives.loader import Step
 
 
-class Watch(pl.Callback):
-    """Saves a checkpoint now and then, whole or not at all; keeps the weights that are asked for;
-    keeps the time; reports progress."""
+class RunCallback(pl.Callback):
+    """Saves checkpoints at intervals, atomically, and the weights at the requested fractions;
+    measures time; reports progress."""
 
     def __init__(self, path: Path, compute: Compute, progress: Callable[..., None]) -> None:
         self.path, self.compute, self.progress = path, compute, progress
@@ -24,11 +24,13 @@ class Watch(pl.Callback):
         self.pause = compute.checkpoint_interval_seconds
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+        """Starts the clock."""
         self.saved = self.last = monotonic()
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Step, index: int
     ) -> None:
+        """Measures time, saves what is due, and reports progress."""
         assert isinstance(module, PretrainingModule)
         now = monotonic()
         module.seconds += now - self.last
@@ -43,7 +45,7 @@ class Watch(pl.Callback):
         self.progress(trainer.global_step, module.num_steps, **figures)
 
     def _due(self, module: PretrainingModule) -> list[float]:
-        """Shares of the updates that end with this one."""
+        """Requested fractions of the updates that this update completes."""
         done, total = module.global_step, module.num_steps
         return [
             share
@@ -65,16 +67,16 @@ class Watch(pl.Callback):
 
 
 CHECKPOINTS = "checkpoints"
-"""Folder of the weights after shares of the updates."""
+"""Folder of the weights kept after fractions of the updates."""
 
 
 def fraction_name(share: float) -> str:
-    """Name of the folder of the weights after a share of the updates."""
+    """Folder name of the weights after a fraction of the updates."""
     return f"{share:.6g}"
 
 
 def save_weights(learner: Learner, folder: Path) -> None:
-    """Saves what a task is fine-tuned on, whole or not at all."""
+    """Saves the backbone of a learner atomically."""
     temporary = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Someone else's checkpoint as a backbone: data only, never code.
+"""Import of third-party checkpoints as backbones, without running their code.
 
-Weights are safetensors, or pickles that may hold nothing but tensors (`weights_only`).
+Weights are safetensors, or pickles restricted to tensors (`weights_only`).
 """
 
 import json
@@ -27,33 +27,35 @@ TOLERANCE = 1e-4
 
 
 def adopt(folder: Path) -> Backbone:
-    """The network in `folder` with the reading and the objective that its files tell.
+    """The network in `folder`, with the representation and the objective given by its files.
 
     Raises:
-        ValueError: it is not a model of text that transformers knows, or its weights are damaged.
+        ValueError: transformers has no such text model, or the weights are damaged.
     """
     if (folder / NOTE).is_file():
         return load(folder)
     check_type(folder)
     objective = OBJECTIVES[objective_name(read_config(folder))]
     assert isinstance(objective, Objective)
-    reading = objective.representation
-    torch.manual_seed(0)  # weights that the checkpoint lacks, as a discriminator's token head
-    network, headless = _read(folder, reading)
+    representation = objective.representation
+    torch.manual_seed(
+        0
+    )  # for weights that the checkpoint lacks, such as a discriminator's token head
+    network, headless = _read(folder, representation)
     replaced = objective.output.kind == "replaced_token"
-    backbone = _fitted(network, reading, headless and not replaced)
+    backbone = _fitted(network, representation, headless and not replaced)
     backbone.objective = objective.model_dump(mode="json")
     return backbone
 
 
 def check_type(folder: Path) -> None:
-    """Refuses what transformers does not know as a model of text, before any weight is read.
+    """Checks that transformers has the model type of a checkpoint, before weights are loaded.
 
     Raises:
-        ValueError: an unknown model_type, one that needs code of its own, or no model of text.
+        ValueError: the model_type is unknown, needs custom code, or is not a text model.
     """
     if (folder / NOTE).is_file():
-        return  # a network of our own
+        return  # saved by this harness
     config = read_config(folder)
     kind = str(config.get("model_type"))
     if kind not in CONFIG_MAPPING_NAMES:
@@ -67,12 +69,12 @@ def check_type(folder: Path) -> None:
         raise ValueError(f"{folder / CONFIG}: a {kind} is no model of text with a token head")
 
 
-def _read(folder: Path, reading: str) -> tuple[PreTrainedModel, bool]:
-    """The network in 32 bits, and whether the checkpoint has no token head."""
-    transformers.logging.set_verbosity_error()  # what is missing is looked at here
+def _read(folder: Path, representation: str) -> tuple[PreTrainedModel, bool]:
+    """The network in float32, and whether the checkpoint lacks a token head."""
+    transformers.logging.set_verbosity_error()  # missing weights are checked below
     transformers.logging.disable_progress_bar()
     try:
-        network, info = AUTO[reading].from_pretrained(
+        network, info = AUTO[representation].from_pretrained(
             folder,
             local_files_only=True,
             trust_remote_code=False,
@@ -84,41 +86,41 @@ def _read(folder: Path, reading: str) -> tuple[PreTrainedModel, bool]:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(f"{folder} cannot be loaded: {reason}") from error
     missing = {name for name in info["missing_keys"] if ".pooler." not in name}
-    body = {name for name in missing if _of_the_body(name, network, reading)}
+    body = {name for name in missing if _of_the_body(name, network, representation)}
     if body:
         raise ValueError(f"{folder} lacks weights of the network, such as {sorted(body)[0]}")
     network.config.use_cache = False
     return network.eval(), bool(missing)
 
 
-def _of_the_body(name: str, network: PreTrainedModel, reading: str) -> bool:
-    """Whether a parameter is not the token head's; `decoder` is one's name in ModernBERT."""
-    stacks = ("encoder", "decoder", "shared") if reading == "encoder_decoder" else ()
+def _of_the_body(name: str, network: PreTrainedModel, representation: str) -> bool:
+    """Whether a parameter is outside the token head, which ModernBERT calls `decoder`."""
+    stacks = ("encoder", "decoder", "shared") if representation == "encoder_decoder" else ()
     return name.startswith(tuple(f"{part}." for part in (network.base_model_prefix, *stacks)))
 
 
-def _fitted(network: PreTrainedModel, reading: str, headless: bool) -> Backbone:
-    """With the first blueprint, and then the first head, that gives the network's own logits."""
+def _fitted(network: PreTrainedModel, representation: str, headless: bool) -> Backbone:
+    """A backbone with the first blueprint, or else the first head, that reproduces the logits."""
     config: Any = network.config
     if config.is_encoder_decoder and config.decoder_start_token_id is None:
         config.decoder_start_token_id = config.bos_token_id or config.pad_token_id or 0
     family = TYPES.get(config.model_type)
-    if family and not headless and reading == FAMILIES[family].representations[0]:
-        backbone = wrap(network, family, family, reading)
+    if family and not headless and representation == FAMILIES[family].representations[0]:
+        backbone = wrap(network, family, family, representation)
         if agrees(backbone):
             return backbone
-    config.harness_reading = reading
+    config.harness_reading = representation
     for head in () if headless else HEADS:
         config.harness_head = head
-        if agrees(backbone := wrap(network, "checkpoint", "checkpoint", reading)):
+        if agrees(backbone := wrap(network, "checkpoint", "checkpoint", representation)):
             return backbone
     config.harness_head = "none"
-    return wrap(network, "checkpoint", "checkpoint", reading)
+    return wrap(network, "checkpoint", "checkpoint", representation)
 
 
 @torch.no_grad()
 def agrees(backbone: Backbone) -> bool:
-    """Whether states and head of the backbone give the logits of the network's own forward."""
+    """Whether states and token head of the backbone give the logits of the network's forward."""
     rows = torch.arange(5, 17).view(2, 6) % int(backbone.network.config.vocab_size)
     mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
     inputs = {"input_ids": rows, "attention_mask": mask}
@@ -136,10 +138,10 @@ def agrees(backbone: Backbone) -> bool:
 
 
 def check_tokens(backbone: Backbone, tokenizer: Path) -> None:
-    """Refuses a tokenizer with numbers that the network has no embedding for.
+    """Checks that the network has an embedding for every token of a tokenizer.
 
     Raises:
-        ValueError: it has such numbers.
+        ValueError: the tokenizer has larger ids.
     """
     vocabulary = json.loads((tokenizer / "tokenizer.json").read_text())
     added = [token["id"] for token in vocabulary.get("added_tokens") or []]

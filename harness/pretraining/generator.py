@@ -1,11 +1,11 @@
-"""The generator of replaced-token detection, as it follows from the discriminator."""
+"""Size and architecture of the generator of replaced-token detection."""
 
 from harness.models import Architecture, Size
 from harness.models.counts.shapes import embedding_width
 from harness.pretraining.objectives.outputs import ReplacedToken
 
 FACTORISED = ("electra", "albert")
-"""Families whose states may have another width than their embeddings."""
+"""Families that project between embeddings and hidden states."""
 
 
 def generator_size(size: Size, output: ReplacedToken) -> Size:
@@ -26,8 +26,8 @@ def generator_size(size: Size, output: ReplacedToken) -> Size:
 def generator_architecture(
     architecture: Architecture, size: Size, output: ReplacedToken
 ) -> Architecture:
-    """The generator's numbers: token embeddings as wide as the discriminator's, if they share them,
-    and as its own states otherwise (google-research/electra, run_pretraining.py).
+    """The generator's architecture: token embeddings as wide as the discriminator's if shared,
+    and as the generator's states otherwise (google-research/electra, run_pretraining.py).
 
     It is of the discriminator's family, or an ELECTRA where its states are narrower than those
     embeddings and the family has no projection between them.

@@ -1,4 +1,4 @@
-"""The held-out loss of a model that is not trained any further."""
+"""The held-out loss of a model without further training."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,9 +6,10 @@ from pathlib import Path
 import pytorch_lightning as pl
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
+from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.run import decoder_start, make_module, validation_loaders
+from harness.pretraining.run import make_module, validation_loaders
 from harness.pretraining.trainer import make_trainer
 
 
@@ -20,15 +21,15 @@ def held_out(
     folders: Mapping[str, Path],
     compute: Compute = DEFAULT_COMPUTE,
 ) -> dict[str, float]:
-    """The held-out figures of the model in `folders["init_from"]`, as `pretrain` tells them at the
-    end: what is asked is that of the objective of `spec`.
+    """The held-out figures of the model in `folders["init_from"]` under the objective of `spec`.
 
     Returns:
-        validation_loss, validation_accuracy and, where it is told, validation_bits_per_byte.
+        validation_loss, validation_accuracy and, for left-to-right models,
+        validation_bits_per_byte, as `pretrain` returns them.
     """
     vocabulary = Vocabulary.load(tokenizer)
     module = make_module(spec, vocabulary, seed, folders, num_steps=0)
-    start = decoder_start(module, vocabulary)
+    start = decoder_start(module.learner.backbone, vocabulary)
     loaders = validation_loaders(spec, tokens / "validation", vocabulary, start)
     trainer = make_trainer(pl.Callback(), compute=compute)
     trainer.validate(module, loaders, verbose=False)

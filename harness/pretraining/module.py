@@ -1,4 +1,4 @@
-"""The Lightning module of every paradigm: the losses of a learner, its optimiser, its curve."""
+"""The Lightning module of pretraining: losses of a learner, optimiser, learning curve."""
 
 import math
 from typing import Any, cast
@@ -16,19 +16,19 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.trainer import seed_torch
 
 DROPOUT = 100
-"""Second element of the seeds of dropout, apart from those of the batches."""
+"""Second element of the seeds of dropout, distinct from those of the batches."""
 CURVE_POINTS = 200
-"""Rows of a loss curve, about."""
+"""Approximate number of rows of a loss curve."""
 
 
 class PretrainingModule(pl.LightningModule):
-    """The weighted sum of a learner's mean losses, over all parts of a batch."""
+    """Trains a learner on the weighted sum of its mean losses."""
 
     loss_sum: Tensor
 
     def __init__(self, learner: Learner, spec: Pretrain, num_steps: int, seed: int) -> None:
         super().__init__()
-        self.automatic_optimization = False  # the loss is a mean over all parts of a batch
+        self.automatic_optimization = False  # losses are averaged over all micro-batches of a batch
         self.learner = learner
         self.trained = [weight for weight in learner.parameters() if weight.requires_grad]
         self.spec, self.num_steps, self.seed = spec, num_steps, seed
@@ -37,15 +37,17 @@ class PretrainingModule(pl.LightningModule):
         """(step, tokens, mean loss since the row before, learning rate)."""
         self.tokens = 0
         self.seconds = 0.0
-        # Sum of the losses since the curve's last row; read seldom, as reading waits for a GPU.
+        # Sum of the losses since the curve's last row; rarely copied, as this synchronises the GPU.
         self.register_buffer("loss_sum", torch.zeros(()))
         self.held_out = nn.ModuleDict()
         """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
 
     def configure_optimizers(self) -> Any:
+        """AdamW with its schedule."""
         return configure(self.learner, self.spec.optimizer, self.spec.schedule, self.num_steps)
 
     def training_step(self, step: Step, index: int) -> None:
+        """One update, over all micro-batches of a step."""
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
         seed_torch(self.device, self.seed, DROPOUT, self.global_step)
@@ -65,7 +67,7 @@ class PretrainingModule(pl.LightningModule):
             self._extend_curve(rate)
 
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
-        """What one part adds to the loss of its batch."""
+        """Contribution of one micro-batch to the loss of its batch."""
         sums = self.learner(part, step.component)
         means = [
             self.learner.weights.get(name, 1.0) * value / max(1, step.counts[name])
@@ -80,7 +82,11 @@ class PretrainingModule(pl.LightningModule):
         self.loss_sum.zero_()
 
     def check_loss(self) -> None:
-        """Raises FloatingPointError if a loss since the last row of the curve was not finite."""
+        """Checks the losses since the last row of the curve.
+
+        Raises:
+            FloatingPointError: a loss is not finite.
+        """
         if not torch.isfinite(self.loss_sum):
             raise FloatingPointError(
                 f"the pretraining loss is not finite at step {self.global_step} of "
@@ -89,27 +95,26 @@ class PretrainingModule(pl.LightningModule):
             )
 
     def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
-        """Loader 0 asks what the objective's kind asks for, loader 1 about pairs."""
+        """Updates the held-out metrics; loader 0 has the output's batches, loader 1 the pairs."""
         component = len(self.spec.objectives) - 1
-        for name, (logits, right) in self.learner.answers(part, component).items():
-            told = self.learner.told.get(name, name)
-            if told is not None and (name == "pair") == (dataloader_idx == 1):
-                prefix = f"{told}_" if told else ""
-                loss = F.cross_entropy(logits.float(), right, reduction="none")
+        for name, (logits, targets) in self.learner.predictions(part, component).items():
+            metric = self.learner.metric_prefixes.get(name, name)
+            if metric is not None and (name == "pair") == (dataloader_idx == 1):
+                prefix = f"{metric}_" if metric else ""
+                loss = F.cross_entropy(logits.float(), targets, reduction="none")
                 self._held_out(f"{prefix}loss").update(loss)
                 if name == "token" and "num_bytes" in part:
                     self._extend_bits_per_byte(loss, part["num_bytes"].sum())
-                self._held_out(f"{prefix}accuracy").update((logits.argmax(-1) == right).float())
+                self._held_out(f"{prefix}accuracy").update((logits.argmax(-1) == targets).float())
 
     def _extend_bits_per_byte(self, loss: Tensor, num_bytes: Tensor) -> None:
-        """Of models that tell every token after those before it (causal; ELMo's forward reader):
-        bits of all that is told [M], end tokens and separators included, by UTF-8 bytes of the
-        text, so that tokenizers can be compared (Gao et al. 2020, The Pile, section 3.1).
+        """Bits per UTF-8 byte, for left-to-right models (causal, ELMo's forward LM).
 
-        Two things remain between tokenizers: one that reads text as unknown tokens need not tell
-        it, and sequences of equally many tokens give less or more text before each one. Others have
-        no such number: the losses of hidden tokens, each given all others, are no code of the text,
-        and those of dropped spans and of what follows a prefix are for a part of it.
+        The bits of all targets [M], with end tokens and separators, are divided by the bytes of the
+        text, so that tokenizers can be compared (Gao et al. 2020, The Pile, section 3.1). Two
+        differences between tokenizers remain: unknown tokens hide text that is not predicted, and
+        sequences of equally many tokens give more or less context. Other objectives have no bits
+        per byte, as their losses are not the likelihood of the whole text.
         """
         bits = loss.double().sum() / math.log(2)
         self._held_out("bits_per_byte").update(bits / num_bytes, num_bytes)
@@ -120,16 +125,18 @@ class PretrainingModule(pl.LightningModule):
         return cast(MeanMetric, self.held_out[name])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Adds curve, tokens and seconds to a checkpoint."""
         rows = [list(row) for row in self.curve]
         checkpoint["harness"] = {"curve": rows, "tokens": self.tokens, "seconds": self.seconds}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restores curve, tokens and seconds."""
         state = checkpoint["harness"]
         self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
         self.tokens, self.seconds = state["tokens"], state["seconds"]
 
     def figures(self) -> dict[str, float]:
-        """What is known of a run at its end."""
+        """Figures of the run by name: steps, tokens, seconds, losses and held-out metrics."""
         figures = {
             "steps": float(self.num_steps),
             "tokens": float(self.tokens),

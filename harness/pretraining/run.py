@@ -1,4 +1,4 @@
-"""A pretraining run from its initial weights, or its last checkpoint, to the end of its budget."""
+"""A pretraining run, from initial weights or the last checkpoint to the end of its budget."""
 
 import csv
 import json
@@ -16,8 +16,9 @@ from torch.utils.data import DataLoader, Dataset
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.files import write_atomically
 from harness.data.corpora.token_stream import TokenStream
-from harness.pretraining.callbacks import CHECKPOINTS, Watch
+from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
 from harness.pretraining.learners.factory import make_learner
+from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.module import MODULES, PretrainingModule
 from harness.pretraining.objectives import held_out
 from harness.pretraining.objectives.batches import BatchMaker
@@ -40,26 +41,25 @@ def pretrain(
     compute: Compute = DEFAULT_COMPUTE,
     folders: Mapping[str, Path] | None = None,
 ) -> dict[str, float]:
-    """Trains a model from its initial weights, or the checkpoint in `work`, to its budget's end.
+    """Trains a model from initial weights, or from the checkpoint in `work`, to its budget's end.
 
-    Leaves the model in Hugging Face format in `out`/model, `out`/curve.csv, and the weights after
-    the shares of the updates that `spec.checkpoint_fractions` asks for in
-    `out`/checkpoints/<share>.
+    Writes the model in Hugging Face format to `out`/model, the learning curve to `out`/curve.csv,
+    and the weights after `spec.checkpoint_fractions` of the updates to
+    `out`/checkpoints/<fraction>.
 
     Args:
         tokens: folder with the streams `train` and `validation`.
-        tokenizer: folder of the tokenizer that made them; it decides the size of the vocabulary.
+        tokenizer: folder of the tokenizer that made them.
         progress: called with (done, total, **figures) after each update.
-        folders: what the runs left that this one builds on, as `init_from` and `teacher`.
+        folders: results of the runs `init_from` and `teacher`, if any.
 
     Returns:
-        steps, tokens, seconds, validation_loss, validation_accuracy; the same of other losses by
-        their names, as validation_pair_accuracy; validation_bits_per_byte of models that tell every
-        token after those before it; train_loss (the last of the curve) and tokens_per_second where
-        anything was trained.
+        steps, tokens, seconds, validation_loss, validation_accuracy; further losses by name, such
+        as validation_pair_accuracy; validation_bits_per_byte of left-to-right models; train_loss
+        (the last of the curve) and tokens_per_second if anything was trained.
 
     Raises:
-        ValueError: the text is too small for a batch, or for the pairs asked for.
+        ValueError: the text is too small for a batch, or for sentence pairs.
         FloatingPointError: the loss is not finite.
     """
     vocabulary = Vocabulary.load(tokenizer)
@@ -72,7 +72,9 @@ def pretrain(
         feed = make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
         return timed_steps(module, feed, work, compute)
 
-    num_steps = settled_steps(spec, work, trial) if spec.budget.seconds else planned_steps(spec)
+    num_steps = (
+        steps_within_seconds(spec, work, trial) if spec.budget.seconds else planned_steps(spec)
+    )
     while True:
         module = make_module(spec, vocabulary, seed, folders, num_steps)
         feed = make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
@@ -83,15 +85,15 @@ def pretrain(
             micro_batch_tokens //= 2
             if micro_batch_tokens < min(phase.sequence_length for phase in spec.phases):
                 raise
-    start = decoder_start(module, vocabulary)
+    start = decoder_start(module.learner.backbone, vocabulary)
     validation = validation_loaders(spec, tokens / "validation", vocabulary, start)
     trainer.validate(module, validation, verbose=False)
-    _leave(module, work, out)
+    _save_results(module, work, out)
     return module.figures()
 
 
-def _leave(module: PretrainingModule, work: Path, out: Path) -> None:
-    """Writes the model, the weights kept along the way and the curve to `out`."""
+def _save_results(module: PretrainingModule, work: Path, out: Path) -> None:
+    """Writes the model, the kept weights and the curve to `out`."""
     (out / "model").mkdir(exist_ok=True)
     module.learner.save(out / "model")
     if (work / CHECKPOINTS).exists():
@@ -100,28 +102,28 @@ def _leave(module: PretrainingModule, work: Path, out: Path) -> None:
 
 
 TIMED_STEPS = 40
-"""Updates that are timed where the budget is time; the first half of them warms up."""
+"""Updates that are timed for a budget in seconds; the first half is warmup."""
 
 
-def settled_steps(spec: Pretrain, work: Path, trial: Callable[[int], list[float]]) -> int:
-    """Updates that a budget in seconds pays for on this machine; a resumed run keeps them.
+def steps_within_seconds(spec: Pretrain, work: Path, trial: Callable[[int], list[float]]) -> int:
+    """Updates within a budget in seconds on this machine; a resumed run keeps the number.
 
     Args:
-        trial: trains for some updates on a copy and returns the time at the end of each.
+        trial: trains a copy for some updates and returns the end time of each.
     """
-    note = work / "steps.json"
-    if note.exists():
-        return int(json.loads(note.read_text())["steps"])
+    saved = work / "steps.json"
+    if saved.exists():
+        return int(json.loads(saved.read_text())["steps"])
     ends = trial(TIMED_STEPS)
     half = TIMED_STEPS // 2
     rate = (len(ends) - half) / (ends[-1] - ends[half - 1])
     steps = planned_steps(spec, rate)
-    write_atomically(note, json.dumps({"steps": steps, "steps_per_second": rate}))
+    write_atomically(saved, json.dumps({"steps": steps, "steps_per_second": rate}))
     return steps
 
 
 def timed_steps(module: PretrainingModule, feed: Feed, work: Path, compute: Compute) -> list[float]:
-    """Trains to the end without a checkpoint; the time at the end of each update."""
+    """End time of each update of a training run without checkpoints."""
     ends: list[float] = []
     never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
     fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
@@ -129,7 +131,7 @@ def timed_steps(module: PretrainingModule, feed: Feed, work: Path, compute: Comp
 
 
 def default_micro_batch_tokens() -> int:
-    """Positions that go through the model at once if nothing is said."""
+    """Default number of positions per forward pass."""
     return 65_536 if torch.cuda.is_available() else 8_192
 
 
@@ -140,11 +142,11 @@ def fit(
     compute: Compute,
     progress: Callable[..., None] = lambda done, total, **figures: None,
 ) -> pl.Trainer:
-    """Trains `module` to its last step, from `checkpoint` if it is there; returns the trainer."""
+    """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
     if compute.compile:
         module.learner.compile(dynamic=True)
     trainer = make_trainer(
-        Watch(checkpoint, compute, progress),
+        RunCallback(checkpoint, compute, progress),
         compute=compute,
         precision=compute.precision,
         max_steps=module.num_steps,
@@ -165,7 +167,7 @@ def make_module(
     folders: Mapping[str, Path],
     num_steps: int,
 ) -> PretrainingModule:
-    """A learner with its initial weights, to be trained for `num_steps` updates."""
+    """A learner with initial weights and `num_steps` updates ahead."""
     module = MODULES[spec.module] if spec.module else PretrainingModule
     return module(make_learner(spec, vocabulary, seed, folders), spec, num_steps, seed)
 
@@ -173,6 +175,7 @@ def make_module(
 def make_feed(
     module: PretrainingModule, stream: Path, vocabulary: Vocabulary, micro_batch_tokens: int
 ) -> Feed:
+    """The prefetched training batches of a module, from the token stream in `stream`."""
     spec = module.spec
     maker = BatchMaker(
         TokenStream.open(stream),
@@ -183,7 +186,7 @@ def make_feed(
         spec.batch_size,
         module.seed,
         module.num_steps,
-        decoder_start(module, vocabulary),
+        decoder_start(module.learner.backbone, vocabulary),
     )
 
     def make(step: int) -> Step:
@@ -192,16 +195,10 @@ def make_feed(
     return Feed(make, module.num_steps)
 
 
-def decoder_start(module: PretrainingModule, vocabulary: Vocabulary) -> int:
-    """Token that a decoder's input starts with."""
-    start = getattr(module.learner.backbone.network.config, "decoder_start_token_id", None)
-    return vocabulary.pad if start is None else int(start)
-
-
 def validation_loaders(
     spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int
 ) -> list[DataLoader[TensorBatch]]:
-    """The batches of the output, and those of pairs where there is a pair loss."""
+    """Loaders of the held-out batches of the output and, with a pair loss, of the pairs."""
     stream = TokenStream.open(folder)
     objective = spec.objectives[-1]
     longest = max(phase.sequence_length for phase in spec.phases)
@@ -210,7 +207,7 @@ def validation_loaders(
         length = spec.phases[-1].sequence_length
         sets.append(held_out.pair_batches(stream, vocabulary, objective, spec.packing, length))
     collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list
-    # A list has all that a map-style data set needs, but for the type.
+    # A list works as a map-style data set, but has another type.
     return [
         DataLoader(cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate)
         for batches in sets

@@ -27,15 +27,15 @@ def planned_steps(spec: PretrainSettings, steps_per_second: float | None = None)
 
 
 def tokens_per_step(spec: PretrainSettings) -> float:
-    """Tokens of text per update, before corruption; mean over the length phases."""
+    """Tokens of text per update, before the transform; mean over the length phases."""
     length = sum(phase.fraction * phase.sequence_length for phase in spec.phases)
     return spec.batch_size * length
 
 
 def training_flops_per_step(spec: PretrainSettings) -> float:
-    """FLOPs of an update by FLOPS_CONVENTION; mean over the phases and the parts of a mixture.
+    """FLOPs of an update by FLOPS_CONVENTION; mean over the phases and the components of a mixture.
 
-    All sequences are taken as full. The run that `init_from` names is not counted.
+    Sequences are assumed to be full. The run `init_from` is not counted.
     """
     return sum(
         phase.fraction * spec.batch_size * training_flops_per_sequence(spec, phase.sequence_length)

@@ -1,6 +1,6 @@
 """FLOPs of training on one sequence, by objective and by `FLOPS_CONVENTION`.
 
-Every network that takes part counts: generator and discriminator, student and teacher.
+All networks count: generator and discriminator, student and teacher.
 """
 
 from dataclasses import dataclass, replace
@@ -15,19 +15,19 @@ from harness.pretraining.objectives.outputs import ReplacedToken
 TRAINING = 3
 """Forward and backward to forward: a gradient for the input and one for the weights."""
 PLACE_SIZE = 200
-"""Width of the embedding of a token's place in its span (Joshi et al. 2020, section 4.2)."""
+"""Embedding size of a token's place in its span (Joshi et al. 2020, section 4.2)."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """What is read, with its token head."""
+    """A network with its token head."""
 
     architecture: Architecture
     size: Size
     vocab_size: int
 
     def forward(self, lengths: Lengths, representation: str, batch_size: int = 1) -> float:
-        """FLOPs of a forward pass over one sequence, of `batch_size` read at once."""
+        """FLOPs of a forward pass over one sequence, in a batch of `batch_size`."""
         return forward_flops(
             self.architecture,
             self.size,
@@ -49,9 +49,9 @@ def objective_flops(
     """FLOPs of a forward and a backward pass over one sequence.
 
     Args:
-        lengths: of the sequence under the objective.
-        teacher: the network that is learned from, whose forward pass alone counts.
-        batch_size: sequences that are read at once.
+        lengths: expected lengths of the sequence under the objective.
+        teacher: counts with its forward pass alone.
+        batch_size: sequences per forward pass.
     """
     further = TRAINING * _further_heads(objective, network, lengths)
     if isinstance(objective.output, ReplacedToken):
@@ -63,32 +63,32 @@ def objective_flops(
 
 
 def _replaced(
-    output: ReplacedToken, network: Network, lengths: Lengths, reading: str, batch_size: int
+    output: ReplacedToken, network: Network, lengths: Lengths, representation: str, batch_size: int
 ) -> float:
-    """Generator at the hidden tokens, discriminator at all (Clark et al. 2020, section 2)."""
+    """Generator at the masked tokens, discriminator at all (Clark et al. 2020, section 2)."""
     architecture, size = network.architecture, network.size
     generator = replace(
         network,
         architecture=generator_architecture(architecture, size, output),
         size=generator_size(size, output),
     )
-    makes = generator.forward(lengths, reading, batch_size)
-    tells = network.forward(Lengths(lengths.source), reading, batch_size)
-    return makes + tells + 2.0 * lengths.source * replaced_head(size)
+    generating = generator.forward(lengths, representation, batch_size)
+    detecting = network.forward(Lengths(lengths.source), representation, batch_size)
+    return generating + detecting + 2.0 * lengths.source * replaced_head(size)
 
 
 def _distilled(
     objective: Objective, student: Network, teacher: Network, lengths: Lengths, batch_size: int
 ) -> float:
-    """A network that need not tell tokens is counted without its token head."""
-    settings, reading = objective.distillation, objective.representation
+    """A network that predicts no tokens is counted without its token head."""
+    settings, representation = objective.distillation, objective.representation
     assert settings is not None
-    silent = replace(lengths, predicted=0)
-    taught = lengths if settings.soft_target_weight else silent
-    learned = lengths if settings.soft_target_weight or settings.token_weight else silent
-    trained = student.forward(learned, reading, batch_size)
+    headless = replace(lengths, predicted=0)
+    of_teacher = lengths if settings.soft_target_weight else headless
+    of_student = lengths if settings.soft_target_weight or settings.token_weight else headless
+    trained = student.forward(of_student, representation, batch_size)
     trained += _matching(settings, student.size, teacher.size, lengths)
-    return TRAINING * trained + teacher.forward(taught, reading, batch_size)
+    return TRAINING * trained + teacher.forward(of_teacher, representation, batch_size)
 
 
 def _matching(settings: Distillation, student: Size, teacher: Size, lengths: Lengths) -> float:
@@ -100,8 +100,8 @@ def _matching(settings: Distillation, student: Size, teacher: Size, lengths: Len
 
 
 def _further_heads(objective: Objective, network: Network, lengths: Lengths) -> float:
-    """The pair head; the span boundary's two dense layers and its output, from the states on both
-    sides and a place (Joshi et al. 2020, section 3.2)."""
+    """The pair head, and the span boundary's two dense layers and output (Joshi et al. 2020,
+    section 3.2)."""
     hidden = network.size.hidden_size
     width = embedding_width(network.architecture, network.size)
     pair = 2.0 * (hidden**2 + 2 * hidden) if objective.sentence_pair != "none" else 0.0

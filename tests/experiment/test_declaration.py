@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.experiment.declaration import check_data, load
 from harness.experiment.source import DeclarationError
-from harness.pretraining.objectives.transforms import TokenMasking
+from harness.pretraining.objectives.transforms.masking import TokenMasking
 from tests.paths import EXPERIMENTS, ROOT
 
 BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))

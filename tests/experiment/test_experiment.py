@@ -18,7 +18,7 @@ from harness.finetuning.search.spaces import SPACES
 from harness.finetuning.search.sweep import Sweep
 from harness.models import SIZES
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.objectives.transforms.masking import SpanMasking
 from harness.pretraining.recipes import RECIPES
 
 

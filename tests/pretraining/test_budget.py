@@ -101,10 +101,12 @@ def test_replaced_tokens_cost_generator_and_discriminator() -> None:
         update={"hidden_size": 256, "num_heads": 4, "intermediate_size": 1024}
     )
     hidden = round(0.15 * 128)
-    makes = forward_flops(generator, third, VOCAB, Lengths(128, predicted=hidden))
-    tells = forward_flops(electra, SIZES["base"], VOCAB, Lengths(128))
+    generating = forward_flops(generator, third, VOCAB, Lengths(128, predicted=hidden))
+    detecting = forward_flops(electra, SIZES["base"], VOCAB, Lengths(128))
     head = 2 * 128 * (768**2 + 768)
-    assert training_flops_per_sequence(spec, 128) == pytest.approx(3 * (makes + tells + head))
+    assert training_flops_per_sequence(spec, 128) == pytest.approx(
+        3 * (generating + detecting + head)
+    )
 
 
 def test_a_teacher_costs_its_forward_pass() -> None:
@@ -155,9 +157,9 @@ def test_what_a_run_starts_from_is_a_run_of_its_own() -> None:
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_objective_has_a_cost(name: str) -> None:
     objective = OBJECTIVES[name]
-    reading = objective.components[0][1].representation
+    representation = objective.components[0][1].representation
     family = next(
-        family for family, model in MODELS.items() if reading in model.facts.representations
+        family for family, model in MODELS.items() if representation in model.facts.representations
     )
     packing = Packing(
         format="full_sentences" if objective.sentence_pair == "none" else "segment_pair"

@@ -22,7 +22,7 @@ from harness.pretraining.budget import Budget
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import Step
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.objectives.transforms.masking import SpanMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -72,7 +72,7 @@ Runner = Callable[..., dict[str, float]]
 
 @pytest.fixture
 def run(data: Path, tmp_path: Path) -> Runner:
-    """Runs a spec; `name` tells its output and work folders apart."""
+    """Runs a spec; `name` distinguishes its output and work folders."""
 
     def run(spec: Pretrain, name: str = "run", seed: int = 0, **options: Any) -> dict[str, float]:
         out, work = tmp_path / name / "out", tmp_path / name / "work"

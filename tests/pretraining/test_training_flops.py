@@ -15,7 +15,7 @@ from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.steps import training_flops_per_step
@@ -44,7 +44,7 @@ def make_spec(name: str, model: str) -> Pretrain:
     return Pretrain(
         size=SIZE,
         model=architecture,
-        objective=objective.model_copy(update={"pair": "none"}),
+        objective=objective,
         phases=(Phase(fraction=1, sequence_length=TOKENS),),
         batch_size=ROWS,
         tokenizer=Tokenizer(vocab_size=VOCAB),
@@ -64,7 +64,9 @@ def counted(spec: Pretrain) -> int:
             config._attn_implementation = "eager"
     learner.train()
     with FlopCounterMode(display=False) as counter:
-        answers = learner.answers({name: torch.from_numpy(part) for name, part in batch.items()})
+        answers = learner.predictions(
+            {name: torch.from_numpy(part) for name, part in batch.items()}
+        )
         losses = [F.cross_entropy(logits, targets) for logits, targets in answers.values()]
         torch.stack(losses).sum().backward()
     return counter.get_total_flops()

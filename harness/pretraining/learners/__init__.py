@@ -1,5 +1,5 @@
-"""How each kind of objective trains a network: modules from a batch to its losses.
+"""Learners: a network with its pretraining heads, from a batch to its losses.
 
-`PARADIGMS` is keyed by what makes the difference; `harness.pretraining.learners.factory` builds
-them.
+`factory.LEARNERS` maps names to learners, and `factory.make_learner` builds the one of a run.
+Batches are made in `harness.pretraining.objectives`, networks in `harness.models`.
 """

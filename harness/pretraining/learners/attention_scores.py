@@ -1,4 +1,4 @@
-"""Attention scores before the softmax: transformers itself returns the probabilities only.
+"""Attention scores before the softmax: transformers returns only probabilities.
 
 Shapes: B sequences, T tokens, A heads, D head width.
 """
@@ -16,15 +16,15 @@ NAME = "harness_attention_scores"
 
 def return_scores(network: PreTrainedModel) -> None:
     """Makes `output_attentions` of a network give the scores q k / sqrt(D), before mask and softmax
-    (Jiao et al. 2020, section 3.1); it computes what it computed before.
+    (Jiao et al. 2020, section 3.1); its states do not change.
 
     Raises:
-        ValueError: the family has an attention of its own.
+        ValueError: the family has a custom attention.
     """
     if not network._can_set_attn_implementation():
         raise ValueError(
             "distillation.attention_weight needs a family with ordinary attention, but "
-            f"{type(network).__name__} has one of its own"
+            f"{type(network).__name__} has a custom one"
         )
     ALL_ATTENTION_FUNCTIONS.register(NAME, _attend)
     ALL_MASK_ATTENTION_FUNCTIONS.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])

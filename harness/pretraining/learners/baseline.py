@@ -1,11 +1,12 @@
-"""Baselines: nothing is pretrained."""
+"""Baselines without pretraining."""
 
-from harness.pretraining.learners.learner import Answers, Learner
+from harness.pretraining.learners.learner import Learner, Predictions
 from harness.pretraining.objectives.loader import TensorBatch
 
 
 class Baseline(Learner):
-    """Has nothing to learn before its task; what it leaves is the note of what it is."""
+    """A baseline without weights; only its metadata is saved."""
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """None."""
         return {}

@@ -1,15 +1,15 @@
-"""Two language models, one for each direction (Peters et al. 2018, section 3.1)."""
+"""A bidirectional LM: one language model per direction (Peters et al. 2018, section 3.1)."""
 
-from harness.pretraining.learners.learner import READ, Answers, Learner, gather
+from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
 from harness.pretraining.objectives.loader import TensorBatch
 
 
 class BiLM(Learner):
-    """The forward half of a state names the next token, the backward half the one before."""
+    """Predicts the next token from the forward half of a state, the previous one from the other."""
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
-        inputs = {name: batch[name] for name in READ if name in batch}
-        states = self.backbone(**inputs).last_hidden_state
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of the next tokens (`token`) and of the previous ones (`backward`)."""
+        states = self.backbone(**network_inputs(batch)).last_hidden_state
         forward, backward = states.chunk(2, dim=-1)
         ahead = gather(forward, batch["positions"])
         back = gather(backward, batch["backward_positions"])

@@ -3,14 +3,15 @@
 from typing import cast
 
 from harness.models.static_embeddings import StaticVectors
-from harness.pretraining.learners.learner import Answers, Learner, gather
+from harness.pretraining.learners.learner import Learner, Predictions, gather
 from harness.pretraining.objectives.loader import TensorBatch
 
 
 class CBOW(Learner):
-    """The mean of the neighbours' vectors names the token between them."""
+    """Predicts a token from the mean of the vectors around it."""
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of all tokens of the text."""
         network = cast(StaticVectors, self.backbone.network)
         context = network.context(batch["input_ids"], batch.get("attention_mask"))
         logits = self.backbone.token_logits(gather(context, batch["positions"]))

@@ -14,24 +14,24 @@ from harness.models.backbone import Backbone
 from harness.pretraining.learners.attention_scores import return_scores
 from harness.pretraining.learners.distillation_losses import LOSSES, Compared
 from harness.pretraining.learners.learner import (
-    READ,
-    Answers,
     Learner,
+    Predictions,
     cross_entropies,
     freeze_token_head,
+    network_inputs,
 )
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Distillation
 
 
 class Distilled(Learner):
-    """A student that learns its own objective and what a frozen teacher makes of the same text.
+    """A student trained on its own objective and on the outputs of a frozen teacher.
 
-    The teacher moves to other devices with the learner, but is no part of it otherwise: neither
-    trained, nor in a checkpoint, nor in what is saved; a resumed run reads it again.
+    The teacher moves between devices with the learner, but it is neither trained nor saved, in
+    checkpoints or at the end; a resumed run loads it again.
 
-    A loss of weight 0 is not computed; where neither tokens nor soft targets are learned, the token
-    head is not trained, and what the student says of held-out tokens means nothing.
+    Losses of weight 0 are not computed. With neither token loss nor soft targets the token head is
+    not trained, so that held-out token metrics are meaningless and left out.
     """
 
     def __init__(
@@ -46,85 +46,69 @@ class Distilled(Learner):
         self._teacher = (teacher.eval().requires_grad_(False),)
         weights = {name: float(getattr(settings, f"{name}_weight")) for name in ("token", *LOSSES)}
         self.weights = student.weights | weights
-        self.asked = [name for name in LOSSES if weights[name]]
-        _check(self.backbone, teacher, self.asked)
+        self.compared = [name for name in LOSSES if weights[name]]
         if not weights["token"] and not weights["soft_target"]:
             freeze_token_head(self.backbone)
-            self.told = {"token": None}  # what an untrained head says means nothing
+            self.metric_prefixes = {"token": None}
         self.project = None
-        if "hidden" in self.asked:
+        if "hidden" in self.compared:
             self.project = nn.Linear(self.backbone.hidden_size, teacher.hidden_size)
             nn.init.normal_(self.project.weight, std=initializer_range)
             nn.init.zeros_(self.project.bias)
-        self._watch()
+        self._record_outputs()
 
     @property
     def teacher(self) -> Backbone:
+        """The frozen network."""
         return self._teacher[0]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Distilled":
         self.teacher._apply(fn, recurse)
         return super()._apply(fn, recurse)
 
-    def _watch(self) -> None:
-        """Keeps what the student's backbone returns, with all that the losses compare."""
-        self.more = {"output_hidden_states": "hidden" in self.asked}
-        if "attention" in self.asked:
+    def _record_outputs(self) -> None:
+        """Hooks the student's backbone to return and record what the losses compare."""
+        self.more = {"output_hidden_states": "hidden" in self.compared}
+        if "attention" in self.compared:
             self.more["output_attentions"] = True
             for backbone in (self.backbone, self.teacher):
                 return_scores(backbone.network)
         self.seen: list[BaseModelOutput] = []
 
-        def ask(_: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        def request(_: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             return args, kwargs | self.more
 
         def keep(_: nn.Module, args: Any, output: BaseModelOutput) -> None:
             self.seen = [output]
 
-        self.backbone.register_forward_pre_hook(ask, with_kwargs=True)
+        self.backbone.register_forward_pre_hook(request, with_kwargs=True)
         self.backbone.register_forward_hook(keep)
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
-        return self.student.answers(batch, component)
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Those of the student."""
+        return self.student.predictions(batch, component)
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        answers = self.answers(batch, component)
-        sums = cross_entropies(answers)
+        """The summed losses with a weight above 0, by name."""
+        predictions = self.predictions(batch, component)
+        sums = cross_entropies(predictions)
         if not self.weights["token"]:
             del sums["token"]
-        compared = self._compare(batch, answers["token"][0])
-        return sums | {name: LOSSES[name](compared) for name in self.asked}
+        outputs = self._compare(batch, predictions["token"][0])
+        return sums | {name: LOSSES[name](outputs) for name in self.compared}
 
     def _compare(self, batch: TensorBatch, logits: Tensor) -> Compared:
-        inputs = {name: batch[name] for name in READ if name in batch}
+        """Outputs of both networks; `logits` [M, V] are the student's."""
         with torch.no_grad():
-            told = self.teacher(**inputs, representation="bidirectional", **self.more)
-            states = told.last_hidden_state.flatten(0, 1)[batch["positions"]]
-            targets = self.teacher.token_logits(states) if "soft_target" in self.asked else logits
+            theirs = self.teacher(
+                **network_inputs(batch), representation="bidirectional", **self.more
+            )
+            states = theirs.last_hidden_state.flatten(0, 1)[batch["positions"]]
+            targets = (
+                self.teacher.token_logits(states) if "soft_target" in self.compared else logits
+            )
         mask = batch.get("attention_mask")
         real = torch.ones_like(batch["input_ids"]) if mask is None else mask
         temperature = self.settings.temperature
         pair = (logits, targets)
-        return Compared(self.seen.pop(), told, pair, temperature, real.bool(), self.project)
-
-
-def _check(student: Backbone, teacher: Backbone, asked: list[str]) -> None:
-    """Raises ValueError if the student cannot be compared with the teacher in what is asked."""
-    ours, theirs = student.network.config, teacher.network.config
-    if "cosine" in asked and student.hidden_size != teacher.hidden_size:
-        raise ValueError(
-            "distillation.cosine_weight needs a student as wide as its teacher, but hidden_size is "
-            f"{student.hidden_size}, and the teacher's {teacher.hidden_size}"
-        )
-    if "attention" in asked and ours.num_attention_heads != theirs.num_attention_heads:
-        raise ValueError(
-            "distillation.attention_weight needs as many heads as the teacher has, "
-            f"{theirs.num_attention_heads}, but num_heads is {ours.num_attention_heads}"
-        )
-    mapped = "hidden" in asked or "attention" in asked
-    if mapped and theirs.num_hidden_layers % ours.num_hidden_layers:
-        raise ValueError(
-            "distillation.hidden_weight and attention_weight need a teacher with a multiple of the "
-            f"student's layers, but it has {theirs.num_hidden_layers}, and num_layers is "
-            f"{ours.num_hidden_layers}"
-        )
+        return Compared(self.seen.pop(), theirs, pair, temperature, real.bool(), self.project)

@@ -1,4 +1,4 @@
-"""What a student is compared with its teacher in.
+"""Losses between a student and its teacher.
 
 Shapes: B sequences, T tokens, N real tokens, M predictions, V vocabulary.
 """
@@ -14,7 +14,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 @dataclass(frozen=True)
 class Compared:
-    """What both networks made of one batch."""
+    """Outputs of both networks on one batch."""
 
     student: BaseModelOutput
     teacher: BaseModelOutput
@@ -24,16 +24,16 @@ class Compared:
     real: Tensor
     """[B, T] bool, False at padding."""
     project: nn.Linear | None
-    """From the width of the student to that of the teacher."""
+    """From the student's hidden size to the teacher's."""
 
 
 def soft_target(compared: Compared) -> Tensor:
     """T^2 x cross-entropy to the teacher's distribution, both softened (Hinton et al. 2015,
     section 2), summed over the predictions.
 
-    The code of DistilBERT (huggingface/transformers, research project distillation, distiller.py)
-    takes all tokens unless told `restrict_ce_to_mask`, and the divergence, which has the same
-    gradient.
+    DistilBERT's code (huggingface/transformers, research project distillation, distiller.py)
+    uses all tokens unless `restrict_ce_to_mask` is set, and the KL divergence, which has the
+    same gradient.
     """
     ours, theirs = (logits.float() / compared.temperature for logits in compared.logits)
     loss = F.cross_entropy(ours, theirs.softmax(-1), reduction="sum")
@@ -69,7 +69,7 @@ def attention(compared: Compared) -> Tensor:
     """Mean squared error, over heads and the real keys of a query, of each layer's scores before
     the softmax (Jiao et al. 2020, equation 7), summed over layers and queries [N].
 
-    TinyBERT's code takes its mean over padding, too.
+    TinyBERT's code includes padding in its mean.
     """
     ours, theirs = compared.student.attentions, compared.teacher.attentions
     assert ours is not None
@@ -88,4 +88,4 @@ LOSSES: dict[str, Callable[[Compared], Tensor]] = {
     "hidden": hidden,
     "attention": attention,
 }
-"""Each with a weight of its name in `Distillation`."""
+"""Loss name to function; `Distillation` has a weight of each name."""

@@ -24,7 +24,7 @@ class DisentangledEmbedding(nn.Embedding):
     def __init__(self, base: nn.Embedding) -> None:
         super().__init__(base.num_embeddings, base.embedding_dim, base.padding_idx)
         nn.init.zeros_(self.weight)
-        self._base = (base,)  # in a tuple, for it is a part of the generator alone
+        self._base = (base,)  # in a tuple, so that only the generator registers it
 
     @property
     def base(self) -> nn.Embedding:
@@ -62,8 +62,8 @@ def _alike(discriminator: Backbone, generator: Backbone) -> bool:
 def disentangle_embeddings(
     discriminator: Backbone, generator: Backbone
 ) -> list[DisentangledEmbedding]:
-    """Puts the discriminator's token embeddings, and absolute positions where both networks have
-    the same, upon the generator's; returns what it put."""
+    """Replaces the discriminator's token embeddings, and position embeddings of the generator's
+    shape, by sums with the generator's; returns the new tables."""
     shared = generator.network.get_input_embeddings()
     assert isinstance(shared, nn.Embedding)
     tokens = DisentangledEmbedding(shared)
@@ -84,7 +84,7 @@ def disentangle_embeddings(
 
 @contextmanager
 def summed(tables: Sequence[DisentangledEmbedding]) -> Iterator[None]:
-    """Within, the weight of each table is E_D; afterwards it is E_delta again, bit for bit."""
+    """Context in which the weight of each table is E_D; E_delta is restored exactly."""
     deltas = [table.weight.detach().clone() for table in tables]
     with torch.no_grad():
         for table in tables:

@@ -1,6 +1,7 @@
-"""The paradigm of a declared run, with its network."""
+"""The learner of a declared run, with its network."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -23,30 +24,28 @@ from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 
-Maker = Callable[[Pretrain, Tokens, int, Mapping[str, Path]], Learner]
-"""(run, tokens, seed, folders of the runs it builds on: `init_from`, `teacher`) to a learner."""
+
+@dataclass(frozen=True)
+class Run:
+    """The arguments of a learner."""
+
+    spec: Pretrain
+    tokens: Tokens
+    seed: int
+    folders: Mapping[str, Path]
+    """Results of the runs `init_from` and `teacher`."""
 
 
-def _token_prediction(
-    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
-) -> Learner:
-    backbone = _network(spec, tokens, seed, folders)
-    return TokenPrediction(backbone, spec.objectives, spec.model.initializer_range)
-
-
-def _permutation(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return Permutation(_network(spec, tokens, seed, folders))
-
-
-def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Backbone:
-    """A new network; of someone else's checkpoint, which only its files describe, what they hold.
+def _network(run: Run) -> Backbone:
+    """A new network, or the network of an imported checkpoint.
 
     Raises:
-        ValueError: the checkpoint cannot be read as the run reads.
+        ValueError: the checkpoint does not support the representation of the run.
     """
+    spec = run.spec
     if spec.model.facts.kind != "checkpoint":
-        return build(spec.model, spec.size, tokens, spec.representation, seed)
-    backbone = load(folders["init_from"] / "model")
+        return build(spec.model, spec.size, run.tokens, spec.representation, run.seed)
+    backbone = load(run.folders["init_from"] / "model")
     if spec.representation not in backbone.facts.representations:
         raise ValueError(
             f"the checkpoint can be read {', '.join(backbone.facts.representations)}, but "
@@ -57,58 +56,42 @@ def _network(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Pa
     return backbone
 
 
-def _bilm(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return BiLM(build(spec.model, spec.size, tokens, spec.representation, seed))
+def _token_prediction(run: Run) -> Learner:
+    return TokenPrediction(_network(run), run.spec.objectives, run.spec.model.initializer_range)
 
 
-def _cbow(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    backbone = build(spec.model, spec.size, tokens, spec.representation, seed)
-    if spec.model.vectors:
-        cast(StaticVectors, backbone.network).init_from(Path(spec.model.vectors), tokens.words)
+def _cbow(run: Run) -> Learner:
+    backbone, vectors = _network(run), run.spec.model.vectors
+    if vectors:
+        cast(StaticVectors, backbone.network).init_from(Path(vectors), run.tokens.words)
     return CBOW(backbone)
 
 
-def _baseline(spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]) -> Learner:
-    return Baseline(build(spec.model, spec.size, tokens, spec.representation, seed))
-
-
-def _replaced_token(
-    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
-) -> Learner:
-    return make_replaced_token(spec, tokens, seed)
-
-
-def _distillation(
-    spec: Pretrain, tokens: Tokens, seed: int, folders: Mapping[str, Path]
-) -> Learner:
-    settings = spec.objectives[-1].distillation
+def _distillation(run: Run) -> Learner:
+    settings = run.spec.objectives[-1].distillation
     assert settings is not None
-    student = _token_prediction(spec, tokens, seed, folders)
-    teacher = load(folders["teacher"] / "model")
+    student = _token_prediction(run)
+    teacher = load(run.folders["teacher"] / "model")
     if settings.init_from_teacher:
         init_from_teacher(student.backbone, teacher)
-    return Distilled(student, teacher, settings, spec.model.initializer_range)
+    return Distilled(student, teacher, settings, run.spec.model.initializer_range)
 
 
-LEARNERS: dict[str, Maker] = {
+LEARNERS: dict[str, Callable[[Run], Learner]] = {
     "token_prediction": _token_prediction,
-    "replaced_token": _replaced_token,
+    "replaced_token": lambda run: make_replaced_token(run.spec, run.tokens, run.seed),
     "distillation": _distillation,
-    "bilm": _bilm,
-    "permutation": _permutation,
+    "bilm": lambda run: BiLM(_network(run)),
+    "permutation": lambda run: Permutation(_network(run)),
     "cbow": _cbow,
-    "baseline": _baseline,
+    "baseline": lambda run: Baseline(_network(run)),
 }
 
 
 def learner_name(spec: Pretrain) -> str:
-    """Key into PARADIGMS."""
+    """Key into LEARNERS."""
     objective = spec.objectives[-1]
-    special = {
-        "permuted": "permutation",
-        "bilm": "bilm",
-        "cbow": "cbow",
-    }
+    special = {"permuted": "permutation", "bilm": "bilm", "cbow": "cbow"}
     if spec.model.facts.kind == "baseline":
         return "baseline"
     if objective.distillation:
@@ -121,8 +104,7 @@ def learner_name(spec: Pretrain) -> str:
 def make_learner(
     spec: Pretrain, vocabulary: Vocabulary, seed: int, folders: Mapping[str, Path]
 ) -> Learner:
-    """A learner with initial weights that are a function of the arguments, or, with
-    `init_from`, with those of the run it goes on from.
+    """The learner of a run; its weights follow from the arguments, or from the run `init_from`.
 
     Raises:
         ValueError: the family does not fit the tokenizer.
@@ -137,7 +119,7 @@ def make_learner(
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        learner = LEARNERS[learner_name(spec)](spec, tokens, seed, folders)
+        learner = LEARNERS[learner_name(spec)](Run(spec, tokens, seed, folders))
     if "init_from" in folders:
         weights = load(folders["init_from"] / "model").network.state_dict()
         learner.init_from(weights)

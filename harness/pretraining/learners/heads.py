@@ -8,35 +8,39 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 
-class PairHead(nn.Module):
-    """[B, H] first tokens to logits [B, 2]: BERT's pooler and linear layer (Devlin et al. 2019,
-    section 3.1, and google-research/bert modeling.py), for any family."""
+class _Head(nn.Module):
+    """A dense layer, and a linear layer to the logits."""
 
-    def __init__(self, hidden_size: int, initializer_range: float) -> None:
+    def __init__(self, hidden_size: int, initializer_range: float, num_logits: int) -> None:
         super().__init__()
         self.dense = nn.Linear(hidden_size, hidden_size)
-        self.out = nn.Linear(hidden_size, 2)
+        self.out = nn.Linear(hidden_size, num_logits)
         for linear in (self.dense, self.out):
             nn.init.normal_(linear.weight, std=initializer_range)
             nn.init.zeros_(linear.bias)
 
+
+class PairHead(_Head):
+    """BERT's pooler and classifier of sentence pairs (Devlin et al. 2019, section 3.1, and
+    google-research/bert modeling.py), for any family."""
+
+    def __init__(self, hidden_size: int, initializer_range: float) -> None:
+        super().__init__(hidden_size, initializer_range, num_logits=2)
+
     def forward(self, first: Tensor) -> Tensor:
+        """[B, 2] logits of the states [B, H] of the first tokens."""
         logits: Tensor = self.out(torch.tanh(self.dense(first)))
         return logits
 
 
-class DetectionHead(nn.Module):
-    """[.., H] states to [..] logits of being replaced: ElectraDiscriminatorPredictions of
-    transformers, and google-research/electra, run_pretraining.py."""
+class DetectionHead(_Head):
+    """Detector of replaced tokens: ElectraDiscriminatorPredictions of transformers, and
+    google-research/electra, run_pretraining.py."""
 
     def __init__(self, hidden_size: int, initializer_range: float) -> None:
-        super().__init__()
-        self.dense = nn.Linear(hidden_size, hidden_size)
-        self.out = nn.Linear(hidden_size, 1)
-        for linear in (self.dense, self.out):
-            nn.init.normal_(linear.weight, std=initializer_range)
-            nn.init.zeros_(linear.bias)
+        super().__init__(hidden_size, initializer_range, num_logits=1)
 
     def forward(self, states: Tensor) -> Tensor:
+        """[..] logits of being replaced, of states [.., H]."""
         logits: Tensor = self.out(F.gelu(self.dense(states)))
         return logits.squeeze(-1)

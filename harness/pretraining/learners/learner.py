@@ -1,4 +1,4 @@
-"""A network with what pretraining needs beside it, from a batch to its losses.
+"""The base of learners: a network with its pretraining heads, from a batch to its losses.
 
 Shapes: B sequences, T tokens, H hidden size, M predictions, C alternatives.
 """
@@ -10,11 +10,12 @@ from torch.nn import functional as F
 
 from harness.models.backbone import Backbone
 from harness.pretraining.objectives.loader import TensorBatch
+from harness.pretraining.objectives.vocabulary import Vocabulary
 
-Answers = dict[str, tuple[Tensor, Tensor]]
-"""Loss to (logits [M, C], right answers [M])."""
+Predictions = dict[str, tuple[Tensor, Tensor]]
+"""Loss name to (logits [M, C], targets [M])."""
 
-READ = (
+INPUTS = (
     "input_ids",
     "attention_mask",
     "token_type_ids",
@@ -22,60 +23,72 @@ READ = (
     "decoder_attention_mask",
     "prefix_lengths",
 )
-"""What a network reads of a batch."""
+"""Arrays of a batch that the network takes as input."""
 
 
 class Learner(nn.Module):
-    """Base of all paradigms: a backbone that answers questions; every loss is a cross-entropy.
+    """A backbone with its pretraining heads; by default every loss is a cross-entropy.
 
     Attributes:
-        backbone: what pretraining is for, and what is saved.
-        weights: loss to its weight in the sum; a loss that is not named has weight 1.
-        told: loss to its name among the held-out figures, null for none; its own if not named.
+        backbone: the network that is pretrained and saved.
+        weights: loss name to its weight in the sum; 1 if missing.
+        metric_prefixes: loss name to the prefix of its held-out metrics, None for no metrics; the
+            loss name if missing.
     """
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.backbone = backbone
         self.weights: dict[str, float] = {}
-        self.told: dict[str, str | None] = {"token": ""}
+        self.metric_prefixes: dict[str, str | None] = {"token": ""}
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
-        """Logits and right answers of every loss of a batch; `component` of a mixture."""
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Logits and targets of every loss of a batch; `component` is the index in a mixture."""
         raise NotImplementedError
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
         """The summed losses of a batch, by name."""
-        return cross_entropies(self.answers(batch, component))
+        return cross_entropies(self.predictions(batch, component))
 
     def forward(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """As `losses`: the call that may be compiled."""
+        """Same as `losses`; the call that may be compiled."""
         return self.losses(batch, component)
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
-        """Takes the weights of a network that was saved before."""
+        """Loads the weights of a saved network."""
         self.backbone.network.load_state_dict(weights)
 
     def save(self, folder: Path) -> None:
-        """Writes what a task is fine-tuned on, in Hugging Face format."""
+        """Saves the backbone in Hugging Face format."""
         self.backbone.save(folder)
 
 
-def cross_entropies(answers: Answers) -> dict[str, Tensor]:
-    """The summed losses of answers, by name."""
+def cross_entropies(predictions: Predictions) -> dict[str, Tensor]:
+    """Cross-entropies summed over the targets, by loss name."""
     return {
-        name: F.cross_entropy(logits.float(), right, reduction="sum")
-        for name, (logits, right) in answers.items()
+        name: F.cross_entropy(logits.float(), targets, reduction="sum")
+        for name, (logits, targets) in predictions.items()
     }
 
 
+def network_inputs(batch: TensorBatch) -> TensorBatch:
+    """The arrays of a batch that the network takes as input."""
+    return {name: batch[name] for name in INPUTS if name in batch}
+
+
 def gather(states: Tensor, positions: Tensor) -> Tensor:
-    """[B, T, H] states to [M, H], those at the flattened positions [M]."""
+    """[M, H] states at the flattened positions [M] of [B, T, H]."""
     return states.flatten(0, 1)[positions]
 
 
+def decoder_start(backbone: Backbone, vocabulary: Vocabulary) -> int:
+    """First token of a decoder's input; padding unless the network's config names another."""
+    start = getattr(backbone.network.config, "decoder_start_token_id", None)
+    return vocabulary.pad if start is None else int(start)
+
+
 def freeze_token_head(backbone: Backbone) -> None:
-    """Takes a token head that no loss asks out of what is trained; a tied embedding stays."""
+    """Freezes a token head that no loss uses; a tied embedding remains trainable."""
     read = {id(weight) for weight in backbone.network.base_model.parameters()}
     for weight in backbone.network.parameters():
         if id(weight) not in read:

@@ -1,4 +1,4 @@
-"""Prediction in a random order of the tokens (Yang et al. 2019, sections 2.2 and 2.3).
+"""Permutation language modelling (Yang et al. 2019, sections 2.2 and 2.3).
 
 Shapes: B sequences, T tokens, P columns to predict, H hidden size, M predictions.
 """
@@ -6,45 +6,44 @@ Shapes: B sequences, T tokens, P columns to predict, H hidden size, M prediction
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.pretraining.learners.learner import Answers, Learner, gather
+from harness.models.backbone import Backbone
+from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
 from harness.pretraining.objectives.loader import TensorBatch
-
-READ = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def perm_mask(order: Tensor, chosen: Tensor) -> Tensor:
     """[B, T, T] float, 1 where position i (rows) must not see position j (columns).
 
-    Of the tokens to predict, position i sees those that stand before it in the order, and never
-    itself; the order of all other positions is -1, so that they see none of them. The content
-    stream adds to each position itself. As in transformers'
-    `DataCollatorForPermutationLanguageModeling`, but for special tokens
-    (`harness.pretraining.objectives.transforms.order`).
+    Of the targets, position i sees those before it in the order, never itself; other positions have
+    order -1 and see no target. In the content stream each position also sees itself. As in
+    transformers' `DataCollatorForPermutationLanguageModeling`, except for special tokens (see
+    `harness.pretraining.objectives.transforms.order`).
 
     Args:
-        order: [B, T] place in the order, -1 at positions that are not predicted.
+        order: [B, T] index in the order, -1 at positions that are not predicted.
         chosen: [B, T] whether a position is predicted.
     """
     return (chosen[:, None, :] & (order[:, :, None] <= order[:, None, :])).float()
 
 
-class Permutation(Learner):
-    """XLNet's pretraining: two streams, of which the one that does not see its token predicts it.
+def query_states(backbone: Backbone, batch: TensorBatch) -> Tensor:
+    """[B, P, H] states of the query stream at the columns `predicted` [B, P]."""
+    hidden = perm_mask(batch["order"], batch["chosen"])
+    mapping = F.one_hot(batch["predicted"], batch["input_ids"].shape[1]).to(hidden.dtype)
+    outputs = backbone.network.base_model(
+        **network_inputs(batch), perm_mask=hidden, target_mapping=mapping
+    )
+    states: Tensor = outputs.last_hidden_state
+    return states
 
-    The network is kept as it is; a task is fine-tuned on the content stream alone.
+
+class Permutation(Learner):
+    """XLNet's two-stream attention: the query stream predicts tokens that it does not see.
+
+    Fine-tuning uses the content stream alone.
     """
 
-    def query_states(self, batch: TensorBatch) -> Tensor:
-        """States of the query stream [B, P, H] at the columns `predicted`."""
-        inputs = {name: batch[name] for name in READ if name in batch}
-        hidden = perm_mask(batch["order"], batch["chosen"])
-        mapping = F.one_hot(batch["predicted"], batch["input_ids"].shape[1]).to(hidden.dtype)
-        network = self.backbone.network.base_model
-        states: Tensor = network(
-            **inputs, perm_mask=hidden, target_mapping=mapping
-        ).last_hidden_state
-        return states
-
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
-        states = gather(self.query_states(batch), batch["positions"])
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of the chosen tokens, in factorisation order."""
+        states = gather(query_states(self.backbone, batch), batch["positions"])
         return {"token": (self.backbone.token_logits(states), batch["targets"])}

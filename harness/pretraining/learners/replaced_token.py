@@ -20,7 +20,13 @@ from harness.pretraining.learners.embedding_sharing import (
     summed,
 )
 from harness.pretraining.learners.heads import DetectionHead, PairHead
-from harness.pretraining.learners.learner import READ, Answers, Learner, freeze_token_head, gather
+from harness.pretraining.learners.learner import (
+    Learner,
+    Predictions,
+    freeze_token_head,
+    gather,
+    network_inputs,
+)
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -32,16 +38,15 @@ GENERATOR = 1
 
 
 class ReplacedTokenDetection(Learner):
-    """A generator fills the hidden places, and the backbone tells what is not original.
+    """A generator fills the masked positions, and the backbone detects replaced tokens.
 
-    Both learn at once, L = L_MLM(generator) + discriminator_weight x L(discriminator). DeBERTaV3
-    (He et al. 2023) takes a step of one after a step of the other; under its embeddings no gradient
-    passes between them, so that the joint step differs only in that one clipping norm holds for
-    both, and that the samples are of the generator before its step.
+    Both train jointly: L = L_MLM(generator) + discriminator_weight x L(discriminator). DeBERTaV3
+    (He et al. 2023) alternates steps of the two; as no gradient passes between them, the joint step
+    differs only in one clipping norm for both, and in samples from the generator before its step.
 
-    The generator's samples are drawn from torch's generator, which is seeded for each step (as with
-    dropout, another split of the batch into parts gives other draws); in
-    evaluation from EVALUATION_SEED, anew for each batch, so that answers there are reproducible.
+    Samples are drawn from torch's generator, which is seeded at each step (as with dropout, another
+    split of the batch into parts gives other draws); in evaluation it is seeded with
+    EVALUATION_SEED for each batch, so that predictions there are reproducible.
     """
 
     def __init__(
@@ -58,37 +63,38 @@ class ReplacedTokenDetection(Learner):
         self.head = DetectionHead(discriminator.hidden_size, initializer_range)
         self.pair_head = PairHead(discriminator.hidden_size, initializer_range) if pair else None
         self.weights = {"replaced": output.discriminator_weight}
-        self.told = {"token": "generator"}
+        self.metric_prefixes = {"token": "generator"}
         self.disentangled: list[DisentangledEmbedding] = []
         if output.embedding_sharing == "shared":
             share_embeddings(discriminator, generator)
         elif output.embedding_sharing == "gradient_disentangled":
             self.disentangled = disentangle_embeddings(discriminator, generator)
-        freeze_token_head(discriminator)  # only the generator names tokens
+        freeze_token_head(discriminator)  # only the generator predicts tokens
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
-        inputs = {name: batch[name] for name in READ if name in batch}
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of the generator (`token`), the discriminator (`replaced`) and pairs."""
+        inputs = network_inputs(batch)
         guessed = self.generator(**inputs).last_hidden_state
         guesses = self.generator.token_logits(gather(guessed, batch["positions"]))
         inputs["input_ids"], replaced = fill(batch, self.draw(guesses))
         states = self.backbone(**inputs).last_hidden_state
-        answers = {
+        predictions = {
             "token": (guesses, batch["targets"]),
             "replaced": _of_real(self.head(states), replaced, batch.get("attention_mask")),
         }
         if self.pair_head is not None and "pair_label" in batch:
-            answers["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
-        return answers
+            predictions["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
+        return predictions
 
     def draw(self, logits: Tensor) -> Tensor:
-        """A token [M] from each distribution [M, V]; no gradient passes."""
+        """[M] tokens, one from each distribution [M, V], without gradient."""
         if self.training:
             return sample(logits)
         return sample(logits, torch.Generator(logits.device).manual_seed(EVALUATION_SEED))
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
-        """As `Learner.init_from`; where embeddings are disentangled, the generator's are those of
-        the weights, too, and the difference starts at zero again."""
+        """As `Learner.init_from`; disentangled embeddings of the generator are set to the loaded
+        ones, and the difference to zero."""
         super().init_from(weights)
         with torch.no_grad():
             for table in self.disentangled:
@@ -96,7 +102,7 @@ class ReplacedTokenDetection(Learner):
                 table.weight.zero_()
 
     def save(self, folder: Path) -> None:
-        """Writes the discriminator, with its embeddings summed up."""
+        """Saves the discriminator, with the sum of its two embedding tables."""
         with summed(self.disentangled):
             super().save(folder)
 
@@ -110,9 +116,9 @@ def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
 
 
 def fill(batch: TensorBatch, samples: Tensor) -> tuple[Tensor, Tensor]:
-    """The text [B, T] with samples [M] at all chosen positions, and 1 [B, T] where it is another.
+    """[B, T] inputs with samples [M] at all chosen positions, and [B, T] 1 at replaced tokens.
 
-    Samples stand also where a chosen token was left as it is, and one that equals the original
+    Chosen tokens that were left unchanged are sampled as well; a sample that equals the original
     counts as original (google-research/electra, run_pretraining.py `_get_fake_data`).
     """
     inputs, positions = batch["input_ids"], batch["positions"]
@@ -123,7 +129,7 @@ def fill(batch: TensorBatch, samples: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _of_real(logits: Tensor, replaced: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Logits [N, 2] and labels [N] of what is not padding. The logit of "original" is 0, so that
+    """Logits [N, 2] and labels [N] without padding. The logit of "original" is 0, so that
     cross-entropy is the binary one."""
     real = torch.ones_like(replaced) if mask is None else mask
     kept, labels = logits[real.bool()], replaced[real.bool()]
@@ -131,7 +137,7 @@ def _of_real(logits: Tensor, replaced: Tensor, mask: Tensor | None) -> tuple[Ten
 
 
 def make_generator(spec: Pretrain, tokens: Tokens, seed: int) -> Backbone:
-    """The generator, with initial weights of its own."""
+    """The generator; its initial weights have another seed than the discriminator's."""
     output = spec.objectives[-1].output
     assert isinstance(output, ReplacedToken)
     size = generator_size(spec.size, output)
@@ -141,17 +147,9 @@ def make_generator(spec: Pretrain, tokens: Tokens, seed: int) -> Backbone:
 
 
 def make_replaced_token(spec: Pretrain, tokens: Tokens, seed: int) -> ReplacedTokenDetection:
-    """The learner of a declared run.
-
-    Raises:
-        ValueError: the family or the objective is not one that this can be learned with.
-    """
+    """The learner of a declared run."""
     objective = spec.objectives[-1]
     assert isinstance(objective.output, ReplacedToken)
-    if spec.model.facts.kind != "encoder":
-        raise ValueError(f"replaced_token needs an encoder, but family is {spec.model.family}")
-    if objective.span_boundary:
-        raise ValueError("span_boundary needs the output masked_token, but it is replaced_token")
     return ReplacedTokenDetection(
         build(spec.model, spec.size, tokens, spec.representation, seed),
         make_generator(spec, tokens, seed),

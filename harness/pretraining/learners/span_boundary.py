@@ -1,4 +1,4 @@
-"""Span boundary objective: a hidden token told from the two tokens around its span.
+"""Span boundary objective: a masked token is predicted from the two tokens around its span.
 
 Shapes: M predictions, H hidden size, E width of the token embeddings, V vocabulary.
 """
@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from harness.pretraining.training_flops import PLACE_SIZE
+
 NUM_PLACES = 20
-"""Places in a span that are told apart (SpanBERT's pair_bert.py, max_targets): the longest span is
-of 10 words (Joshi et al. 2020, section 3.1), and spans that touch are one. Later places share the
-last row, where SpanBERT's code leaves them out of the loss."""
-PLACE_SIZE = 200
-"""Width of the embedding of a place (Joshi et al. 2020, section 4.2)."""
+"""Embedded places in a span (SpanBERT's pair_bert.py, max_targets): the longest span has 10 words
+(Joshi et al. 2020, section 3.1), and adjacent spans are merged. Later places share the last row,
+while SpanBERT's code leaves them out of the loss."""
 
 
 class SpanBoundary(nn.Module):

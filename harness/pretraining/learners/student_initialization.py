@@ -22,7 +22,7 @@ BERT_TO_DISTILBERT = (
     ("cls.predictions.transform.LayerNorm", "vocab_layer_norm"),
     ("cls.predictions.decoder", "vocab_projector"),
 )
-"""What each part of BERT is called in DistilBERT (huggingface/transformers, research project
+"""Parts of BERT and their names in DistilBERT (huggingface/transformers, research project
 distillation, scripts/extract_distilbert.py), replaced in this order."""
 
 
@@ -30,7 +30,7 @@ def init_from_teacher(student: Backbone, teacher: Backbone) -> None:
     """Copies the teacher's embeddings, token head and evenly spaced layers into the student.
 
     Raises:
-        ValueError: the student's parts are not those of the teacher.
+        ValueError: family or widths of student and teacher differ.
     """
     weights = teacher.network.state_dict()
     if (teacher.family, student.family) == ("bert", "distilbert"):
@@ -38,7 +38,8 @@ def init_from_teacher(student: Backbone, teacher: Backbone) -> None:
     elif teacher.family != student.family:
         raise ValueError(
             "distillation.init_from_teacher needs a student of the teacher's family, or a "
-            f"distilbert of a bert, but has a {student.family} of a {teacher.family}"
+            f"distilbert of a bert, but the student is a {student.family} and the teacher a "
+            f"{teacher.family}"
         )
     kept = kept_layers(_num_layers(teacher), _num_layers(student))
     wanted = student.network.state_dict()
@@ -53,8 +54,8 @@ def init_from_teacher(student: Backbone, teacher: Backbone) -> None:
 
 
 def kept_layers(num_teacher: int, num_student: int) -> list[int]:
-    """The teacher's layers, counted from 0, that the student starts with: evenly spaced, the first
-    and the last among them; of 12 the 0, 2, 4, 7, 9, 11 of scripts/extract_distilbert.py."""
+    """The teacher's layers, counted from 0, that initialise the student: evenly spaced, with
+    the first and the last; of 12 layers 0, 2, 4, 7, 9, 11 as in scripts/extract_distilbert.py."""
     steps = max(1, num_student - 1)
     return [round(layer * (num_teacher - 1) / steps) for layer in range(num_student)]
 
@@ -70,7 +71,7 @@ def _renamed(name: str) -> str:
 
 
 def _of_teacher(name: str, kept: list[int]) -> str:
-    """The teacher's name of what is called `name` in the student."""
+    """The teacher's name of the student's weight `name`."""
     match = LAYER.fullmatch(name)
     if match is None:
         return name

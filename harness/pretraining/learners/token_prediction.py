@@ -1,4 +1,4 @@
-"""Prediction of tokens from the states of one network: masked, next, or told by a decoder."""
+"""Token prediction with one network: masked LM, causal LM, prefix LM, sequence to sequence."""
 
 from collections.abc import Sequence
 
@@ -6,18 +6,17 @@ from torch import Tensor, nn
 
 from harness.models.backbone import Backbone
 from harness.pretraining.learners.heads import PairHead
-from harness.pretraining.learners.learner import READ, Answers, Learner, gather
+from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
 from harness.pretraining.learners.span_boundary import SpanBoundary
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 
 
 class TokenPrediction(Learner):
-    """Masked LM, causal LM, prefix LM and sequence to sequence, with optional losses
-    `pair` (NSP or SOP) and `boundary` (SpanBERT's).
+    """Token prediction, with optional losses `pair` (NSP or SOP) and `boundary` (SpanBERT).
 
-    They differ in what the batch holds and in how the network is read; a mixture reads it anew for
-    each of its components.
+    Objectives differ in the arrays of the batch and in the representation, which a mixture sets for
+    each component.
     """
 
     def __init__(
@@ -35,28 +34,28 @@ class TokenPrediction(Learner):
                 backbone.hidden_size, vocab_size, width, initializer_range
             )
 
-    def answers(self, batch: TensorBatch, component: int = 0) -> Answers:
-        inputs = {name: batch[name] for name in READ if name in batch}
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of tokens, and of pairs and span boundaries if the batch has them."""
         states = self.backbone(
-            **inputs, representation=self.representations[component]
+            **network_inputs(batch), representation=self.representations[component]
         ).last_hidden_state
         logits = self.backbone.token_logits(gather(states, batch["positions"]))
-        answers = {"token": (logits, batch["targets"])}
+        predictions = {"token": (logits, batch["targets"])}
         if self.pair_head is not None and "pair_label" in batch:
-            answers["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
+            predictions["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
         if self.span_boundary is not None and "span_left" in batch:
-            answers["boundary"] = (self._boundary(states, batch), batch["targets"])
-        return answers
+            predictions["boundary"] = (self._boundary(states, batch), batch["targets"])
+        return predictions
 
     def _boundary(self, states: Tensor, batch: TensorBatch) -> Tensor:
-        """[M, V] logits of the hidden tokens, told from the states [B, T, H] around their spans."""
+        """[M, V] logits of the masked tokens, from the states [B, T, H] around their spans."""
         assert self.span_boundary is not None
         left, right = (gather(states, batch[side]) for side in ("span_left", "span_right"))
         logits: Tensor = self.span_boundary(left, right, batch["span_offset"], self._embeddings())
         return logits
 
     def _embeddings(self) -> Tensor:
-        """[V, E], the matrix of the token embeddings."""
+        """[V, E] token embeddings."""
         embedding = self.backbone.network.get_input_embeddings()
         assert isinstance(embedding, nn.Embedding)
         return embedding.weight

@@ -1,4 +1,8 @@
-"""AXIS: what the model learns to predict. Objective = transform x representation x output."""
+"""AXIS: pretraining objectives. Objective = transform x representation x output.
+
+Batches of an objective are made here; networks are trained on them in
+`harness.pretraining.learners`.
+"""
 
 from typing import Any
 
@@ -10,58 +14,55 @@ from harness.pretraining.objectives.outputs import (
     ReplacedToken,
     WholeText,
 )
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    Deshuffling,
-    Identity,
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import (
     NgramMasking,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
     SpanMasking,
     TokenMasking,
 )
+from harness.pretraining.objectives.transforms.order import (
+    Deshuffling,
+    Identity,
+    PermutationOrder,
+    Prefix,
+)
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
+
+
+def _dropped_spans(transform: Any) -> Objective:
+    return Objective(transform=transform, representation="encoder_decoder", output=DroppedSpans())
+
+
+def _t5(**transform: Any) -> Objective:
+    return _dropped_spans(SpanCorruption(**transform))
+
+
+def _whole_text(transform: Any) -> Objective:
+    return Objective(transform=transform, representation="encoder_decoder", output=WholeText())
+
+
+_CLM = Objective(transform=Identity(), representation="causal", output=NextToken())
 
 
 def _ul2() -> Mixture:
     """Tay et al. 2023, section 3.1: R, S and X denoisers in equal parts with mode tokens."""
 
-    def spans(mean: float, rate: float) -> Objective:
-        return Objective(
-            transform=SpanCorruption(mask_rate=rate, mean_span_length=mean),
-            representation="encoder_decoder",
-            output=DroppedSpans(),
-        )
+    def part(weight: float, mode: str, mean: float, rate: float) -> Component:
+        objective = _t5(mean_span_length=mean, mask_rate=rate)
+        return Component(weight=weight, mode_token=mode, objective=objective)
 
-    sequential = Objective(
-        transform=Prefix(min_target_fraction=0.25, max_target_fraction=0.25),
-        representation="encoder_decoder",
-        output=DroppedSpans(),
-    )
+    sequential = _dropped_spans(Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
     third = 1 / 3
     return Mixture(
         mixture=(
-            Component(weight=third / 2, mode_token="[NLU]", objective=spans(3, 0.15)),
-            Component(weight=third / 2, mode_token="[NLU]", objective=spans(8, 0.15)),
+            *(part(third / 2, "[NLU]", mean, 0.15) for mean in (3, 8)),
             Component(weight=third, mode_token="[S2S]", objective=sequential),
             *(
-                Component(weight=third / 4, mode_token="[NLG]", objective=spans(mean, rate))
+                part(third / 4, "[NLG]", mean, rate)
                 for mean, rate in ((3, 0.5), (8, 0.5), (64, 0.15), (64, 0.5))
             ),
         )
     )
-
-
-def _t5(**transform: Any) -> Objective:
-    return Objective(
-        transform=SpanCorruption(**transform),
-        representation="encoder_decoder",
-        output=DroppedSpans(),
-    )
-
-
-def _to_text(transform: Any) -> Objective:
-    return Objective(transform=transform, representation="encoder_decoder", output=WholeText())
 
 
 OBJECTIVES: dict[str, Objective | Mixture] = {
@@ -72,9 +73,7 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "spanbert": Objective(transform=SpanMasking(), span_boundary=True),  # with section 3.2
     "mlm_nsp": Objective(sentence_pair="nsp"),  # Devlin et al. 2019, section 3.1
     "mlm_sop": Objective(sentence_pair="sop"),  # Lan et al. 2020, section 3.1
-    "clm": Objective(  # Radford et al. 2018, section 3.1
-        transform=Identity(), representation="causal", output=NextToken()
-    ),
+    "clm": _CLM,  # Radford et al. 2018, section 3.1
     "bilm": Objective(  # Peters et al. 2018, section 3.1
         transform=Identity(), representation="bilm", output=NextToken()
     ),
@@ -89,30 +88,20 @@ OBJECTIVES: dict[str, Objective | Mixture] = {
     "span_corruption": _t5(),
     "iid_corruption": _t5(noise="iid"),
     "drop_corruption": _t5(noise="iid", replacement="drop"),
-    "mass": _to_text(SpanCorruption(noise="iid", replacement="mask_token")),
-    "bert_style": _to_text(
+    "mass": _whole_text(SpanCorruption(noise="iid", replacement="mask_token")),
+    "bert_style": _whole_text(
         SpanCorruption(noise="iid", replacement="mask_token", random_token_rate=0.1)
     ),
-    "deshuffling": _to_text(Deshuffling()),
-    "prefix_lm": Objective(
-        transform=Prefix(), representation="encoder_decoder", output=DroppedSpans()
-    ),
+    "deshuffling": _whole_text(Deshuffling()),
+    "prefix_lm": _dropped_spans(Prefix()),
     # Lewis et al. 2020, section 2.2 and table 1
-    "denoising": _to_text(Denoising(infill_rate=0.3, permute_sentences=1.0)),
-    "denoising_mask": _to_text(Denoising(mask_rate=0.15)),
-    "denoising_delete": _to_text(Denoising(delete_rate=0.15)),
-    "denoising_infill": _to_text(Denoising(infill_rate=0.3)),
-    "denoising_permute": _to_text(Denoising(permute_sentences=1.0)),
-    "denoising_rotate": _to_text(Denoising(rotate_rate=1.0)),
+    "denoising": _whole_text(Denoising(infill_rate=0.3, permute_sentences=1.0)),
+    "denoising_mask": _whole_text(Denoising(mask_rate=0.15)),
+    "denoising_delete": _whole_text(Denoising(delete_rate=0.15)),
+    "denoising_infill": _whole_text(Denoising(infill_rate=0.3)),
+    "denoising_permute": _whole_text(Denoising(permute_sentences=1.0)),
+    "denoising_rotate": _whole_text(Denoising(rotate_rate=1.0)),
     "ul2": _ul2(),
-    "mlm_clm": Mixture(  # half of the updates each
-        mixture=(
-            Component(objective=Objective()),
-            Component(
-                objective=Objective(
-                    transform=Identity(), representation="causal", output=NextToken()
-                )
-            ),
-        )
-    ),
+    # half of the updates each
+    "mlm_clm": Mixture(mixture=(Component(objective=Objective()), Component(objective=_CLM))),
 }

@@ -1,4 +1,4 @@
-"""Batches as pure functions of (seed, step): any of them can be made again from its number."""
+"""Batches as pure functions of (seed, step), so that any batch can be reproduced."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ import numpy as np
 
 from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
 from harness.pretraining.objectives.layout import Layout, Rows
-from harness.pretraining.objectives.objective import AnyObjective, Component, Mixture, Objective
+from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.targets import Batch, assemble
-from harness.pretraining.objectives.transforms.apply import apply_transform
-from harness.pretraining.objectives.transforms.result import TransformResult, stack
+from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.transform import TransformResult, stack
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from harness.pretraining.recipes.settings import Phase
 
 PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
-"""What a random number is for: the second element of its seed."""
+"""Purpose of a random number: the second element of its seed."""
 CACHED_DRAWINGS = 2
-TEXT = ("dropped_spans", "whole_text")
-"""Outputs that tell text apart from what is read, so that a mode token is no part of it."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """The text once cut into sequences at one length."""
+    """The text cut into sequences of one length."""
 
     sequences: Sequences
     lengths: np.ndarray
@@ -42,10 +40,10 @@ class Drawing:
 class BatchMaker:
     """The batches of a pretraining run.
 
-    A batch holds batch_size x sequence_length tokens, special ones counted and padding not, in as
-    many sequences as that takes. An epoch goes through the sequences of a drawing in an order of
-    its own; its last tokens that fill no batch are dropped. Where the data itself is random (static
-    masks, pairs), epoch e reads drawing e modulo `objective.dupe_factor`.
+    A batch holds batch_size x sequence_length tokens, with special tokens and without padding, in
+    as many sequences as needed. Each epoch shuffles the sequences of a drawing and drops the last
+    incomplete batch. Where the data itself is random (static masks, pairs), epoch e uses drawing e
+    modulo `objective.dupe_factor`.
     """
 
     def __init__(
@@ -74,7 +72,11 @@ class BatchMaker:
         self.epoch = lru_cache(CACHED_DRAWINGS)(self._order)
 
     def batch(self, step: int) -> Batch:
-        """The batch of update `step`, counted from 0."""
+        """The batch of update `step`, counted from 0.
+
+        Raises:
+            ValueError: the step is beyond the run, or the text is too small for one batch.
+        """
         phase, step_of_phase = self._phase(step)
         epoch, index = self._epoch(phase, step_of_phase)
         order, starts = self.epoch(phase, epoch)
@@ -86,11 +88,11 @@ class BatchMaker:
         component = self.components[self.component(step)]
         labels = None if self.objective.sentence_pair == "none" else sequences.label
         read = add_mode(rows, component.mode_token, self.vocabulary)
-        noise = self._corrupted(
+        noise = self._transformed(
             read, component.objective, chosen, (phase, self._duplicate(epoch)), step
         )
         return assemble(
-            rows if component.objective.output.kind in TEXT else read,
+            rows if component.objective.predicts_text else read,
             noise,
             component.objective,
             labels,
@@ -99,14 +101,14 @@ class BatchMaker:
         )
 
     def component(self, step: int) -> int:
-        """Which part of a mixture update `step` is of."""
+        """Index of the mixture component of update `step`."""
         if len(self.components) == 1:
             return 0
         weights = np.array([component.weight for component in self.components])
         draw = self._rng(COMPONENT, step).random()
         return int(np.searchsorted(np.cumsum(weights) / weights.sum(), draw, side="right"))
 
-    def _corrupted(
+    def _transformed(
         self,
         rows: Rows,
         objective: Objective,
@@ -117,7 +119,7 @@ class BatchMaker:
         if objective.masking == "dynamic":
             rng = self._rng(DYNAMIC_NOISE, step)
             return apply_transform(objective.transform, rows, rng, self.vocabulary)
-        # Each sequence by itself, so that its noise does not depend on the batch it is in.
+        # Sequence by sequence, so that the noise does not depend on the batch.
         alone = [
             apply_transform(
                 objective.transform,
@@ -130,7 +132,7 @@ class BatchMaker:
         return stack(alone, rows.tokens.shape[1], self.vocabulary.pad)
 
     def _phase(self, step: int) -> tuple[int, int]:
-        """Phase of a step, and the step's number in it."""
+        """Phase of a step, and the index of the step in it."""
         begin = 0
         for phase, end in enumerate(self.phase_ends):
             if step < end:
@@ -139,7 +141,7 @@ class BatchMaker:
         raise ValueError(f"step must be less than {self.phase_ends[-1]}, but is {step}")
 
     def _epoch(self, phase: int, step: int) -> tuple[int, int]:
-        """Epoch of a phase's step, and the batch's number in it."""
+        """Epoch of a step of a phase, and the index of the batch in it."""
         epoch = 0
         while step >= (size := self._batches(phase, self._duplicate(epoch))):
             step -= size
@@ -147,7 +149,7 @@ class BatchMaker:
         return epoch, step
 
     def _batches(self, phase: int, duplicate: int) -> int:
-        """Batches in an epoch of this drawing; kept, as drawings themselves are not."""
+        """Batches in an epoch of this drawing; cached, as drawings are evicted."""
         key = (phase, duplicate)
         if key not in self.num_batches:
             drawing = self.drawing(*key)
@@ -156,7 +158,7 @@ class BatchMaker:
             if not self.num_batches[key]:
                 raise ValueError(
                     f"a batch takes {tokens} tokens (batch_size {self.batch_size} x "
-                    f"{self.lengths[phase]}), but the text gives only {drawing.lengths.sum()}; "
+                    f"{self.lengths[phase]}), but the text has only {drawing.lengths.sum()}; "
                     "use a smaller batch_size or more text"
                 )
         return self.num_batches[key]
@@ -177,7 +179,7 @@ class BatchMaker:
         return Drawing(sequences, self.layout.lengths(sequences))
 
     def _order(self, phase: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Order of the sequences in an epoch, and how many tokens come before each."""
+        """Order of the sequences in an epoch, and the number of tokens before each."""
         lengths = self.drawing(phase, self._duplicate(epoch)).lengths
         order = self._rng(ORDER, phase, epoch).permutation(len(lengths))
         return order, np.cumsum(lengths[order]) - lengths[order]
@@ -187,13 +189,6 @@ class BatchMaker:
 
     def _rng(self, *key: int) -> np.random.Generator:
         return np.random.default_rng((self.seed, *key))
-
-
-def parts_of(objective: AnyObjective) -> tuple[Component, ...]:
-    """The components of a mixture; of a single objective, itself."""
-    if isinstance(objective, Mixture):
-        return objective.mixture
-    return (Component.model_construct(weight=1.0, mode_token=None, objective=objective),)
 
 
 def add_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Rows:

@@ -1,118 +1,178 @@
-"""What an objective makes of a sequence, in expectation: tokens read, told and predicted.
+"""Expected tokens that an objective reads and predicts per sequence, for budgets in FLOPs.
 
-A row is [CLS] text [SEP]: n tokens with the mode token of a mixture, if any, not counted. Words are
-taken to be whole tokens, and text to have no separators inside.
+A row is [CLS] text [SEP], with the mode token of a mixture after [CLS] if there is one. Words are
+assumed to be single tokens, and the text to contain no separators.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from harness.models.flops import Lengths
-from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
+from harness.pretraining.objectives.layout import Rows
+from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
+from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import (
+    Masking,
+    NgramMasking,
+    SpanMasking,
     TokenMasking,
 )
+from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
+from harness.pretraining.objectives.transforms.transform import Transform
+from harness.pretraining.objectives.vocabulary import Vocabulary
 
 SPECIALS = 2
-"""First and last token of a row, which no transform touches."""
+"""First and last token of a row, which transforms leave unchanged."""
+MEASURED_ROWS = 256
+MEASURED_SENTENCE = 20
+"""Tokens of a sentence in the rows that unknown transforms are measured on."""
+
+
+class Expectation(NamedTuple):
+    """Mean tokens per row after a transform, special tokens of the row not counted."""
+
+    source: float
+    """Text that is left."""
+    chosen: float
+    """Tokens chosen for prediction in place."""
+    dropped: float = 0.0
+    """Target text of the output `dropped_spans`."""
 
 
 def expected_lengths(objective: Objective, num_tokens: int, *, mode_token: bool = False) -> Lengths:
-    """Lengths of a row of `num_tokens`, special ones included, under an objective.
+    """Expected lengths of one row under an objective.
 
     Args:
-        mode_token: whether one token more stands before the text.
+        num_tokens: tokens of the row, special tokens included, without the mode token.
+        mode_token: whether a mode token precedes the text.
     """
-    if objective.output.kind in ("dropped_spans", "whole_text"):
-        return _to_text(objective, num_tokens, mode_token)
-    length = num_tokens + mode_token
-    return Lengths(source=length, predicted=_in_place(objective, length, num_tokens - SPECIALS))
+    text, length = num_tokens - SPECIALS, num_tokens + mode_token
+    closed_form = CLOSED_FORMS.get(type(objective.transform), measure)
+    expected = closed_form(objective.transform, text, length)
+    source = expected.source + SPECIALS + mode_token
+    if objective.predicts_text:
+        target = expected.dropped if objective.output.kind == "dropped_spans" else text
+        return Lengths(source, target + 1, target + 1)  # with the end token
+    if objective.representation == "cbow":
+        return Lengths(source, predicted=text)
+    if objective.output.kind == "next_token" and objective.representation != "permuted":
+        directions = 2 if objective.representation == "bilm" else 1
+        return Lengths(source, predicted=directions * (length - 1))
+    return Lengths(source, predicted=expected.chosen)
 
 
 def expected_parts(
     objective: AnyObjective, num_tokens: int
 ) -> tuple[tuple[float, Objective, Lengths], ...]:
-    """(share of the updates, objective, its lengths) of each component, in rows of `num_tokens`,
-    of which a mode token takes one in all components if any has one."""
-    modes: tuple[str | None, ...] = (None,)
-    if isinstance(objective, Mixture):
-        modes = tuple(part.mode_token for part in objective.mixture)
-    length = num_tokens - any(modes)
+    """(share of the updates, objective, expected lengths) of each component.
+
+    Args:
+        num_tokens: tokens of a row, of which a mode token takes one in every component if any
+            component has one.
+    """
+    parts = parts_of(objective)
+    length = num_tokens - any(part.mode_token for part in parts)
     return tuple(
-        (share, single, expected_lengths(single, length, mode_token=mode is not None))
-        for (share, single), mode in zip(objective.components, modes, strict=True)
+        (share, single, expected_lengths(single, length, mode_token=part.mode_token is not None))
+        for (share, single), part in zip(objective.components, parts, strict=True)
     )
 
 
-def _in_place(objective: Objective, length: int, text: int) -> float:
-    """Predictions in a row of `length`, of which `text` tokens may be hidden."""
-    if objective.representation == "cbow":
-        return text
-    if isinstance(objective.transform, PermutationOrder):
-        return text / objective.transform.context_factor
-    if objective.output.kind == "next_token":
-        return (length - 1) * (2 if objective.representation == "bilm" else 1)
-    return hidden_tokens(objective.transform, length, text)
+@lru_cache
+def measure(transform: Transform, text: int, length: int) -> Expectation:
+    """Means over synthetic rows that the transform is applied to, from a fixed seed.
+
+    Args:
+        text: tokens of the text of a row.
+        length: tokens of the row; those beyond text, [CLS] and [SEP] are mode tokens.
+    """
+    rng = np.random.default_rng(0)
+    rows, vocabulary = _synthetic_rows(text, length, rng)
+    result = apply_transform(transform, rows, rng, vocabulary)
+    dropped = 0.0 if result.dropped is None else float(result.dropped[1].mean())
+    source = float(result.lengths.mean()) - (length - text)
+    return Expectation(source, float(result.chosen.sum(1).mean()), dropped)
 
 
-def hidden_tokens(transform: Any, length: int, text: int) -> float:
-    """Tokens that masking hides; whole words and n-grams may hide fewer, where they do not fit."""
-    if transform.kind == "span_masking":
-        return math.ceil(transform.mask_rate * text - 1e-9)
-    budget = max(1, round(transform.mask_rate * length))
-    if isinstance(transform, TokenMasking) and transform.with_replacement:
-        return text * (1 - (1 - 1 / text) ** budget)  # distinct positions
-    return min(text, budget)
+def _synthetic_rows(text: int, length: int, rng: np.random.Generator) -> tuple[Rows, Vocabulary]:
+    """MEASURED_ROWS rows of distinct random words, and a vocabulary with a sentinel for each."""
+    pad, cls, sep, mask, mode, first = range(6)
+    words = np.arange(first, first + text)
+    sentinels = words[-1] + 1 + np.arange(text + 1)
+    size = int(sentinels[-1]) + 1
+    is_word = np.isin(np.arange(size), words)
+    vocabulary = Vocabulary(size, pad, cls, sep, mask, ~is_word, is_word, sentinels=sentinels)
+    before = [cls] + [mode] * (length - text - SPECIALS)
+    tokens = np.array([[*before, *rng.permutation(words), sep] for _ in range(MEASURED_ROWS)])
+    maskable = is_word[tokens]
+    starts = maskable & ((np.arange(length) - len(before)) % MEASURED_SENTENCE == 0)
+    lengths = np.full(MEASURED_ROWS, length)
+    return Rows(tokens, np.zeros_like(tokens), maskable, lengths, starts), vocabulary
 
 
-def _to_text(objective: Objective, num_tokens: int, mode_token: bool) -> Lengths:
-    text = num_tokens - SPECIALS
-    transform = objective.transform
-    expect = _TEXTS.get(transform.kind)
-    source, dropped = expect(transform, text) if expect else (text, 0)
-    told = dropped if objective.output.kind == "dropped_spans" else text
-    target = told + 1  # the end token
-    return Lengths(source + SPECIALS + mode_token, target, target)
+def _token_masking(transform: TokenMasking, text: int, length: int) -> Expectation:
+    if not transform.with_replacement:
+        return _masking(transform, text, length)
+    distinct = text * (1 - (1 - 1 / text) ** _budget(transform, length))
+    return Expectation(text, distinct)
 
 
-def _span_corruption(transform: SpanCorruption, text: int) -> tuple[float, float]:
-    """(source, dropped): of T5's `random_spans_noise_mask` exactly, of its `iid_noise_mask` in mean
-    (t5/data/preprocessors.py). A sentinel stands for each span, and one ends the dropped text."""
+def _masking(transform: Masking, text: int, length: int) -> Expectation:
+    """Whole words and n-grams may mask fewer tokens, where they do not fit the budget."""
+    return Expectation(text, min(text, _budget(transform, length)))
+
+
+def _budget(transform: Masking, length: int) -> int:
+    return max(1, round(transform.mask_rate * length))
+
+
+def _span_masking(transform: SpanMasking, text: int, length: int) -> Expectation:
+    return Expectation(text, math.ceil(transform.mask_rate * text - 1e-9))
+
+
+def _permutation_order(transform: PermutationOrder, text: int, length: int) -> Expectation:
+    return Expectation(text, text / transform.context_factor)
+
+
+def _span_corruption(transform: SpanCorruption, text: int, length: int) -> Expectation:
+    """Exact for T5's `random_spans_noise_mask`, a mean for its `iid_noise_mask`
+    (t5/data/preprocessors.py). One sentinel replaces each span, and one ends the dropped text."""
     rate = transform.mask_rate
     noise, spans = text * rate, rate + (text - 1) * rate * (1 - rate)
     if transform.noise == "random_spans":
         noise = min(max(1, round(noise)), max(text - 1, 1))
         spans = min(max(1, round(noise / transform.mean_span_length)), noise, text - noise)
     if transform.replacement == "sentinel":
-        return text - noise + spans, noise + spans + 1
-    return (text - noise if transform.replacement == "drop" else text), noise
+        return Expectation(text - noise + spans, noise, noise + spans + 1)
+    return Expectation(text - noise if transform.replacement == "drop" else text, noise, noise)
 
 
-def _prefix(transform: Prefix, text: int) -> tuple[float, float]:
-    """The tokens told are uniform between two whole numbers, at least 1 on either side."""
+def _prefix(transform: Prefix, text: int, length: int) -> Expectation:
+    """The target length is uniform between two whole numbers, with at least 1 token per side."""
     least = min(max(1, math.ceil(transform.min_target_fraction * text - 1e-9)), text - 1)
     most = min(max(least, math.floor(transform.max_target_fraction * text + 1e-9)), text - 1)
-    told = (least + most) / 2
-    return text - told, told
+    target = (least + most) / 2
+    return Expectation(text - target, target, target)
 
 
-def _denoising(transform: Denoising, text: int) -> tuple[float, float]:
-    """Only deletion and infilling change the length of the source.
+def _denoising(transform: Denoising, text: int, length: int) -> Expectation:
+    """Source length alone (no output predicts the chosen tokens): deletion and infilling change it.
 
     Infilling draws N spans of X ~ Poisson(m) tokens until they sum to the budget b: N = b / m + 1/2
-    in mean, as sums of Poisson numbers go m / 2 beyond what they first reach. A span of 0 inserts a
-    mask. A token is gone if a span began d >= 1 tokens before it with X > d; the starts are nearly
-    uniform, N P(X > d) / n at each distance, so that spans may overlap. Of 512 tokens at rate 0.3
-    and m = 3 this leaves 416; fairseq's code leaves 418.2.
+    in the mean, as sums of Poisson numbers exceed b by m / 2. A span of 0 inserts a mask. A token
+    is removed if a span began d >= 1 tokens before it with X > d; the starts are nearly uniform,
+    N P(X > d) / n at each distance, so that spans may overlap. Of 512 tokens at rate 0.3 and m = 3
+    this leaves 416; fairseq's code leaves 418.2.
     """
-    length = text - math.ceil(transform.delete_rate * text - 1e-9)
+    source = text - math.ceil(transform.delete_rate * text - 1e-9)
     if not transform.infill_rate:
-        return length, 0
+        return Expectation(source, math.nan)
     mean = transform.poisson_lambda
     spans = math.ceil(transform.infill_rate * text - 1e-9) / mean + 0.5
     longer = cumulative = math.exp(-mean)
@@ -121,12 +181,17 @@ def _denoising(transform: Denoising, text: int) -> tuple[float, float]:
         longer *= mean / distance  # P(X = distance)
         cumulative += longer
         kept *= 1 - min(1.0, spans / text * (1 - cumulative))
-    return length - text * (1 - kept) + inserted, 0
+    return Expectation(source - text * (1 - kept) + inserted, math.nan)
 
 
-_TEXTS: Mapping[str, Callable[[Any, int], tuple[float, float]]] = {
-    "span_corruption": _span_corruption,
-    "prefix": _prefix,
-    "denoising": _denoising,
+CLOSED_FORMS: Mapping[type[Transform], Callable[[Any, int, int], Expectation]] = {
+    TokenMasking: _token_masking,
+    NgramMasking: _masking,
+    SpanMasking: _span_masking,
+    SpanCorruption: _span_corruption,
+    Prefix: _prefix,
+    Denoising: _denoising,
+    PermutationOrder: _permutation_order,
 }
-"""Transforms that change the length: (source, dropped text), without special tokens."""
+"""Functions of (transform, tokens of the text, tokens of the row); other transforms are measured,
+which is exact for those that keep every length, such as `none` and `deshuffling`."""

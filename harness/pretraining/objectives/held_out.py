@@ -1,4 +1,4 @@
-"""The held-out text as fixed batches, the same for every run with this tokenizer and this text."""
+"""Batches of the held-out text, identical for all runs with the same tokenizer and text."""
 
 from typing import TYPE_CHECKING
 
@@ -8,15 +8,12 @@ from harness.data.corpora.packing import Packing, Sequences, pack
 from harness.pretraining.objectives.layout import Layout
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, assemble
-from harness.pretraining.objectives.transforms import (
-    Denoising,
-    PermutationOrder,
-    Prefix,
-    SpanCorruption,
-    TokenMasking,
-    Transform,
-)
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms import apply_transform
+from harness.pretraining.objectives.transforms.denoising import Denoising
+from harness.pretraining.objectives.transforms.masking import Masking, TokenMasking
+from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
+from harness.pretraining.objectives.transforms.spans import SpanCorruption
+from harness.pretraining.objectives.transforms.transform import Transform
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -25,19 +22,18 @@ if TYPE_CHECKING:
 SEED = 0
 SEQUENCE_LENGTH = 128
 MAX_TOKENS = 131_072
-"""No more of the held-out text is read: about 20,000 masked tokens, a standard error of the
-accuracy below 0.4 %."""
+"""Limit of the held-out text: about 20,000 masked tokens, for a standard error of the accuracy
+below 0.4 %."""
 ROWS_PER_BATCH = 64
 PACKING = Packing(format="doc_sentences")
-"""One segment of one document: the input that all formats have in common."""
+"""One segment of one document, the input that all formats share."""
 MASKING = TokenMasking()
-"""15 %, 80/10/10: every model of hidden tokens answers the same questions, whatever it was trained
-on."""
+"""15 %, 80/10/10 for all masked LMs, so that their losses are comparable."""
 
 
-def questions(objective: Objective) -> Objective:
-    """What a model trained on `objective` is asked: the same of all that tell the same in the same
-    way, without losses that only training needs."""
+def evaluation_objective(objective: Objective) -> Objective:
+    """The objective of evaluation: equal for all objectives with the same representation, output
+    and kind of transform, without losses that only training needs."""
     plain = {
         "masking": "dynamic",
         "sentence_pair": "none",
@@ -60,7 +56,7 @@ def _fixed(objective: Objective) -> Transform:
         return Prefix(min_target_fraction=0.5, max_target_fraction=0.5)
     if isinstance(transform, PermutationOrder):
         return PermutationOrder()
-    return MASKING if "mask_token_rate" in type(transform).model_fields else transform
+    return MASKING if isinstance(transform, Masking) else transform
 
 
 def held_out_batches(
@@ -70,12 +66,15 @@ def held_out_batches(
     sequence_length: int,
     decoder_start: int,
 ) -> list[Batch]:
-    """Batches for the held-out loss: a function of the text, the tokenizer and the kind of
-    `objective`, and of the longest `sequence_length` trained on where it is below SEQUENCE_LENGTH:
-    a model has learned nothing of positions and spans beyond it."""
+    """Batches for the held-out loss.
+
+    They depend on the text, the tokenizer, the kind of `objective`, and on the longest
+    `sequence_length` of pretraining if it is below SEQUENCE_LENGTH, as longer positions are not
+    trained.
+    """
     length = min(SEQUENCE_LENGTH, sequence_length)
     sequences = pack(stream, PACKING, length, "none", np.random.default_rng(SEED))
-    return _batches(stream, vocabulary, sequences, questions(objective), decoder_start)
+    return _batches(stream, vocabulary, sequences, evaluation_objective(objective), decoder_start)
 
 
 def pair_batches(
@@ -85,7 +84,7 @@ def pair_batches(
     packing: Packing,
     sequence_length: int,
 ) -> list[Batch]:
-    """Batches for the pair accuracy, in the form that the run was trained on."""
+    """Batches for the pair accuracy, in the packing format of pretraining."""
     sequences = pack(
         stream,
         packing,
@@ -94,7 +93,9 @@ def pair_batches(
         np.random.default_rng(SEED),
         separators_between=vocabulary.separators_between,
     )
-    pairs = questions(objective).model_copy(update={"sentence_pair": objective.sentence_pair})
+    pairs = evaluation_objective(objective).model_copy(
+        update={"sentence_pair": objective.sentence_pair}
+    )
     return _batches(stream, vocabulary, sequences, pairs, vocabulary.pad)
 
 
@@ -116,20 +117,23 @@ def _batches(
         noise = apply_transform(objective.transform, rows, rng, vocabulary)
         labels = None if objective.sentence_pair == "none" else some.label
         batch = assemble(rows, noise, objective, labels, vocabulary, decoder_start)
-        if stream.bytes is not None and tells_every_token(objective):
+        if stream.bytes is not None and predicts_every_token(objective):
             batch["num_bytes"] = num_bytes(stream, some)
         batches.append(batch)
     return batches
 
 
-def tells_every_token(objective: Objective) -> bool:
-    """Whether the summed loss is that of the text: each token told once, after those before it."""
+def predicts_every_token(objective: Objective) -> bool:
+    """Whether the summed loss is the negative log-likelihood of the text."""
     return objective.output.kind == "next_token" and objective.transform.kind == "none"
 
 
 def num_bytes(stream: "TokenStream", sequences: Sequences) -> np.ndarray:
-    """[B] UTF-8 bytes of the text of each sequence, one segment of it; where a sentence is cut, its
-    bytes go to its parts by their tokens, so that sums over whole sentences are exact."""
+    """[B] UTF-8 bytes of the first segment of each sequence.
+
+    The bytes of a truncated sentence are split in proportion to its tokens, so that sums over whole
+    sentences are exact.
+    """
     assert stream.bytes is not None
     before = np.concatenate(([0], np.cumsum(stream.bytes)))
     ends = np.interp(np.stack((sequences.a_start, sequences.a_end)), stream.sentences, before)

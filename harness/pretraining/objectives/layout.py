@@ -1,7 +1,7 @@
 """From sequences of the token stream to padded rows with special tokens.
 
 Shapes: B sequences, T positions. A pair of segments [5, 6] and [7] for BERT, and one segment [5, 6]
-that goes on in the next document with [7]:
+that continues in the next document with [7]:
 
     [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 1 1
     [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 0 0
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from harness.data.corpora.token_stream import TokenStream
 
 PAD_MULTIPLE = 8
-"""Rows are padded to a multiple of this many tokens, which matrix units like."""
+"""Rows are padded to a multiple of this length, which is faster on tensor cores."""
+
+
+def padded_width(width: int) -> int:
+    """The next multiple of PAD_MULTIPLE."""
+    return -(-width // PAD_MULTIPLE) * PAD_MULTIPLE
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Input sequences as the model reads them, before any of them is hidden."""
+    """Input sequences with special tokens, before the transform."""
 
     tokens: np.ndarray
     """[B, T] int64."""
@@ -38,7 +43,7 @@ class Rows:
     """[B, T] bool: first token of each sentence of the text."""
 
     def alone(self, row: int) -> "Rows":
-        """One of the rows, without its padding."""
+        """One row without its padding."""
         one, real = slice(row, row + 1), slice(0, int(self.lengths[row]))
         return Rows(
             self.tokens[one, real],
@@ -68,10 +73,10 @@ class Layout:
     def rows(self, sequences: Sequences) -> Rows:
         """The sequences, padded to the longest."""
         lengths = self.lengths(sequences)
-        width = -(-int(lengths.max()) // PAD_MULTIPLE) * PAD_MULTIPLE
+        width = padded_width(int(lengths.max()))
         column = np.arange(width)
         real = column < lengths[:, None]
-        # Whatever text does not cover is a separator, but for the first place.
+        # All positions that are not text hold separators, except the first.
         tokens = np.where(real, self.vocabulary.sep, self.vocabulary.pad)
         tokens[:, 0] = self.vocabulary.cls
         maskable, sentence_starts = np.zeros_like(real), np.zeros_like(real)
@@ -93,8 +98,10 @@ class Layout:
     def _places(
         self, start: np.ndarray, end: np.ndarray, column: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, column and offset in the stream of each token of start:end [B], which stand from
-        `column` [B] on, with a gap between documents."""
+        """Row, column and stream offset of each token of start:end [B].
+
+        Rows start at `column` [B] and leave a gap between documents.
+        """
         sizes = end - start
         row = np.repeat(np.arange(len(start)), sizes)
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)

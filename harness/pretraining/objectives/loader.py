@@ -1,4 +1,4 @@
-"""Batches on their way to the model: as tensors, in parts, made ahead while the model computes."""
+"""Loading of batches: tensors, micro-batches, and prefetching while the model computes."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,30 +12,30 @@ from torch.utils.data import IterableDataset
 from harness.pretraining.objectives.targets import Batch, count_targets, split
 
 PREPARED_BATCHES = 4
-"""Batches that are made ahead of the model."""
+"""Batches that are prefetched."""
 
 TensorBatch = dict[str, Tensor]
 
 
 class Step(NamedTuple):
-    """The batch of one update, in the parts that go through the model one after the other."""
+    """The batch of one update, split into micro-batches."""
 
     parts: list[TensorBatch]
     num_tokens: int
-    """Of the text before it was corrupted."""
+    """Tokens before the transform, special tokens included."""
     counts: dict[str, int]
-    """Predictions in the whole batch, by loss: what each loss is a mean over."""
+    """Predictions in the whole batch that each loss is averaged over."""
     component: int
-    """Part of a mixture that the batch is of."""
+    """Index of the mixture component."""
 
 
 class Feed(IterableDataset[Step]):
-    """The steps still to do, made ahead in a thread."""
+    """The remaining steps, prefetched in a thread."""
 
     def __init__(self, make: Callable[[int], Step], num_steps: int) -> None:
         self.make, self.num_steps = make, num_steps
         self.first: Callable[[], int] = lambda: 0
-        """The first step to do; asked when the reading starts."""
+        """The first step, evaluated when iteration starts."""
 
     def __iter__(self) -> Iterator[Step]:
         ahead: deque[Future[Step]] = deque()
@@ -49,7 +49,7 @@ class Feed(IterableDataset[Step]):
 
 
 def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0) -> Step:
-    """A batch as tensors, in parts of at most `micro_batch_tokens` positions, or one sequence."""
+    """A batch as micro-batches of at most `micro_batch_tokens` positions, or of one sequence."""
     return Step(
         [to_tensors(part) for part in split(batch, micro_batch_tokens)],
         int(batch["num_tokens"].sum()),

@@ -1,4 +1,4 @@
-"""Objective = transform x representation x output: the value, and what goes with what."""
+"""Objective = transform x representation x output, and the valid combinations."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -7,14 +7,15 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from harness.core.config import ConfigModel
 from harness.pretraining.objectives.outputs import MaskedToken, Output
-from harness.pretraining.objectives.transforms import MASKING, TokenMasking, Transform
+from harness.pretraining.objectives.transforms import AnyTransform
+from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
 Representation = Literal[
     "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow"
 ]
 
 TO_TEXT = ("encoder_decoder", "prefix", "causal")
-POSSIBLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+COMBINATIONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("masked_token", ("bidirectional", "causal"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
@@ -28,11 +29,11 @@ POSSIBLE: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         ("none", *MASKING, "span_corruption", "deshuffling", "denoising"),
     ),
 )
-"""(output, representations, transforms) that make an objective together."""
+"""Valid (output, representations, transforms)."""
 
 
 class Distillation(ConfigModel):
-    """What a student learns from `pretrain.teacher` beside its own objective."""
+    """Losses of a student with respect to `pretrain.teacher`."""
 
     soft_target_weight: float = Field(default=5.0, ge=0)
     """Cross-entropy to the teacher's distribution at the predicted positions, both softened
@@ -52,30 +53,34 @@ class Distillation(ConfigModel):
 
 
 class Objective(ConfigModel):
-    """What is hidden, how the text is read, and what is to be told; by default BERT's masked LM."""
+    """Transform of the text, representation, and output; by default BERT's masked LM."""
 
     kind: Literal["single"] = "single"
-    transform: Transform = TokenMasking()
+    transform: AnyTransform = TokenMasking()
     representation: Representation = "bidirectional"
-    """Who sees whom. `prefix`: the source both ways, the target left to right; `bilm`: one
-    reader for each direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the
-    neighbours (CBOW)."""
+    """Which positions see which. `prefix`: bidirectional source, causal target; `bilm`: one LM per
+    direction (ELMo); `permuted`: a random order (XLNet); `cbow`: the mean of the context (CBOW)."""
     output: Output = MaskedToken()
     masking: Literal["static", "dynamic"] = "dynamic"
-    """`static`: noise drawn once per duplicate of the data (BERT); `dynamic`: anew at each step."""
+    """`static`: noise is drawn once per duplicate of the data (BERT); `dynamic`: at each step."""
     dupe_factor: int = Field(default=10, ge=1)
-    """Different drawings of the data: of noise where masking is static, and of random pairs."""
+    """Duplicates of the data, each with other static masks and random pairs."""
     sentence_pair: Literal["nsp", "sop", "none"] = "none"
-    """Sentence-pair loss beside the output: next sentence (BERT), order (ALBERT), none."""
+    """Additional sentence-pair loss: next sentence (BERT), order (ALBERT), none."""
     span_boundary: bool = False
-    """Predict each hidden token from the two tokens around its span, too (Joshi et al. 2020)."""
+    """Also predict each masked token from the two tokens around its span (Joshi et al. 2020)."""
     distillation: Distillation | None = None
-    """Learn from `pretrain.teacher`, too."""
+    """Also learn from `pretrain.teacher`."""
 
     @property
     def components(self) -> tuple[tuple[float, "Objective"], ...]:
-        """(weight, objective) of what is mixed: this one alone."""
+        """[(1.0, this objective)], as a mixture of one."""
         return ((1.0, self),)
+
+    @property
+    def predicts_text(self) -> bool:
+        """Whether the target is a text that follows the source, not tokens at source positions."""
+        return self.output.kind in ("dropped_spans", "whole_text")
 
     @property
     def formula(self) -> str:
@@ -110,38 +115,33 @@ class Objective(ConfigModel):
 
 def _check_combination(objective: Objective) -> None:
     output, representation = objective.output.kind, objective.representation
-    transform = objective.transform.kind
-    readings = [r for kind, reads, _ in POSSIBLE if kind == output for r in reads]
-    if representation not in readings:
+    rows = [row[1:] for row in COMBINATIONS if row[0] == output]
+    representations = dict.fromkeys(name for names, _ in rows for name in names)
+    if representation not in representations:
         raise ValueError(
             f"the output {output} can be learned under representation "
-            f"{', '.join(dict.fromkeys(readings))}, but it is {representation}"
+            f"{', '.join(representations)}, but it is {representation}"
         )
-    allowed = [
-        name
-        for kind, reads, names in POSSIBLE
-        if kind == output and representation in reads
-        for name in names
-    ]
-    if transform not in allowed:
+    allowed = [name for names, kinds in rows if representation in names for name in kinds]
+    if objective.transform.kind not in allowed:
         raise ValueError(
             f"the output {output} read {representation} can follow the transform "
-            f"{', '.join(allowed)}, but it is {transform}"
+            f"{', '.join(allowed)}, but it is {objective.transform.kind}"
         )
 
 
 class Component(ConfigModel):
-    """One part of a mixture."""
+    """One component of a mixture."""
 
     weight: float = Field(default=1.0, gt=0)
     """Share of the updates, relative to the other components."""
     mode_token: str | None = None
-    """Token of `tokenizer.extra_tokens` put before the text (Tay et al. 2023, section 3.3)."""
+    """Token of `tokenizer.extra_tokens` that precedes the text (Tay et al. 2023, section 3.3)."""
     objective: Objective
 
 
 class Mixture(ConfigModel):
-    """Several objectives for one network: each update is of one, drawn by weight from the seed."""
+    """Several objectives for one network; each update draws one by weight."""
 
     kind: Literal["mixture"] = "mixture"
     mixture: tuple[Component, ...] = Field(min_length=2)
@@ -158,7 +158,7 @@ class Mixture(ConfigModel):
 
     @property
     def formula(self) -> str:
-        """Those of the components, each once."""
+        """Formulas of the distinct components."""
         return "; ".join(dict.fromkeys(objective.formula for _, objective in self.components))
 
     @model_validator(mode="after")
@@ -192,3 +192,10 @@ def _kind(value: Any) -> str:
 AnyObjective = Annotated[
     Annotated[Objective, Tag("single")] | Annotated[Mixture, Tag("mixture")], Discriminator(_kind)
 ]
+
+
+def parts_of(objective: AnyObjective) -> tuple[Component, ...]:
+    """The components of a mixture; of a single objective, itself."""
+    if isinstance(objective, Mixture):
+        return objective.mixture
+    return (Component.model_construct(weight=1.0, mode_token=None, objective=objective),)

@@ -1,4 +1,4 @@
-"""Outputs: what the model is asked to tell. Values only; `targets` makes the batches."""
+"""Outputs: what the model predicts. Settings only; `targets` makes the batches."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from harness.core.config import ConfigModel, kind_from_name
 
 
 class MaskedToken(ConfigModel):
-    """The hidden tokens, each at its place (Devlin et al. 2019)."""
+    """The masked tokens, each at its position (Devlin et al. 2019)."""
 
     kind: Literal["masked_token"] = "masked_token"
 
@@ -20,7 +20,7 @@ class NextToken(ConfigModel):
 
 
 class DroppedSpans(ConfigModel):
-    """Only what was taken out, span after span (Raffel et al. 2020, section 3.1.4)."""
+    """Only the dropped spans, one after another (Raffel et al. 2020, section 3.1.4)."""
 
     kind: Literal["dropped_spans"] = "dropped_spans"
 
@@ -32,8 +32,8 @@ class WholeText(ConfigModel):
 
 
 class ReplacedToken(ConfigModel):
-    """A small generator fills the hidden places; the model tells at every token whether it is the
-    original one (Clark et al. 2020, section 2)."""
+    """A small generator fills the masked positions; the model predicts for each token whether it is
+    the original one (Clark et al. 2020, section 2)."""
 
     kind: Literal["replaced_token"] = "replaced_token"
     generator_width: float = Field(default=1 / 3, gt=0, le=1)
@@ -43,8 +43,8 @@ class ReplacedToken(ConfigModel):
     discriminator_weight: float = Field(default=50.0, ge=0)
     """Weight of the discriminator's loss beside the generator's (Clark et al. 2020, appendix A)."""
     embedding_sharing: Literal["shared", "gradient_disentangled", "none"] = "shared"
-    """`shared`: one table for both (ELECTRA); `gradient_disentangled`: the discriminator adds a
-    table of its own to the generator's, through which it sends no gradient (He et al. 2023)."""
+    """`shared`: one table for both (ELECTRA); `gradient_disentangled`: the discriminator adds its
+    own table to the generator's, which gets no gradient from it (He et al. 2023)."""
 
 
 Output = Annotated[

@@ -1,32 +1,33 @@
-"""From corrupted rows to a batch: what the model reads, where it predicts, and what is right there.
+"""From transformed rows to a batch: inputs, prediction positions and targets.
 
-Shapes: B sequences, T positions read, U positions of a decoder, M predictions in the batch. A batch
-is a dict of
+Shapes: B sequences, T input positions, U decoder positions, M predictions in the batch. A batch is
+a dict of
 
     input_ids         [B, T]
     token_type_ids    [B, T]  segment numbers
-    attention_mask    [B, T]  absent where nothing is padding
-    num_tokens        [B]     tokens of the text before it was corrupted, special ones included
-    positions         [M]     where a token is predicted, in the flattened states
-    targets           [M]     the right tokens
+    attention_mask    [B, T]  absent if there is no padding
+    num_tokens        [B]     tokens before the transform, special tokens included
+    positions         [M]     of the predictions, in the flattened states
+    targets           [M]     tokens to predict
 
-and, where the objective has them,
+and, depending on the objective,
 
-    decoder_input_ids [B, U]  with decoder_attention_mask; `positions` are then of [B * U]
-    prefix_lengths    [B]     tokens of [B, T] that are seen from everywhere
-    backward_positions, backward_targets  [M]   of the reader from right to left
+    decoder_input_ids [B, U]  with decoder_attention_mask; `positions` then index [B * U]
+    prefix_lengths    [B]     tokens of [B, T] that every position sees
+    backward_positions, backward_targets  [M]   of the right-to-left LM
     order             [B, T]  factorisation order, with chosen [B, T] and predicted [B, P], the
-                              columns to predict; `positions` are then of [B * P]
+                              columns to predict; `positions` then index [B * P]
     span_left, span_right, span_offset    [M]   the tokens around the span of each prediction, in
-                              the flattened [B * T], and its place in the span, from 0
+                              the flattened [B * T], and its index in the span
     pair_label        [B]
 """
 
 import numpy as np
 
-from harness.pretraining.objectives.layout import PAD_MULTIPLE, Rows
+from harness.pretraining.objectives.layout import Rows, padded_width
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.array_ops import filled
+from harness.pretraining.objectives.transforms.transform import TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 Batch = dict[str, np.ndarray]
@@ -34,57 +35,52 @@ Batch = dict[str, np.ndarray]
 
 def assemble(
     rows: Rows,
-    corrupted: TransformResult,
+    result: TransformResult,
     objective: Objective,
     labels: np.ndarray | None,
     vocabulary: Vocabulary,
     decoder_start: int,
 ) -> Batch:
-    """The batch of an objective; `labels` [B] are those of the pairs, where they are learned.
+    """The batch of an objective.
 
     Args:
-        rows: the text before it was corrupted.
-        decoder_start: token that a decoder's input starts with.
+        rows: the text before the transform.
+        labels: [B] labels of the sentence pairs, if there is a pair loss.
+        decoder_start: first token of a decoder's input.
     """
-    if objective.output.kind in ("dropped_spans", "whole_text"):
-        batch = _to_text(rows, corrupted, objective, vocabulary, decoder_start)
+    if objective.predicts_text:
+        batch = _to_text(rows, result, objective, vocabulary, decoder_start)
     else:
-        batch = _read(corrupted.inputs, corrupted.lengths, rows.types)
-        batch |= _in_place(rows, corrupted, objective)
+        batch = _read(result.inputs, result.lengths, rows.types)
+        batch |= _in_place(rows, result, objective)
     batch["num_tokens"] = rows.lengths
     if labels is not None:
         batch["pair_label"] = labels
     if objective.span_boundary:
-        batch |= _boundaries(corrupted)
+        batch |= _boundaries(result)
     return batch
 
 
 def _read(inputs: np.ndarray, lengths: np.ndarray, types: np.ndarray | None = None) -> Batch:
     types = np.zeros_like(inputs) if types is None else types
     batch = {"input_ids": inputs, "token_type_ids": types}
-    mask = _real(lengths, inputs.shape[1])
+    mask = filled(lengths, inputs.shape[1])
     return batch if mask.all() else batch | {"attention_mask": mask.astype(np.int64)}
 
 
-def _real(lengths: np.ndarray, width: int) -> np.ndarray:
-    """[B, width] bool: positions before the padding."""
-    real: np.ndarray = np.arange(width) < lengths[:, None]
-    return real
-
-
-def _in_place(rows: Rows, corrupted: TransformResult, objective: Objective) -> Batch:
-    """Targets that stand at, before or after the position that predicts them."""
+def _in_place(rows: Rows, result: TransformResult, objective: Objective) -> Batch:
+    """Targets at, before or after the position that predicts them."""
     if objective.representation == "permuted":
-        return _permuted(rows, corrupted)
+        return _permuted(rows, result)
     if objective.representation == "cbow":
         return _at(rows.tokens, rows.maskable, 0)
     if objective.output.kind != "next_token":
-        return _at(rows.tokens, corrupted.chosen, 0)
-    told = _real(rows.lengths, rows.tokens.shape[1])
-    after, before = told.copy(), told.copy()
-    after[:, 0] = False  # nothing stands before the first token,
-    before[:, -1] = False  # nor after the last
-    before[np.arange(len(told)), rows.lengths - 1] = False
+        return _at(rows.tokens, result.chosen, 0)
+    predicted = filled(rows.lengths, rows.tokens.shape[1])
+    after, before = predicted.copy(), predicted.copy()
+    after[:, 0] = False  # nothing precedes the first token,
+    before[:, -1] = False  # nothing follows the last
+    before[np.arange(len(predicted)), rows.lengths - 1] = False
     batch = _at(rows.tokens, after, -1)
     if objective.representation == "bilm":
         backward = _at(rows.tokens, before, 1)
@@ -92,32 +88,32 @@ def _in_place(rows: Rows, corrupted: TransformResult, objective: Objective) -> B
     return batch
 
 
-def _at(tokens: np.ndarray, told: np.ndarray, offset: int) -> Batch:
-    """`told` [B, T] tokens are predicted `offset` positions beside their own."""
-    flat = np.flatnonzero(told)
-    return {"positions": flat + offset, "targets": tokens[told]}
+def _at(tokens: np.ndarray, predicted: np.ndarray, offset: int) -> Batch:
+    """The tokens at `predicted` [B, T] bool, each predicted `offset` positions from its own."""
+    flat = np.flatnonzero(predicted)
+    return {"positions": flat + offset, "targets": tokens[predicted]}
 
 
-def _permuted(rows: Rows, corrupted: TransformResult) -> Batch:
-    assert corrupted.order is not None
-    chosen = corrupted.chosen
+def _permuted(rows: Rows, result: TransformResult) -> Batch:
+    assert result.order is not None
+    chosen = result.chosen
     counts = chosen.sum(1)
     width = max(1, int(counts.max()))
     columns = np.argsort(~chosen, axis=1, kind="stable")[:, :width]
     return {
-        "order": corrupted.order,
+        "order": result.order,
         "chosen": chosen,
         "predicted": columns,
-        "positions": np.flatnonzero(_real(counts, width)),
+        "positions": np.flatnonzero(filled(counts, width)),
         "targets": rows.tokens[chosen],
     }
 
 
-def _boundaries(corrupted: TransformResult) -> Batch:
+def _boundaries(result: TransformResult) -> Batch:
     """The tokens around the span of each chosen one (Joshi et al. 2020, section 3.2)."""
-    spans = corrupted.spans
+    spans = result.spans
     assert spans is not None
-    row, column = np.nonzero(corrupted.chosen)
+    row, column = np.nonzero(result.chosen)
     number = spans[row, column]
     width = spans.shape[1]
     first = np.r_[True, (row[1:] != row[:-1]) | (number[1:] != number[:-1])]
@@ -134,19 +130,19 @@ def _boundaries(corrupted: TransformResult) -> Batch:
 
 def _to_text(
     rows: Rows,
-    corrupted: TransformResult,
+    result: TransformResult,
     objective: Objective,
     vocabulary: Vocabulary,
     decoder_start: int,
 ) -> Batch:
-    """The text to tell, after the source in one stack, or in a decoder of its own."""
-    target, lengths = target_text(rows, corrupted, objective, vocabulary)
+    """The target text in a decoder, or after the source in the same row."""
+    target, lengths = target_text(rows, result, objective, vocabulary)
     if objective.representation != "encoder_decoder":
-        return _concatenated(corrupted, target, lengths, objective, vocabulary)
-    batch = _read(corrupted.inputs, corrupted.lengths)
+        return _concatenated(result, target, lengths, objective, vocabulary)
+    batch = _read(result.inputs, result.lengths)
     decoder = np.full_like(target, vocabulary.pad)
     decoder[:, 0] = decoder_start
-    real = _real(lengths, target.shape[1])
+    real = filled(lengths, target.shape[1])
     decoder[:, 1:] = np.where(real[:, 1:], target[:, :-1], vocabulary.pad)
     batch["decoder_input_ids"] = decoder
     if not real.all():
@@ -155,48 +151,44 @@ def _to_text(
 
 
 def target_text(
-    rows: Rows, corrupted: TransformResult, objective: Objective, vocabulary: Vocabulary
+    rows: Rows, result: TransformResult, objective: Objective, vocabulary: Vocabulary
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[B, U] tokens to tell, an end token last, padded; and their lengths [B]."""
+    """[B, U] target tokens with end token, padded; and [B] their lengths."""
     if objective.output.kind == "dropped_spans":
-        assert corrupted.dropped is not None
-        text, lengths = corrupted.dropped
-    else:  # without the first token, and without the last, which is the end token already
+        assert result.dropped is not None
+        text, lengths = result.dropped
+    else:  # without the first token, and without the last, as the end token is added below
         text, lengths = rows.tokens[:, 1:], rows.lengths - 2
-    width = _padded(int(lengths.max()) + 1)
+    width = padded_width(int(lengths.max()) + 1)
     target = np.full((len(text), width), vocabulary.pad)
     kept = min(width, text.shape[1])
-    target[:, :kept] = np.where(_real(lengths, kept), text[:, :kept], vocabulary.pad)
+    target[:, :kept] = np.where(filled(lengths, kept), text[:, :kept], vocabulary.pad)
     target[np.arange(len(text)), lengths] = vocabulary.sep
     return target, lengths + 1
 
 
 def _concatenated(
-    corrupted: TransformResult,
+    result: TransformResult,
     target: np.ndarray,
     lengths: np.ndarray,
     objective: Objective,
     vocabulary: Vocabulary,
 ) -> Batch:
     """Source and target in one row; the loss is on the target (Raffel et al. 2020, 3.2.1)."""
-    total = corrupted.lengths + lengths
-    width = _padded(int(total.max()))
+    total = result.lengths + lengths
+    width = padded_width(int(total.max()))
     joined = np.full((len(target), width), vocabulary.pad)
-    source = _real(corrupted.lengths, corrupted.inputs.shape[1])
+    source = filled(result.lengths, result.inputs.shape[1])
     row, column = np.nonzero(source)
-    joined[row, column] = corrupted.inputs[source]
-    real = _real(lengths, target.shape[1])
+    joined[row, column] = result.inputs[source]
+    real = filled(lengths, target.shape[1])
     row, column = np.nonzero(real)
-    joined[row, column + corrupted.lengths[row]] = target[real]
-    told = _real(total, width) & ~_real(corrupted.lengths, width)
-    batch = _read(joined, total) | _at(joined, told, -1)
+    joined[row, column + result.lengths[row]] = target[real]
+    predicted = filled(total, width) & ~filled(result.lengths, width)
+    batch = _read(joined, total) | _at(joined, predicted, -1)
     if objective.representation == "prefix":
-        batch["prefix_lengths"] = corrupted.lengths
+        batch["prefix_lengths"] = result.lengths
     return batch
-
-
-def _padded(width: int) -> int:
-    return -(-width // PAD_MULTIPLE) * PAD_MULTIPLE
 
 
 LOSSES = (
@@ -210,11 +202,11 @@ LOSSES = (
     "hidden",
     "attention",
 )
-"""Names of the losses that an objective may be a weighted sum of."""
+"""Losses that an objective may combine."""
 
 
 def count_targets(batch: Batch) -> dict[str, int]:
-    """How many predictions each loss is a mean over."""
+    """Number of predictions that each loss is averaged over."""
     real = count_real(batch)
     counts = {"token": len(batch["targets"]), "soft_target": len(batch["targets"])}
     counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention"), real)
@@ -228,7 +220,7 @@ def count_targets(batch: Batch) -> dict[str, int]:
 
 
 def count_real(batch: Batch) -> int:
-    """Tokens that the model reads, padding not counted."""
+    """Input tokens without padding."""
     mask = batch.get("attention_mask")
     return int(batch["input_ids"].size if mask is None else mask.sum())
 
@@ -248,7 +240,7 @@ FLAT = {
     "positions": ("targets", "span_left", "span_right", "span_offset"),
     "backward_positions": ("backward_targets",),
 }
-"""Arrays of positions, in ascending order, and those that go with them prediction by prediction."""
+"""Arrays of ascending positions, and the arrays aligned with each."""
 
 
 def _rows(batch: Batch, first: int, last: int) -> Batch:

@@ -1,4 +1,4 @@
-"""What a transform and a layout need to know of a tokenizer."""
+"""The properties of a tokenizer that transforms and layouts use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Numbers of the special tokens, the form of an input, and where words start."""
+    """Ids of the special tokens, the input template, and word starts."""
 
     size: int
     pad: int
@@ -22,7 +22,7 @@ class Vocabulary:
     sep: int
     mask: int
     special: np.ndarray
-    """[size] bool: special tokens, which are never masked and never stand in for another."""
+    """[size] bool: special tokens, which are never masked and never random replacements."""
     word_start: np.ndarray
     """[size] bool: tokens that start a word."""
     template: tuple[tuple[int, ...], tuple[int, ...]] | None = None
@@ -32,12 +32,12 @@ class Vocabulary:
     second_type: int = 1
     """Segment number of the second text."""
     sentinels: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Numbers of the sentinel tokens in the order of their use."""
+    """Ids of the sentinel tokens in order of use."""
     extra: Mapping[str, int] = field(default_factory=dict)
-    """Further special tokens of no such role, by their text."""
+    """Ids of further special tokens by their text."""
     words: tuple[str, ...] = ()
-    """[size] the word that a token is, without its word-start mark; "" for special tokens and for
-    those that go on with a word."""
+    """[size] the word of a token without its word-start mark; "" for special tokens and for
+    continuations of words."""
 
     def framed(self, tokens: Sequence[int]) -> list[int]:
         """A single text in its template."""
@@ -46,12 +46,12 @@ class Vocabulary:
 
     @cached_property
     def ordinary(self) -> np.ndarray:
-        """Numbers of the tokens that are not special."""
+        """Ids of the tokens that are not special."""
         return np.flatnonzero(~self.special)
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
-        """Reads the tokenizer in `folder`; pairs take the form that its own template gives them."""
+        """The vocabulary of the tokenizer in `folder`; pairs follow its template."""
         from transformers import PreTrainedTokenizerFast
 
         from harness.data.tokenizers.template import around
@@ -64,7 +64,7 @@ class Vocabulary:
             token: tokenizer.convert_tokens_to_ids(token)
             for token in tokenizer.extra_special_tokens
         }
-        # T5 numbers count down, but the order of use is that of the names.
+        # T5's ids count down, but the names give the order of use.
         names = sorted(filter(is_sentinel, further), key=lambda token: int(token[10:-1]))
         starts = word_starts(tokenizer)
         before, after = around(tokenizer)
@@ -87,7 +87,7 @@ class Vocabulary:
 
 
 def _words(tokenizer: "PreTrainedTokenizerFast", starts: np.ndarray) -> tuple[str, ...]:
-    """Byte-level BPE and Unigram have punctuation marks that follow a word without a space."""
+    """Word of each token; byte-level BPE and Unigram have punctuation without a word-start mark."""
     decode = tokenizer.backend_tokenizer.decoder.decode
     special = set(tokenizer.all_special_ids)
     texts = [decode([token]) for token in tokenizer.convert_ids_to_tokens(list(range(len(starts))))]

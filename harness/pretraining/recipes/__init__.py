@@ -1,4 +1,7 @@
-"""AXIS: published bundles. A recipe is a value; a variant is the base with the changed lines."""
+"""AXIS: published pretraining recipes, one file each.
+
+A recipe is a `Pretrain` value; a variant is its base recipe with the changed fields.
+"""
 
 from harness.pretraining.recipes.albert import albert
 from harness.pretraining.recipes.bag_of_words import bag_of_words

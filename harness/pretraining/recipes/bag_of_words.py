@@ -1,4 +1,4 @@
-"""A linear model of which words occur: what a task gives away without any pretraining."""
+"""A linear bag-of-words model: what a task needs no pretraining for."""
 
 from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget
@@ -7,8 +7,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 bag_of_words = Pretrain(
     recipe="bag_of_words",
-    objective=Objective(),  # never asked
+    objective=Objective(),  # never used
     model=Architecture(family="bag_of_words"),
-    size=SIZES["nano"],  # never read
+    size=SIZES["nano"],  # never used
     budget=Budget(tokens=0),
 )

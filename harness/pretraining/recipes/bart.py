@@ -8,7 +8,7 @@ from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import WholeText
-from harness.pretraining.objectives.transforms import Denoising
+from harness.pretraining.objectives.transforms.denoising import Denoising
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.settings import Phase

@@ -6,7 +6,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import TokenMasking
+from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.settings import Phase

@@ -1,4 +1,4 @@
-"""Someone else's checkpoint: nothing is trained here; `model.checkpoint` says which."""
+"""An imported checkpoint, given by `model.checkpoint`, without further pretraining."""
 
 from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget
@@ -7,8 +7,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 checkpoint = Pretrain(
     recipe="checkpoint",
-    objective=Objective(),  # what the checkpoint's files tell stands in its place
+    objective=Objective(),  # replaced by the objective that the checkpoint's files give
     model=Architecture(family="checkpoint"),
-    size=SIZES["nano"],  # never read
+    size=SIZES["nano"],  # never used
     budget=Budget(tokens=0),
 )

@@ -1,22 +1,21 @@
-"""What keeps the parts of a pretraining run from going together: one sentence for each."""
+"""Incompatible settings of a pretraining run, one sentence each."""
 
 from collections.abc import Iterator
 
 from harness.data.corpora.packing import PAIR_FORMATS
-from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import SpanCorruption
-from harness.pretraining.objectives.transforms.spans import spans_needed
+from harness.pretraining.objectives.objective import Objective, parts_of
+from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
 from harness.pretraining.recipes.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
 UNBOUNDED = ("t5",)
-"""Families without a table of positions."""
+"""Families without a maximum position."""
 OWN_HEAD_SIZE = ("t5", "llama")
-"""Families whose heads may be of any width."""
+"""Families whose head size is free."""
 
 
 def incompatibilities(run: PretrainSettings) -> Iterator[str]:
-    """Sentences on what does not fit, the plainest first; later ones may follow from earlier."""
+    """One sentence per incompatibility, basic ones first; later ones may follow from earlier."""
     if run.model.facts.kind == "checkpoint":
         yield from _checkpoint(run)
         return
@@ -36,7 +35,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
         )
     yield from _network(run)
     for objective in run.objectives:
-        yield from _reading(run, objective)
+        yield from _representation(run, objective)
         yield from _room(run, objective, longest)
     yield from _modes(run)
     yield from _teacher(run, longest)
@@ -45,9 +44,9 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
 
 
 def _checkpoint(run: PretrainSettings) -> Iterator[str]:
-    """Of a run's fields only the model holds for a checkpoint, which is what it is."""
+    """An imported checkpoint uses no field of the run but its model."""
     if run.init_from or run.teacher:
-        yield "what is imported is not trained: leave init_from and teacher out"
+        yield "an imported checkpoint is not trained: leave init_from and teacher out"
 
 
 def _network(run: PretrainSettings) -> Iterator[str]:
@@ -63,15 +62,15 @@ def _network(run: PretrainSettings) -> Iterator[str]:
             "share_decoder and num_decoder_layers are for a network with a decoder, but "
             f"objective.representation is {run.representation}"
         )
-    told = [objective.representation for objective in run.objectives]
-    if "encoder_decoder" in told and not two_stacks:
+    representations = [objective.representation for objective in run.objectives]
+    if "encoder_decoder" in representations and not two_stacks:
         yield (
             "a mixture with a component read encoder_decoder must have such a one last, for the "
-            f"last decides which network is built, but it is {told[-1]}"
+            f"last decides which network is built, but it is {representations[-1]}"
         )
 
 
-def _reading(run: PretrainSettings, objective: Objective) -> Iterator[str]:
+def _representation(run: PretrainSettings, objective: Objective) -> Iterator[str]:
     facts = run.model.facts
     if objective.representation not in facts.representations:
         yield (
@@ -87,12 +86,11 @@ def _reading(run: PretrainSettings, objective: Objective) -> Iterator[str]:
 
 
 def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator[str]:
-    """Positions for source and target in one row; sentinels for all spans and the end."""
+    """Source and target must fit in one row, and sentinels suffice for all spans and the end."""
     transform = objective.transform
     bounded = run.model.family not in UNBOUNDED
     one_row = objective.representation in ("causal", "prefix")
-    to_text = objective.output.kind in ("dropped_spans", "whole_text")
-    if bounded and one_row and to_text and 2 * longest > run.model.max_position:
+    if bounded and one_row and objective.predicts_text and 2 * longest > run.model.max_position:
         yield (
             f"source and target stand in one row: model.max_position must be at least "
             f"{2 * longest}, twice the sequence_length, but is {run.model.max_position}"
@@ -107,7 +105,7 @@ def _room(run: PretrainSettings, objective: Objective, longest: int) -> Iterator
 
 
 def _modes(run: PretrainSettings) -> Iterator[str]:
-    for part in getattr(run.objective, "mixture", ()):
+    for part in parts_of(run.objective):
         if part.mode_token not in (None, *run.tokenizer.extra_tokens):
             yield (
                 f"mode_token must be one of tokenizer.extra_tokens, "
@@ -137,11 +135,11 @@ def _teacher(run: PretrainSettings, longest: int) -> Iterator[str]:
             "a teacher of pairs must have read pairs: teacher.packing.format must be "
             f"{' or '.join(PAIR_FORMATS)}, but is {teacher.packing.format}"
         )
-    told = [objective.output.kind for objective in teacher.objectives]
-    if distillation.soft_target_weight and "masked_token" not in told:
+    outputs = [objective.output.kind for objective in teacher.objectives]
+    if distillation.soft_target_weight and "masked_token" not in outputs:
         yield (
             "distillation.soft_target_weight needs a teacher with output masked_token, but it is "
-            f"{told[-1]}"
+            f"{outputs[-1]}"
         )
     ours, theirs = run.size, teacher.size
     if distillation.cosine_weight and ours.hidden_size != theirs.hidden_size:

@@ -1,4 +1,4 @@
-"""The source itself as its translation: what two languages, or styles, have in common."""
+"""The source copied as the output: what two languages or styles share."""
 
 from harness.models import Architecture
 from harness.pretraining.recipes.bag_of_words import bag_of_words

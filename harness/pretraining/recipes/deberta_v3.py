@@ -10,7 +10,7 @@ from harness.models import MODELS, SIZES
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
-from harness.pretraining.objectives.transforms import TokenMasking
+from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
 from harness.pretraining.recipes.settings import Phase

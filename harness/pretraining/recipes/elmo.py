@@ -36,7 +36,7 @@ elmo = Pretrain(
     ),
     schedule=Schedule(warmup_fraction=0.0, decay="constant"),
     # train_elmo.py: 3 x 128 sequences of 20 tokens, with the state kept from one to the next. Here
-    # each starts anew, so they are longer, and as many tokens make an update.
+    # the state is reset, so sequences are longer, with as many tokens per update.
     phases=(Phase(fraction=1.0, sequence_length=128),),
     batch_size=60,
     budget=Budget(tokens=10 * 768_648_884),  # section 3.4: 10 epochs; train_elmo.py: their tokens

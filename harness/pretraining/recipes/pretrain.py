@@ -1,4 +1,4 @@
-"""A pretraining run, fully declared: a recipe is a value of it, and an arm resolves to one."""
+"""A fully declared pretraining run; recipes are values of it, and arms resolve to one."""
 
 from pydantic import model_validator
 
@@ -7,12 +7,11 @@ from harness.pretraining.recipes.settings import PretrainSettings
 
 
 class Pretrain(PretrainSettings):
-    """Tokenizer + input packing + objective + architecture + optimiser + schedule + budget, all of
-    which go together."""
+    """Tokenizer + input packing + objective + architecture + optimiser + schedule + budget, checked
+    for compatibility."""
 
     init_from: "Pretrain | None" = None
-    """A run to continue from instead of initial weights: its fields where they differ from
-    these."""
+    """A run whose weights this one starts from: its fields where they differ from these."""
     teacher: "Pretrain | None" = None
     """A run to learn from (`objective.distillation`): its fields where they differ from these."""
 

@@ -51,7 +51,7 @@ class PretrainSettings(ConfigModel):
     module: str | None = None
     """The LightningModule of a plug-in; null: the harness's own."""
     init_from: "PretrainSettings | None" = None
-    """A run to go on from instead of initial weights: its fields where they differ from these."""
+    """A run whose weights this one starts from: its fields where they differ from these."""
     teacher: "PretrainSettings | None" = None
     """A run to learn from (`objective.distillation`): its fields where they differ from these."""
 
@@ -62,5 +62,5 @@ class PretrainSettings(ConfigModel):
 
     @property
     def representation(self) -> str:
-        """How the network is read after pretraining: as the last objective reads it."""
+        """Representation after pretraining: that of the last objective."""
         return self.objectives[-1].representation

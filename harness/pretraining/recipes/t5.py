@@ -23,7 +23,7 @@ t5 = Pretrain(
     tokenizer=Tokenizer(algorithm="unigram", vocab_size=32_100, lowercase=False, sentinels=100),
     packing=Packing(format="full_sentences"),  # section 3.1.2: sequences packed full
     objective=OBJECTIVES["span_corruption"],  # section 3.7; the baseline's is iid_corruption
-    # Section 3.1.2; distances are told to 128, so that no length is too long.
+    # Section 3.1.2; relative positions are distinguished up to 128, so that length is unbounded.
     model=Architecture(family="t5", max_position=RAW_TOKENS, dropout=0.1, initializer_range=0.02),
     size=SIZES["t5_base"],  # section 3.1.1
     # The paper's is AdaFactor at 0.01 (section 3.1.2), which is not to be had here: it scales each

@@ -1,0 +1,1 @@
+"""Zero-shot scoring with a pretrained network: requests, log-likelihoods, probes."""

@@ -1,6 +1,6 @@
-"""Log-likelihood of texts under a pretrained network, whatever it was trained on.
+"""Log-likelihoods of texts under a pretrained network, for any objective that predicts tokens.
 
-Shapes: B questions, T tokens read, U tokens of a decoder, M tokens named, H hidden size.
+Shapes: B requests, T input tokens, U decoder tokens, M targets, H hidden size.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,67 +13,63 @@ from torch.nn import functional as F
 
 from harness.models.backbone import Backbone
 from harness.models.static_embeddings import StaticVectors
-from harness.pretraining.learners.learner import READ, gather
+from harness.pretraining.learners.learner import decoder_start, gather, network_inputs
+from harness.pretraining.learners.permutation import query_states
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.scoring.requests import Request, Text, default_objective, make_requests
 
 MAX_TOKENS = 4_096
-"""Positions that go through the network at once."""
+"""Positions per forward pass."""
 TEXTS_AT_ONCE = 1_024
-"""Texts whose questions are sorted by length together."""
+"""Texts whose requests are sorted by length together."""
 
 ScoredBatch = tuple[int, Request]
-"""Number of the text, and a question about it."""
+"""Index of the text, and a request for it."""
 
 
 @torch.no_grad()
 def log_likelihoods(
     backbone: Backbone, vocabulary: Vocabulary, texts: Sequence[Text]
 ) -> np.ndarray:
-    """[num_texts] nats: log-likelihoods or, of networks that name tokens in place,
-    pseudo-log-likelihoods, as `harness.pretraining.scoring.requests.make_requests` says. Higher is
-    likelier; scores of different networks are not to be compared."""
+    """[num_texts] log-likelihoods in nats, or pseudo-log-likelihoods of in-place models.
+
+    See `harness.pretraining.scoring.requests.make_requests`. Scores of different networks are not
+    comparable.
+    """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     objective = objective_of(backbone, vocabulary)
-    scores = np.zeros(len(texts))
+    scores, start = np.zeros(len(texts)), decoder_start(backbone, vocabulary)
     backbone.eval().to(device)
     for some in _batches(texts, objective, vocabulary):
-        questions = [question for _, question in some]
-        batch = _to_batch(questions, objective.representation, vocabulary, _start(backbone))
+        requests = [request for _, request in some]
+        batch = _to_batch(requests, objective.representation, vocabulary, start)
         batch = {name: tensor.to(device) for name, tensor in batch.items()}
         states = gather(_states(backbone, batch, objective.representation), batch["positions"])
         logits = backbone.token_logits(states).float()
         nats = F.cross_entropy(logits, batch["targets"], reduction="none").double().cpu().numpy()
-        owners = [number for number, question in some for _ in question.named]
+        owners = [number for number, request in some for _ in request.positions]
         np.subtract.at(scores, owners, nats)
     return scores
 
 
 def objective_of(backbone: Backbone, vocabulary: Vocabulary) -> Objective:
-    """What the network was trained on, the last of a mixture; guessed if it does not say."""
+    """The network's objective (the last of a mixture); assumed if its files name none."""
     if backbone.objective:
         return Objective.model_validate(backbone.objective)
     return default_objective(backbone.representation, vocabulary)
 
 
-def _start(backbone: Backbone) -> int:
-    """Token that a decoder's input starts with."""
-    config = backbone.network.config
-    start = getattr(config, "decoder_start_token_id", None)
-    return int(config.pad_token_id or 0) if start is None else int(start)
-
-
 def _batches(
     texts: Sequence[Text], objective: Objective, vocabulary: Vocabulary
 ) -> Iterator[list[ScoredBatch]]:
-    """All questions, those of like length together, at most MAX_TOKENS positions at once."""
+    """All requests, grouped by length, at most MAX_TOKENS positions per batch."""
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         some = enumerate(texts[first : first + TEXTS_AT_ONCE], first)
-        asked = [(n, q) for n, text in some for q in make_requests(text, objective, vocabulary)]
+        requested = [(n, q) for n, text in some for q in make_requests(text, objective, vocabulary)]
         batch: list[ScoredBatch] = []
-        for one in sorted(asked, key=lambda one: _length(one[1])):  # the next is never shorter
+        for one in sorted(requested, key=lambda one: _length(one[1])):  # the next is never shorter
             if batch and (len(batch) + 1) * _length(one[1]) > MAX_TOKENS:
                 yield batch
                 batch = []
@@ -81,45 +77,56 @@ def _batches(
         yield batch
 
 
-def _length(question: Request) -> int:
-    return len(question.source) + len(question.told)
+def _length(request: Request) -> int:
+    return len(request.source) + len(request.continuation)
 
 
 def _to_batch(
-    questions: Sequence[Request], reading: str, vocabulary: Vocabulary, start: int
+    requests: Sequence[Request], representation: str, vocabulary: Vocabulary, start: int
 ) -> TensorBatch:
-    """Questions [B] as what a network reads, with `positions` [M] in its flattened states and
-    `targets` [M]; `hidden` [B, T] of a permuted reading, which has one state for each question."""
-    two = reading == "encoder_decoder"
-    rows = [question.source if two else question.source + question.told for question in questions]
+    """The network's inputs, with `positions` [M] in its flattened states and `targets` [M].
+
+    A permuted representation has one state per request.
+    """
+    is_encoder_decoder = representation == "encoder_decoder"
+    rows = [
+        request.source if is_encoder_decoder else request.source + request.continuation
+        for request in requests
+    ]
     batch = _padded("", rows, vocabulary.pad)
-    width, ahead = batch["input_ids"].shape[1], [len(q.source) - 1 for q in questions]
-    if two:
-        decoder = [[start, *question.told[:-1]] for question in questions]
+    width, ahead = batch["input_ids"].shape[1], [len(q.source) - 1 for q in requests]
+    if is_encoder_decoder:
+        decoder = [[start, *request.continuation[:-1]] for request in requests]
         batch |= _padded("decoder_", decoder, vocabulary.pad)
-        width, ahead = batch["decoder_input_ids"].shape[1], [0] * len(questions)
-    elif reading == "prefix":
-        batch["prefix_lengths"] = torch.tensor([len(q.source) for q in questions])
+        width, ahead = batch["decoder_input_ids"].shape[1], [0] * len(requests)
+    elif representation == "prefix":
+        batch["prefix_lengths"] = torch.tensor([len(q.source) for q in requests])
     batch["positions"] = torch.tensor(
         [
-            row * width + place + (ahead[row] if question.told else 0)
-            for row, question in enumerate(questions)
-            for place in question.named
+            row * width + place + (ahead[row] if request.continuation else 0)
+            for row, request in enumerate(requests)
+            for place in request.positions
         ]
     )
-    if reading == "permuted":
-        batch |= _permuted(questions, batch["input_ids"])
+    if representation == "permuted":
+        batch |= _permuted(requests, batch["input_ids"])
     batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
-    batch["targets"] = torch.tensor(list(chain.from_iterable(q.tokens for q in questions)))
+    batch["targets"] = torch.tensor(list(chain.from_iterable(q.targets for q in requests)))
     return batch
 
 
-def _permuted(questions: Sequence[Request], input_ids: Tensor) -> TensorBatch:
+def _permuted(requests: Sequence[Request], input_ids: Tensor) -> TensorBatch:
+    """The order [B, T] in which no position sees the hidden ones of its request."""
     hidden = torch.zeros_like(input_ids)
-    for row, question in enumerate(questions):
-        hidden[row, list(question.hidden)] = 1
-    asked = torch.tensor([question.named for question in questions])
-    return {"hidden": hidden, "asked": asked, "positions": torch.arange(len(questions))}
+    for row, request in enumerate(requests):
+        hidden[row, list(request.hidden)] = 1
+    predicted = torch.tensor([request.positions for request in requests])
+    return {
+        "order": hidden - 1,
+        "chosen": hidden.bool(),
+        "predicted": predicted,
+        "positions": torch.arange(len(requests)),
+    }
 
 
 def _padded(prefix: str, rows: Sequence[Sequence[int]], pad: int) -> TensorBatch:
@@ -131,26 +138,14 @@ def _padded(prefix: str, rows: Sequence[Sequence[int]], pad: int) -> TensorBatch
     return {f"{prefix}input_ids": tokens, f"{prefix}attention_mask": mask}
 
 
-def _states(backbone: Backbone, batch: TensorBatch, reading: str) -> Tensor:
-    """[B, T, H] states that the token head reads; of a decoder [B, U, H], permuted [B, 1, H]."""
-    if reading == "cbow":
+def _states(backbone: Backbone, batch: TensorBatch, representation: str) -> Tensor:
+    """[B, T, H] states for the token head; [B, U, H] of a decoder, [B, 1, H] if permuted."""
+    if representation == "cbow":
         assert isinstance(backbone.network, StaticVectors)
         return backbone.network.context(batch["input_ids"], batch["attention_mask"])
-    if reading == "permuted":
-        return _query_states(backbone, batch)
-    inputs = {name: batch[name] for name in READ if name in batch}
-    states: Tensor = backbone(**inputs, representation=reading).last_hidden_state
-    return states.chunk(2, dim=-1)[0] if reading == "bilm" else states  # ELMo's forward reader
-
-
-def _query_states(backbone: Backbone, batch: TensorBatch) -> Tensor:
-    """[B, 1, H] XLNet's second stream at the token asked for (Yang et al. 2019, section 2.3)."""
-    width = batch["input_ids"].shape[1]
-    states: Tensor = backbone.network.base_model(
-        input_ids=batch["input_ids"],
-        attention_mask=batch["attention_mask"],
-        token_type_ids=batch["token_type_ids"],
-        perm_mask=batch["hidden"][:, None, :].expand(-1, width, -1).float(),
-        target_mapping=F.one_hot(batch["asked"], width).float(),
+    if representation == "permuted":
+        return query_states(backbone, batch)
+    states: Tensor = backbone(
+        **network_inputs(batch), representation=representation
     ).last_hidden_state
-    return states
+    return states.chunk(2, dim=-1)[0] if representation == "bilm" else states  # ELMo's forward LM

@@ -1,7 +1,8 @@
-"""Probes put to a pretrained model: items to scores of sentences, and those to accuracies."""
+"""Zero-shot probes of a pretrained model: sentence scores of items, and accuracies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -27,22 +28,22 @@ from harness.tasks.probes.items import Item, MinimalPair, load_items
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """How a model did on a probe."""
+    """Accuracies and item scores of a model on a probe."""
 
     accuracies: dict[str, float | None]
-    """By category, and `overall`, from 0 to 1; null where the model cannot be asked."""
+    """By category, and `overall`, in [0, 1]; None if the model cannot be scored."""
     items: pd.DataFrame
-    """A row per item: index, category, answer (place of the right score), scores (nats; of a
-    minimal pair, first the acceptable sentence); without rows where the model cannot be asked."""
+    """One row per item: index, category, answer (index of the correct score), scores (nats; the
+    acceptable sentence of a minimal pair comes first); empty if the model cannot be scored."""
     unsupported_reason: str = ""
-    """Why the model cannot be asked; empty if it can."""
+    """Why the model cannot be scored; empty if it can."""
 
 
 def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
-    """Puts the probe `name` of `PROBES` to a saved model, without training it further.
+    """Scores a saved model on the probe `name` of `PROBES`, without training.
 
     Raises:
-        ValueError: the data of the probe are missing, or not what it declares.
+        ValueError: the data of the probe is missing or does not match its declaration.
     """
     vocabulary = Vocabulary.load(tokenizer)
     if reason := _unsupported(model, vocabulary):
@@ -50,30 +51,25 @@ def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
         return ProbeResult(dict.fromkeys(names), _frame([], []), reason)
     items = load_items(PROBES[name])
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
-    texts = [text for item in items for text in _texts(item, splitter)]
-    flat = log_likelihoods(load(model), vocabulary, texts)
-    ends = np.cumsum([_num_sentences(item) for item in items])
-    scores = np.split(flat, ends[:-1])
+    texts = [_texts(item, splitter) for item in items]
+    flat = log_likelihoods(load(model), vocabulary, list(chain.from_iterable(texts)))
+    scores = np.split(flat, np.cumsum(list(map(len, texts)))[:-1])
     values = _values(items, scores)
     accuracies = accuracy_by_category([item.category for item in items], values)
     return ProbeResult(dict(accuracies), _frame(items, scores))
 
 
 def _unsupported(model: Path, vocabulary: Vocabulary) -> str:
-    note = read_note(model)
-    if FAMILIES[note["family"]].kind == "baseline":
+    metadata = read_note(model)
+    if FAMILIES[metadata["family"]].kind == "baseline":
         return "it has no network"
-    if note.get("objective"):
-        return unsupported_request(Objective.model_validate(note["objective"]))
-    return unsupported_request(default_objective(note["representation"], vocabulary))
-
-
-def _num_sentences(item: Item) -> int:
-    return 2 if isinstance(item, MinimalPair) else len(item.candidates)
+    if metadata.get("objective"):
+        return unsupported_request(Objective.model_validate(metadata["objective"]))
+    return unsupported_request(default_objective(metadata["representation"], vocabulary))
 
 
 def _texts(item: Item, splitter: PreTrainedTokenizerFast) -> list[Text]:
-    """The sentences of an item; of cloze, with the place of the candidate."""
+    """The sentences of an item; with the candidate's span for cloze items."""
     if isinstance(item, MinimalPair):
         return [_text(splitter, sentence) for sentence in (item.good, item.bad)]
     begin = len(item.before)
@@ -86,7 +82,7 @@ def _texts(item: Item, splitter: PreTrainedTokenizerFast) -> list[Text]:
 def _text(
     splitter: PreTrainedTokenizerFast, sentence: str, span: tuple[int, int] | None = None
 ) -> Text:
-    """Tokens of a sentence; the gap has those that share a character with `span`."""
+    """Tokens of a sentence; the gap holds those that overlap the characters `span`."""
     encoded = splitter(sentence, add_special_tokens=False, return_offsets_mapping=True)
     tokens = tuple(encoded["input_ids"])
     if span is None:
@@ -97,7 +93,7 @@ def _text(
 
 
 def _values(items: Sequence[Item], scores: Sequence[np.ndarray]) -> np.ndarray:
-    """[num_items] from 0 to 1; all items of a probe are of one kind."""
+    """[num_items] in [0, 1]; all items of a probe are of one kind."""
     if isinstance(items[0], MinimalPair):
         good, bad = np.array(scores).T
         return minimal_pair_values(good, bad)

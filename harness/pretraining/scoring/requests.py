@@ -1,34 +1,33 @@
-"""What a pretrained model is asked about a text: what it reads, and the tokens it has to name.
+"""Requests that score a text with a pretrained model: inputs, and the tokens to predict in them.
 
-A question has the form that the model was trained on, so that its answers are what it has learned.
-Their log-probabilities sum to the score of the text. With the text 7 8 9, a candidate 8 in a gap:
+A request has the format of the model's pretraining objective. The log-probabilities of its targets
+sum to the score of the text. With the text 7 8 9 and the candidate 8 in a gap:
 
-    trained to name              reads                    names
-    hidden tokens, both ways     [CLS] 7 [MASK] 9 [SEP]   8 at its place
+    objective                    input                    targets
+    masked tokens                [CLS] 7 [MASK] 9 [SEP]   8 at its position
     the next token               [CLS] 7 8 9              7, 8, 9, [SEP]
     dropped spans (T5)           [CLS] 7 x 9 [SEP]        (x) 8, then y
     the whole text (BART)        [CLS] 7 [MASK] 9 [SEP]   (7) 8, then 9
 
-Whoever tells a text of a length of its own choice is scored with the token that ends it, too (the
-end token, the next sentinel, what follows the gap): otherwise a candidate with which another
-begins would be given the other's probability as well. First tokens are given, not scored.
+Where the model generates a target of free length, the score includes the token that ends it (the
+end token, the next sentinel, the token after the gap): otherwise a candidate that is a prefix of
+another would include the other's probability. Tokens in parentheses are given, not scored.
 """
 
 from dataclasses import dataclass
 
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import MASKING, Denoising, SpanCorruption
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Text:
-    """Tokens without special ones; where a candidate is asked about, its place among them."""
+    """A text to score, without special tokens, or a candidate within it."""
 
     tokens: tuple[int, ...]
     gap: tuple[int, int] | None = None
-    """First place of the candidate, and the place after its last; none: the whole text."""
+    """Start and end (exclusive) of the candidate; None scores the whole text."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +35,21 @@ class Request:
     """One input, special tokens included."""
 
     source: list[int]
-    """What is given."""
-    told: list[int]
-    """What is told after it, or by a decoder; nothing where tokens are named in place."""
-    named: list[int]
-    """Places to name: in `told`, or in `source` where nothing is told."""
-    tokens: list[int]
-    """The right tokens there."""
+    continuation: list[int]
+    """Follows the source, or is the decoder's text; empty if the targets are in the source."""
+    positions: list[int]
+    """Positions to predict: in `continuation`, or in `source` if that is empty."""
+    targets: list[int]
     hidden: tuple[int, ...] = ()
-    """Places in `source` that are seen from nowhere (permuted reading)."""
+    """Positions in `source` that no position sees (permuted representation)."""
 
 
 def default_objective(representation: str, vocabulary: Vocabulary) -> Objective:
-    """What a network of unknown training is taken to have learned: by how it reads, and of an
-    encoder-decoder by whether its tokenizer has sentinels."""
+    """The objective assumed for a network of unknown pretraining.
+
+    It follows from the representation and, for an encoder-decoder, from whether the tokenizer has
+    sentinels.
+    """
     to_text = "span_corruption" if len(vocabulary.sentinels) else "denoising_infill"
     names = {
         "causal": "clm",
@@ -65,41 +65,42 @@ def default_objective(representation: str, vocabulary: Vocabulary) -> Objective:
 
 
 def unsupported_request(objective: Objective) -> str:
-    """Why nothing can be asked of a model trained on `objective`; empty if something can."""
+    """Why a model trained on `objective` cannot score texts; empty if it can."""
     if objective.output.kind == "replaced_token":
-        return "it was trained to tell replaced tokens from original ones, and names none"
+        return "it was trained to detect replaced tokens, not to predict tokens"
     learned = objective.distillation
     if learned and not learned.token_weight and not learned.soft_target_weight:
-        return "it was taught a teacher's states alone, and names no tokens"
-    if objective.output.kind == "whole_text" and _hole(objective) == "never":
+        return "it was trained on its teacher's states alone, not to predict tokens"
+    to_text = objective.predicts_text and objective.transform.kind != "prefix"
+    if to_text and objective.transform.gap_filler is None:
         return (
-            f"it was trained on texts in which nothing is missing ({objective.transform.kind}), so "
-            "it has not learned to fill a gap"
+            f"it was trained on texts without gaps ({objective.transform.kind}), so it has not "
+            "learned to fill them"
         )
     return ""
 
 
 def make_requests(text: Text, objective: Objective, vocabulary: Vocabulary) -> list[Request]:
-    """The questions whose answers sum to the score of `text`.
+    """The requests whose log-probabilities sum to the score of `text`.
 
-    Whole texts: from left to right, log p(text, end) in one question, for an encoder-decoder with a
-    source that is nothing but one gap; in place, the pseudo-log-likelihood of Salazar et al. 2020
-    (ACL, section 2), one question a token, all others visible.
+    Whole texts: left-to-right models give log p(text, end) in one request, encoder-decoders from a
+    source that is one gap. In-position models give the pseudo-log-likelihood of Salazar et al. 2020
+    (ACL, section 2): one request per token, with all others visible.
 
-    Candidates in a gap: from left to right, log p of the whole text again, which is log
-    p(candidate | text around it) but for a constant. In place, the candidate's tokens from left to
-    right, its later ones hidden with the one to name (Kauf and Ivanova 2023, ACL, `PLL-word-l2r`):
-    were they visible, a rare word of many pieces would be certain, because each gives away the
-    others. Sums and no means over the tokens: only the sum is a log-probability, so that candidates
-    of more pieces are not preferred; that they are a little at a disadvantage remains.
+    Candidates in a gap: left-to-right models give log p of the whole text, which is
+    log p(candidate | context) up to a constant. In-place models predict the candidate's tokens from
+    left to right, with its later tokens masked as well (Kauf and Ivanova 2023, ACL,
+    `PLL-word-l2r`): if they were visible, the pieces of a rare word would give each other away.
+    Scores are sums over the tokens, not means, because only the sum is a log-probability; longer
+    candidates therefore score slightly lower.
 
     Mode tokens of a mixture (UL2) are not given.
     """
-    reading, output = objective.representation, objective.output.kind
-    if reading == "cbow":
-        return [_neighbours(text, vocabulary)]
-    if output == "masked_token" or reading == "permuted":
-        return _in_place(text, reading, vocabulary)
+    representation, output = objective.representation, objective.output.kind
+    if representation == "cbow":
+        return [_context_window(text, vocabulary)]
+    if output == "masked_token" or representation == "permuted":
+        return _in_place(text, representation, vocabulary)
     if output == "next_token" or objective.transform.kind == "prefix":
         return [_continued(text, objective, vocabulary)]
     if output == "dropped_spans":
@@ -107,89 +108,74 @@ def make_requests(text: Text, objective: Objective, vocabulary: Vocabulary) -> l
     return [_whole(text, objective, vocabulary)]
 
 
-def _in_place(text: Text, reading: str, vocabulary: Vocabulary) -> list[Request]:
-    """A question a token, which is hidden by a mask or, in a permuted reading, from all sight."""
+def _in_place(text: Text, representation: str, vocabulary: Vocabulary) -> list[Request]:
+    """One request per token, which is masked or, if permuted, hidden from all positions."""
     begin, end = text.gap or (0, len(text.tokens))
-    if reading == "causal":  # sees nothing of what follows a gap: the whole text tells
+    if representation == "causal":  # does not see what follows the gap: scores the whole text
         begin, end = 0, len(text.tokens)
     row = [vocabulary.cls, *text.tokens, vocabulary.sep]
-    questions = []
-    for place in range(begin + 1, end + 1):
-        hidden = range(place, end + 1) if text.gap and reading != "causal" else (place,)
+    requests = []
+    for position in range(begin + 1, end + 1):
+        hidden = (
+            range(position, end + 1) if text.gap and representation != "causal" else (position,)
+        )
         masked = [vocabulary.mask if i in hidden else token for i, token in enumerate(row)]
-        if reading == "permuted":
-            questions.append(Request(row, [], [place], [row[place]], tuple(hidden)))
+        if representation == "permuted":
+            requests.append(Request(row, [], [position], [row[position]], tuple(hidden)))
         else:
-            questions.append(Request(masked, [], [place], [row[place]]))
-    return questions
+            requests.append(Request(masked, [], [position], [row[position]]))
+    return requests
 
 
-def _neighbours(text: Text, vocabulary: Vocabulary) -> Request:
-    """Each token from the vectors around it."""
+def _context_window(text: Text, vocabulary: Vocabulary) -> Request:
+    """Each token is predicted from the vectors around it."""
     begin, end = text.gap or (0, len(text.tokens))
     row = [vocabulary.cls, *text.tokens, vocabulary.sep]
     return Request(row, [], list(range(begin + 1, end + 1)), row[begin + 1 : end + 1])
 
 
 def _continued(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
-    """The text after its first token, or, of a prefix LM, after what stands before the gap."""
+    """The text after [CLS] or, for a prefix LM, after the text before the gap."""
     given, source = 0, [vocabulary.cls]
     if objective.transform.kind == "prefix":
         given = text.gap[0] if text.gap else 0
         source = [vocabulary.cls, *text.tokens[:given], vocabulary.sep]
-    told = [*text.tokens[given:], vocabulary.sep]
-    return Request(source, told, list(range(len(told))), told)
+    target = [*text.tokens[given:], vocabulary.sep]
+    return Request(source, target, list(range(len(target))), target)
 
 
 def _span(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
-    """The tokens of a gap between sentinels, or without them (Raffel et al. 2020, 3.1.4)."""
+    """The tokens of the gap, between sentinels if it has any (Raffel et al. 2020, 3.1.4)."""
     begin, end = gap = text.gap or (0, len(text.tokens))
-    source = _with_hole(text, gap, objective, vocabulary)
+    source = _source_with_gap(text, gap, objective, vocabulary)
     missing = list(text.tokens[begin:end])
-    if _hole(objective) == "sentinel":
+    if objective.transform.gap_filler == "sentinel":
         first, second = (int(number) for number in vocabulary.sentinels[:2])
-        told = [first, *missing, second, vocabulary.sep]
-        return Request(source, told, list(range(1, len(told) - 1)), [*missing, second])
-    told = [*missing, vocabulary.sep]
-    return Request(source, told, list(range(len(told))), told)
+        target = [first, *missing, second, vocabulary.sep]
+        return Request(source, target, list(range(1, len(target) - 1)), [*missing, second])
+    target = [*missing, vocabulary.sep]
+    return Request(source, target, list(range(len(target))), target)
 
 
 def _whole(text: Text, objective: Objective, vocabulary: Vocabulary) -> Request:
-    """The text from a source with a hole; the candidate and what ends it count."""
+    """The text from a source with a gap; scores the candidate and the token after it."""
     begin, end = gap = text.gap or (0, len(text.tokens))
-    told = [*text.tokens, vocabulary.sep]
-    places = list(range(begin, end + 1))
-    source = _with_hole(text, gap, objective, vocabulary)
-    return Request(source, told, places, told[begin : end + 1])
+    target = [*text.tokens, vocabulary.sep]
+    positions = list(range(begin, end + 1))
+    source = _source_with_gap(text, gap, objective, vocabulary)
+    return Request(source, target, positions, target[begin : end + 1])
 
 
-def _with_hole(
+def _source_with_gap(
     text: Text, gap: tuple[int, int], objective: Objective, vocabulary: Vocabulary
 ) -> list[int]:
     begin, end = gap
-    filling = {
+    fillers: dict[str | None, list[int]] = {
         "sentinel": [int(number) for number in vocabulary.sentinels[:1]],
         "mask": [vocabulary.mask],
-        "masks": [vocabulary.mask] * (end - begin),
+        "mask_per_token": [vocabulary.mask] * (end - begin),
         "nothing": [],
-    }[_hole(objective)]
-    around = [*text.tokens[:begin], *filling, *text.tokens[end:]]
-    return vocabulary.framed(around)
-
-
-def _hole(objective: Objective) -> str:
-    """What stands in the place of missing tokens: a sentinel, a mask, a mask for each, nothing; or
-    none ever are missing."""
-    transform = objective.transform
-    if isinstance(transform, SpanCorruption):
-        return {"sentinel": "sentinel", "mask_token": "masks", "drop": "nothing"}[
-            transform.replacement
-        ]
-    if isinstance(transform, Denoising):
-        holes = {
-            "mask": transform.infill_rate,
-            "masks": transform.mask_rate,
-            "nothing": transform.delete_rate,
-        }
-        return next((hole for hole, rate in holes.items() if rate), "never")
-    return "masks" if transform.kind in MASKING else "never"
+    }
+    filling = fillers[objective.transform.gap_filler]
+    context = [*text.tokens[:begin], *filling, *text.tokens[end:]]
+    return vocabulary.framed(context)

@@ -18,7 +18,7 @@ def test_losses_are_those_of_two_language_models() -> None:
     backbone = build(Architecture(family="elmo"), SIZE, Tokens(30, 0, 1, 2), "bilm", seed=0)
     learner, network = BiLM(backbone).eval(), backbone.network
     assert isinstance(network, Elmo)
-    # Position t of row b is 5 b + t: each names what stands after it, or before it.
+    # Position t of row b is 5 b + t: each predicts the next token, or the previous one.
     batch = {
         "input_ids": ROWS,
         "attention_mask": (ROWS != 0).long(),

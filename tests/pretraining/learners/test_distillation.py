@@ -1,4 +1,4 @@
-"""Distillation: each loss by hand, a teacher that stays as it is, students that start from it."""
+"""Distillation: each loss by hand, a frozen teacher, students initialised from it."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from harness.models.build import build, load
 from harness.models.encoders import ENCODERS
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.distillation_losses import LOSSES
-from harness.pretraining.learners.learner import READ
+from harness.pretraining.learners.learner import network_inputs
 from harness.pretraining.learners.student_initialization import init_from_teacher, kept_layers
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
@@ -69,7 +69,7 @@ def make_batch() -> TensorBatch:
 
 def read(backbone: Backbone, batch: TensorBatch, **more: Any) -> Any:
     with torch.no_grad():
-        return backbone(**{name: batch[name] for name in READ if name in batch}, **more)
+        return backbone(**network_inputs(batch), **more)
 
 
 def loss(model: Distilled, name: str) -> float:
@@ -98,10 +98,10 @@ def test_soft_target_by_hand() -> None:
     ours, theirs = logits(model.backbone).double(), logits(model.teacher).double()
     total = 0.0
     for row in range(4):
-        told = [value.exp().item() for value in theirs[row] / 3]
+        theirs_softened = [value.exp().item() for value in theirs[row] / 3]
         guessed = [value.exp().item() for value in ours[row] / 3]
-        for share, guess in zip(told, guessed, strict=True):
-            total -= share / sum(told) * torch.tensor(guess / sum(guessed)).log().item()
+        for share, guess in zip(theirs_softened, guessed, strict=True):
+            total -= share / sum(theirs_softened) * torch.tensor(guess / sum(guessed)).log().item()
     assert loss(model, "soft_target") == pytest.approx(9 * total, rel=1e-4)
 
 
@@ -198,7 +198,7 @@ def test_the_teacher_is_in_no_checkpoint() -> None:
 def test_losses_of_no_weight_are_not_computed() -> None:
     model = distilled(TINYBERT, network("bert", NARROW))
     assert set(model.losses(make_batch())) == {"hidden", "attention"}
-    assert set(model.answers(make_batch())) == {"token"}
+    assert set(model.predictions(make_batch())) == {"token"}
     frozen = {name for name, weight in model.named_parameters() if not weight.requires_grad}
     assert frozen
     assert all("cls.predictions" in name for name in frozen)
@@ -220,8 +220,8 @@ def test_every_loss_is_counted() -> None:
 def test_one_batch_is_learned(settings: Distillation) -> None:
     model = distilled(settings, network("bert", seed=4))
     optimizer = torch.optim.AdamW([w for w in model.parameters() if w.requires_grad], lr=3e-3)
-    told, first, last = model.losses(make_batch()), {}, {}
-    first = {name: value.item() for name, value in told.items()}
+    losses, first, last = model.losses(make_batch()), {}, {}
+    first = {name: value.item() for name, value in losses.items()}
     for _ in range(100):
         optimizer.zero_grad()
         sums = model.losses(make_batch())
@@ -279,57 +279,56 @@ def test_saved_student_is_a_plain_network(tmp_path: Path) -> None:
     torch.testing.assert_close(theirs.last_hidden_state[real], ours.last_hidden_state[real])
 
 
-@pytest.mark.parametrize(
-    ("settings", "student", "message"),
-    [
-        (only(cosine_weight=1), network("bert", NARROW), "as wide as its teacher"),
-        (
-            only(attention_weight=1),
-            network("bert", NANO.model_copy(update={"num_heads": 4})),
-            "as many heads as the teacher has, 2, but num_heads is 4",
-        ),
-        (
-            only(hidden_weight=1),
-            network("bert", NANO.model_copy(update={"num_layers": 3})),
-            "it has 4, and num_layers is 3",
-        ),
-        (only(attention_weight=1), network("deberta"), "one of its own"),
-    ],
-)
-def test_what_cannot_be_compared(settings: Distillation, student: Backbone, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        distilled(settings, student)
+def test_attention_scores_need_ordinary_attention() -> None:
+    with pytest.raises(ValueError, match="has a custom one"):
+        distilled(only(attention_weight=1), network("deberta"))
 
 
 def test_what_a_student_cannot_start_from() -> None:
     with pytest.raises(ValueError, match="a student as wide as its teacher"):
         init_from_teacher(network("bert", NARROW), network("bert"))
-    with pytest.raises(ValueError, match="but has a roberta of a bert"):
+    with pytest.raises(ValueError, match="the student is a roberta and the teacher a bert"):
         init_from_teacher(network("roberta"), network("bert"))
 
 
-def with_teacher(**changes: Any) -> Pretrain:
-    """DistilBERT with another teacher, checked anew."""
+def student_of(distillation: Distillation, **changes: Any) -> Pretrain:
+    """DistilBERT with other weights of the losses, and another teacher than BERT."""
     spec = RECIPES["distilbert"]
     teacher = RECIPES["bert"].model_copy(update=changes)
-    return Pretrain.model_validate(spec.model_copy(update={"teacher": teacher}).model_dump())
+    objective = spec.objective.model_copy(update={"distillation": distillation})
+    changed = spec.model_copy(update={"teacher": teacher, "objective": objective})
+    return Pretrain.model_validate(changed.model_dump())
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("settings", "changes", "message"),
     [
         (
+            Distillation(),
             {"model": MODELS["bert"].model_copy(update={"max_position": 128})},
             "at most model.max_position = 128, but is 512",
         ),
-        ({"objective": OBJECTIVES["rtd"]}, "needs a teacher with output masked_token"),
-        ({"size": SIZES["tiny"]}, "a student as wide as its teacher"),
+        (Distillation(), {"objective": OBJECTIVES["rtd"]}, "a teacher with output masked_token"),
+        (Distillation(), {"size": SIZES["tiny"]}, "a student as wide as its teacher"),
         (
+            only(attention_weight=1),
+            {"size": SIZES["base"].model_copy(update={"num_heads": 6})},
+            "as many heads as the teacher has, 6, but num_heads is 12",
+        ),
+        (
+            only(hidden_weight=1),
+            {"size": SIZES["base"].model_copy(update={"num_layers": 8})},
+            "it has 8, and num_layers is 6",
+        ),
+        (
+            Distillation(),
             {"model": MODELS["gpt"], "objective": OBJECTIVES["clm"]},
             "an encoder read bidirectional, but its family is gpt, read causal",
         ),
     ],
 )
-def test_what_cannot_teach(changes: dict[str, Any], message: str) -> None:
+def test_teachers_that_do_not_fit(
+    settings: Distillation, changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
-        with_teacher(**changes)
+        student_of(settings, **changes)

@@ -1,4 +1,4 @@
-"""Mixtures: each update is of one component, read as that component says."""
+"""Mixtures: each update trains one component under its representation."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, Size
 from harness.pretraining.budget import Budget
 from harness.pretraining.learners.factory import make_learner
-from harness.pretraining.learners.learner import READ
+from harness.pretraining.learners.learner import INPUTS
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import to_step
@@ -75,11 +75,11 @@ def test_each_component_is_read_as_it_says(family: str, other: Objective) -> Non
         seen.add(component)
         (part,) = to_step(made.batch(number), 10_000, component).parts
         states = mixed.backbone(
-            **{name: part[name] for name in part if name in READ},
+            **{name: part[name] for name in part if name in INPUTS},
             representation=spec.objectives[component].representation,
         ).last_hidden_state
         logits = mixed.backbone.token_logits(states.flatten(0, 1)[part["positions"]])
-        assert torch.equal(mixed.answers(part, component)["token"][0], logits)
+        assert torch.equal(mixed.predictions(part, component)["token"][0], logits)
     assert seen == {0, 1}
 
 

@@ -7,14 +7,13 @@ from tokenizers import Tokenizer, models
 from torch import Tensor
 from transformers import DataCollatorForPermutationLanguageModeling, PreTrainedTokenizerFast
 
-from harness.pretraining.learners.permutation import Permutation, perm_mask
+from harness.pretraining.learners.permutation import Permutation, perm_mask, query_states
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.loader import TensorBatch, to_tensors
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms import PermutationOrder
-from harness.pretraining.objectives.transforms.order import permutation_order
+from harness.pretraining.objectives.transforms.order import PermutationOrder, permutation_order
 from tests.models.networks import mean_loss, network, overfit, small, without_gradient
 from tests.pretraining.objectives.transforms.texts import VOCABULARY, make_rows
 
@@ -97,11 +96,11 @@ def test_a_token_is_seen_by_later_ones_alone(row: int) -> None:
     ours, batch = learner().eval(), make_batch()
     order, predicted = batch["order"][row], batch["predicted"][row]
     targets = [c for c in predicted.tolist() if batch["chosen"][row, c]]
-    before = ours.query_states(batch)
+    before = query_states(ours.backbone, batch)
     for column in targets:
         changed = {**batch, "input_ids": batch["input_ids"].clone()}
         changed["input_ids"][row, column] = 5 + (batch["input_ids"][row, column] + 1) % 40
-        after = ours.query_states(changed)
+        after = query_states(ours.backbone, changed)
         differs = ((before - after).abs() > 1e-6).any(2)
         later = (order[targets] > order[column]).tolist()
         assert differs[row, : len(targets)].tolist() == later

@@ -21,10 +21,10 @@ from harness.pretraining.learners.replaced_token import (
     make_replaced_token,
     sample,
 )
+from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
-from harness.pretraining.objectives.transforms import SpanMasking
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -108,8 +108,8 @@ def test_losses_are_those_of_transformers() -> None:
     labels.view(-1)[batch["positions"]] = batch["targets"]
     read = {name: batch[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
     with torch.no_grad():
-        told = model.generator.network(**read, labels=labels)
-        drawn = model.draw(told.logits.flatten(0, 1)[batch["positions"]])
+        theirs = model.generator.network(**read, labels=labels)
+        drawn = model.draw(theirs.logits.flatten(0, 1)[batch["positions"]])
     filled, replaced = fill(batch, drawn)
     config = model.backbone.network.config
     assert isinstance(config, ElectraConfig)
@@ -120,7 +120,7 @@ def test_losses_are_those_of_transformers() -> None:
     with torch.no_grad():
         detected = theirs(**read | {"input_ids": filled}, labels=replaced)
     ours = means(model, batch)
-    assert ours["token"] == pytest.approx(told.loss.item(), abs=1e-5)
+    assert ours["token"] == pytest.approx(theirs.loss.item(), abs=1e-5)
     assert ours["replaced"] == pytest.approx(detected.loss.item(), abs=1e-5)
 
 
@@ -158,12 +158,12 @@ def test_samples_of_a_step_and_of_the_evaluation() -> None:
 
 def test_padding_is_not_asked_about() -> None:
     model, batch = make_learner().eval(), make_batch()
-    logits, labels = model.answers(batch)["replaced"]
+    logits, labels = model.predictions(batch)["replaced"]
     assert len(logits) == len(labels) == 3 * 16 - 4
     assert logits[:, 0].eq(0).all()
     ids, mask = batch["input_ids"].clone(), batch["attention_mask"]
     ids[mask == 0] = 9
-    again = model.answers(batch | {"input_ids": ids})["replaced"][0]
+    again = model.predictions(batch | {"input_ids": ids})["replaced"][0]
     torch.testing.assert_close(again, logits, atol=1e-5, rtol=0)
 
 
@@ -226,7 +226,7 @@ def test_disentangled_tables(width: float) -> None:
     assert gradient(model, "replaced", delta) > 0
     assert gradient(model, "token", base) > 0
     assert gradient(model, "token", delta) == 0
-    assert len(model.disentangled) == 2  # the positions, too
+    assert len(model.disentangled) == 2  # tokens and positions
 
 
 def test_no_gradient_through_the_samples() -> None:
@@ -317,9 +317,19 @@ def test_pair_loss_is_the_discriminators() -> None:
     assert set(make_replaced_token(spec, TOKENS, 0).losses(batch)) == {"token", "replaced", "pair"}
 
 
-def test_what_cannot_be_learned_so() -> None:
-    with pytest.raises(ValueError, match="needs an encoder, but family is gpt2"):
-        make_replaced_token(make_spec("gpt2", ReplacedToken()), TOKENS, 0)
-    spans: dict[str, Any] = {"transform": SpanMasking(), "span_boundary": True}
-    with pytest.raises(ValueError, match="span_boundary needs the output masked_token"):
-        make_replaced_token(make_spec("electra", ReplacedToken(), **spans), TOKENS, 0)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": MODELS["gpt2"]}, "needs an encoder, but family is gpt2"),
+        (
+            {"objective": OBJECTIVES["spanbert"].model_copy(update={"output": ReplacedToken()})},
+            "span_boundary needs the output masked_token",
+        ),
+    ],
+)
+def test_runs_without_replaced_token_detection(changes: dict[str, Any], message: str) -> None:
+    spec = RECIPES["electra"].model_copy(
+        update={"objective": Objective(output=ReplacedToken()), **changes}
+    )
+    with pytest.raises(ValueError, match=message):
+        Pretrain.model_validate(spec.model_dump())

@@ -1,4 +1,4 @@
-"""Text told by a decoder, or after its source in one stack: real batches, transformers' losses."""
+"""Text predicted by a decoder, or after its source in one stack, against transformers' losses."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch, to_tensors
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
-from harness.pretraining.objectives.transforms.apply import apply_transform
+from harness.pretraining.objectives.transforms import apply_transform
 from tests.models.networks import mean_loss, network, overfit, small, without_gradient
 from tests.pretraining.objectives.transforms.texts import (
     CLS,
@@ -23,7 +23,14 @@ from tests.pretraining.objectives.transforms.texts import (
 )
 
 TOKENS = Tokens(VOCAB, PAD, CLS, SEP)
-TOLD = ("span_corruption", "iid_corruption", "mass", "deshuffling", "prefix_lm", "denoising")
+TEXT_OBJECTIVES = (
+    "span_corruption",
+    "iid_corruption",
+    "mass",
+    "deshuffling",
+    "prefix_lm",
+    "denoising",
+)
 
 
 def read_as(name: str, representation: str) -> Objective:
@@ -42,10 +49,10 @@ def learner(name: str, *objectives: Objective) -> TokenPrediction:
 
 
 @pytest.mark.parametrize("name", ["t5", "t5_shared", "t5_v1_1", "bart"])
-@pytest.mark.parametrize("told", TOLD)
-def test_decoders_loss_is_that_of_transformers(name: str, told: str) -> None:
+@pytest.mark.parametrize("name_of_objective", TEXT_OBJECTIVES)
+def test_decoders_loss_is_that_of_transformers(name: str, name_of_objective: str) -> None:
     """Which makes the decoder's input of the labels itself: the start token is the family's own."""
-    objective = read_as(told, "encoder_decoder")
+    objective = read_as(name_of_objective, "encoder_decoder")
     ours = learner(name, objective).eval()
     config = network(ours.backbone).config
     batch = make_batch(objective, config.decoder_start_token_id)
@@ -58,11 +65,13 @@ def test_decoders_loss_is_that_of_transformers(name: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["t5", "gpt2", "llama"])
-@pytest.mark.parametrize("reading", ["causal", "prefix"])
-@pytest.mark.parametrize("told", ["span_corruption", "prefix_lm"])
-def test_one_stack_tells_the_text_after_its_source(name: str, reading: str, told: str) -> None:
+@pytest.mark.parametrize("representation", ["causal", "prefix"])
+@pytest.mark.parametrize("name_of_objective", ["span_corruption", "prefix_lm"])
+def test_one_stack_predicts_the_text_after_its_source(
+    name: str, representation: str, name_of_objective: str
+) -> None:
     """Each token from the row cut off before it: neither it nor what follows may matter."""
-    objective = read_as(told, reading)
+    objective = read_as(name_of_objective, representation)
     ours, batch = learner(name, objective).eval(), make_batch(objective)
     width = batch["input_ids"].shape[1]
     given = batch.get("prefix_lengths")
@@ -80,8 +89,8 @@ def test_one_stack_tells_the_text_after_its_source(name: str, reading: str, told
 
 def test_a_source_is_read_both_ways_as_a_prefix_alone() -> None:
     """The last token of the source moves the states of the first under `prefix` only."""
-    for reading in ("causal", "prefix"):
-        objective = read_as("span_corruption", reading)
+    for representation in ("causal", "prefix"):
+        objective = read_as("span_corruption", representation)
         ours, batch = learner("t5", objective).eval(), make_batch(objective)
         changed = batch["input_ids"].clone()
         changed[:, 2] = 7
@@ -90,7 +99,7 @@ def test_a_source_is_read_both_ways_as_a_prefix_alone() -> None:
             ours.backbone(ids, **more).last_hidden_state[:, 0]
             for ids in (batch["input_ids"], changed)
         )
-        assert torch.allclose(one, two, atol=1e-6) == (reading == "causal")
+        assert torch.allclose(one, two, atol=1e-6) == (representation == "causal")
 
 
 def test_mixtures_read_each_component_its_own_way() -> None:
@@ -103,7 +112,7 @@ def test_mixtures_read_each_component_its_own_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "reading"),
+    ("name", "name_of_objective", "representation"),
     [
         ("t5", "span_corruption", "encoder_decoder"),
         ("t5_shared", "prefix_lm", "encoder_decoder"),
@@ -114,8 +123,10 @@ def test_mixtures_read_each_component_its_own_way() -> None:
         ("gpt2", "span_corruption", "prefix"),
     ],
 )
-def test_all_is_trained_and_one_batch_learned_by_heart(name: str, told: str, reading: str) -> None:
-    objective = read_as(told, reading)
+def test_all_parameters_train_and_one_batch_is_learned(
+    name: str, name_of_objective: str, representation: str
+) -> None:
+    objective = read_as(name_of_objective, representation)
     batch = make_batch(objective, SEP if name == "bart" else PAD)
     assert not without_gradient(learner(name, objective), batch)
     assert overfit(learner(name, objective), batch) < 0.2

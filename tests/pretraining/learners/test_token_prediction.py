@@ -13,12 +13,12 @@ from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.models.encoders import ENCODERS
-from harness.pretraining.learners.span_boundary import NUM_PLACES, PLACE_SIZE, SpanBoundary
+from harness.pretraining.learners.span_boundary import NUM_PLACES, SpanBoundary
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
-from harness.pretraining.objectives.transforms import SpanMasking
+from harness.pretraining.objectives.transforms.masking import SpanMasking
 
 VOCAB, IGNORED = 60, -100
 MLM, SPANBERT = Objective(), Objective(transform=SpanMasking(), span_boundary=True)
@@ -66,7 +66,7 @@ def for_transformers(batch: TensorBatch, segments: bool) -> dict[str, Tensor]:
 def mean_losses(model: TokenPrediction, batch: TensorBatch) -> dict[str, Tensor]:
     return {
         name: F.cross_entropy(logits, right)
-        for name, (logits, right) in model.answers(batch).items()
+        for name, (logits, right) in model.predictions(batch).items()
     }
 
 
@@ -142,7 +142,7 @@ def boundary_by_hand(head: SpanBoundary, around: Tensor, place: int, embeddings:
 def test_span_boundary_by_hand(name: str) -> None:
     model, batch = learner(name, SPANBERT).eval(), make_batch()
     head = model.span_boundary
-    assert head is not None and head.places.weight.shape == (NUM_PLACES, PLACE_SIZE)
+    assert head is not None and head.places.weight.shape == (NUM_PLACES, 200)
     torch.nn.init.normal_(head.bias)
     embeddings: Tensor = model.backbone.network.get_input_embeddings().weight  # type: ignore[assignment]
     with torch.no_grad():
@@ -178,7 +178,7 @@ def test_losses_have_no_weight_but_one() -> None:
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_every_parameter_learns(name: str) -> None:
-    model = learner(name, SPANBERT.model_copy(update={"pair": "nsp"}))
+    model = learner(name, SPANBERT.model_copy(update={"sentence_pair": "nsp"}))
     torch.stack([*model.losses(make_batch()).values()]).sum().backward()
     idle = [
         key

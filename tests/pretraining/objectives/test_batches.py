@@ -12,7 +12,7 @@ from harness.pretraining.objectives.held_out import held_out_batches, pair_batch
 from harness.pretraining.objectives.layout import Layout
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, count_real, split
-from harness.pretraining.objectives.transforms import TokenMasking
+from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.settings import Phase
 
@@ -34,10 +34,10 @@ def make_stream(seed: int = 0, num_documents: int = 60) -> TokenStream:
 
 
 def make_maker(
-    form: str = "full_sentences", seed: int = 0, num_steps: int = 400, **objective: Any
+    packing_format: str = "full_sentences", seed: int = 0, num_steps: int = 400, **objective: Any
 ) -> BatchMaker:
     phases = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
-    packing = Packing(format=form, short_seq_prob=0.1)
+    packing = Packing(format=packing_format, short_seq_prob=0.1)
     return BatchMaker(
         make_stream(),
         make_vocabulary(),
@@ -61,23 +61,25 @@ def same(one: Batch, two: Batch) -> bool:
     return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("packing_format", FORMATS)
 @pytest.mark.parametrize("masking", ["static", "dynamic"])
 @pytest.mark.parametrize("whole_word", [False, True])
-def test_a_batch_is_a_function_of_seed_and_step(form: str, masking: str, whole_word: bool) -> None:
+def test_a_batch_is_a_function_of_seed_and_step(
+    packing_format: str, masking: str, whole_word: bool
+) -> None:
     transform = TokenMasking(whole_word=whole_word)
-    maker = make_maker(form, masking=masking, transform=transform)
-    fresh = make_maker(form, masking=masking, transform=transform)
+    maker = make_maker(packing_format, masking=masking, transform=transform)
+    fresh = make_maker(packing_format, masking=masking, transform=transform)
     later = [maker.batch(step) for step in (0, 1, 17, 301, 399)]
     for step, batch in zip((399, 301, 17, 1, 0), reversed(later), strict=True):
         assert same(batch, fresh.batch(step)), "in any order"
     assert not same(later[0], later[1])
-    assert not same(make_maker(form, seed=1, masking=masking).batch(0), later[0])
+    assert not same(make_maker(packing_format, seed=1, masking=masking).batch(0), later[0])
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_batches_hold_as_many_tokens_in_every_format(form: str) -> None:
-    maker = make_maker(form, sentence_pair="none")
+@pytest.mark.parametrize("packing_format", FORMATS)
+def test_batches_hold_as_many_tokens_in_every_format(packing_format: str) -> None:
+    maker = make_maker(packing_format, sentence_pair="none")
     counts = [count_real(maker.batch(step)) for step in range(300)]
     assert abs(np.mean(counts) - 4 * 32) < 3
     assert max(abs(np.array(counts) - 4 * 32)) < 32

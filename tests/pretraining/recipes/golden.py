@@ -1,6 +1,6 @@
 """Losses of the first updates of every recipe at a miniature size, to notice when a run changes.
 
-`python tests/golden.py` writes golden_losses.json anew; say in the commit what moved them.
+`python -m tests.pretraining.recipes.golden` rewrites golden_losses.json; say why in the commit.
 """
 
 import csv
@@ -20,7 +20,7 @@ from harness.pretraining.run import pretrain
 
 FILE = Path(__file__).parent / "golden_losses.json"
 TRAINED = [name for name in RECIPES if name != "checkpoint"]
-"""Recipes that begin with a network of their own."""
+"""Recipes with their own network."""
 UPDATES = 8
 SIZE = {"num_layers": 2, "hidden_size": 32, "num_heads": 2, "intermediate_size": 128}
 CORPUS = MicroworldCorpus(num_tokens=20_000)
@@ -58,7 +58,7 @@ def small(recipe: str) -> Pretrain:
 
 
 def prepare(folder: Path) -> None:
-    """Leaves `tokenizer` and `tokens` in `folder`."""
+    """Writes `tokenizer` and `tokens` to `folder`."""
     texts = (sentence for document in load_corpus.read_documents(CORPUS) for sentence in document)
     training.train(small("bert").tokenizer, texts, folder / "tokenizer")
     documents = load_corpus.read_documents(CORPUS)
@@ -66,7 +66,7 @@ def prepare(folder: Path) -> None:
 
 
 def losses(recipe: str, data: Path, work: Path) -> list[float]:
-    """The loss of each update, after the runs that this one builds on."""
+    """The loss of each update, after training the teacher if there is one."""
     return _losses(small(recipe), data, work)
 
 

@@ -121,7 +121,7 @@ def test_causal_is_the_summed_loss_of_transformers(family: str, texts: list[Text
     assert scores(backbone, texts) == pytest.approx([oracle(text) for text in texts], abs=1e-4)
 
 
-def told(network: Any, source: list[int], target: list[int], places: list[int]) -> float:
+def log_probability(network: Any, source: list[int], target: list[int], places: list[int]) -> float:
     """Log-likelihood of some places of the target, by transformers' own shift to the right."""
     labels = torch.tensor([target])
     logits = network(input_ids=torch.tensor([source]), labels=labels).logits
@@ -137,7 +137,7 @@ def test_t5_tells_what_stands_for_a_sentinel() -> None:
         t = list(text.tokens)
         source = [1, *t[:begin], 39, *t[end:], 2]
         target = [39, *t[begin:end], 38, 2]
-        return told(backbone.network, source, target, list(range(1, end - begin + 2)))
+        return log_probability(backbone.network, source, target, list(range(1, end - begin + 2)))
 
     texts = TEXTS + CLOZE
     assert scores(backbone, texts) == pytest.approx([oracle(text) for text in texts], abs=1e-4)
@@ -146,7 +146,7 @@ def test_t5_tells_what_stands_for_a_sentinel() -> None:
     loss = backbone.network(
         input_ids=torch.tensor([source]), labels=torch.tensor([target])
     ).loss.item()
-    everything = told(backbone.network, source, target, [0, 1, 2, 3])
+    everything = log_probability(backbone.network, source, target, [0, 1, 2, 3])
     assert -loss * 4 == pytest.approx(everything, abs=1e-4)
 
 
@@ -163,7 +163,9 @@ def test_bart_tells_the_whole_text(name: str, holes: int | None) -> None:
         t = list(text.tokens)
         masks = [3] * (end - begin if holes is None else holes)
         places = list(range(begin, end + 1))
-        return told(backbone.network, [1, *t[:begin], *masks, *t[end:], 2], [*t, 2], places)
+        return log_probability(
+            backbone.network, [1, *t[:begin], *masks, *t[end:], 2], [*t, 2], places
+        )
 
     for texts in (TEXTS, CLOZE):
         assert scores(backbone, texts) == pytest.approx([oracle(t) for t in texts], abs=1e-4)
@@ -177,7 +179,7 @@ def test_prefix_lm_goes_on_from_what_stands_before_the_gap() -> None:
         begin = text.gap[0] if text.gap else 0
         target = [*text.tokens[begin:], 2]
         source = [1, *text.tokens[:begin], 2]
-        return told(backbone.network, source, target, list(range(len(target))))
+        return log_probability(backbone.network, source, target, list(range(len(target))))
 
     texts = TEXTS + CLOZE
     assert scores(backbone, texts) == pytest.approx([oracle(text) for text in texts], abs=1e-4)
@@ -185,7 +187,7 @@ def test_prefix_lm_goes_on_from_what_stands_before_the_gap() -> None:
 
 @torch.no_grad()
 def test_one_stack_reads_its_source_both_ways() -> None:
-    """Under `prefix`, what stands in the prefix sees all of it, as an encoder's input does."""
+    """Under `prefix`, positions in the prefix see all of it, as an encoder's input does."""
     objective = Objective.model_validate(
         {"transform": "prefix", "representation": "prefix", "output": "dropped_spans"}
     )
@@ -248,7 +250,7 @@ def test_cbow_names_a_token_from_its_neighbours() -> None:
     ("family", "name", "named"),
     [("bert", "mlm", 3), ("gpt2", "clm", 4), ("t5", "span_corruption", 4), ("bart", "mass", 4)],
 )
-def test_a_model_that_knows_nothing(family: str, name: str, named: int) -> None:
+def test_uniform_predictions(family: str, name: str, named: int) -> None:
     """Equal logits: log V for each token named."""
     backbone = make(family, name)
     for weight in backbone.network.parameters():
@@ -265,7 +267,7 @@ def test_the_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scores(backbone, TEXTS[::-1]) == pytest.approx(together[::-1], abs=1e-4)
 
 
-def test_questions_as_documented() -> None:
+def test_requests_as_documented() -> None:
     """The table at the head of `harness.pretraining.scoring.requests`."""
 
     def first(name: str) -> Request:
@@ -281,18 +283,20 @@ def test_questions_as_documented() -> None:
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_every_objective_is_asked_or_refused_with_a_reason(name: str) -> None:
+def test_every_objective_has_requests_or_a_reason(name: str) -> None:
     objective = OBJECTIVES[name].components[-1][1]
-    silent = name in ("rtd", "deshuffling", "denoising_permute", "denoising_rotate")
-    assert bool(unsupported_request(objective)) == silent
-    if not silent:
+    unsupported = name in ("rtd", "deshuffling", "denoising_permute", "denoising_rotate")
+    assert bool(unsupported_request(objective)) == unsupported
+    if not unsupported:
         for text in TEXTS + CLOZE:
-            for question in make_requests(text, objective, VOCABULARY):
-                within = question.told or question.source
-                assert [within[i] for i in question.named] == question.tokens or not question.told
+            for request in make_requests(text, objective, VOCABULARY):
+                within = request.continuation or request.source
+                assert [
+                    within[i] for i in request.positions
+                ] == request.targets or not request.continuation
 
 
-def test_a_network_of_unknown_training_is_asked_by_how_it_reads() -> None:
+def test_unknown_pretraining_is_assumed_from_the_representation() -> None:
     backbone = make("gpt2", "clm")
     known = scores(backbone, TEXTS)
     backbone.objective = {}

@@ -1,4 +1,4 @@
-"""Probes put to saved models: gaps found in text, values by hand, what cannot be asked, the way
+"""Probes of saved models: gaps found in text, values by hand, unsupported models, the way
 from an experiment to its report."""
 
 from collections.abc import Callable
@@ -49,11 +49,11 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tok:
 def saved(folder: Path, tokenizer: Path, family: str, objective: str) -> Path:
     """A network with random weights, saved as if trained on an objective."""
     words = Vocabulary.load(tokenizer)
-    told = OBJECTIVES[objective].components[-1][1]
+    pretrained = OBJECTIVES[objective].components[-1][1]
     tokens = Tokens(words.size, words.pad, words.cls, words.sep)
     architecture = Architecture.model_validate({"family": family, "initializer_range": 0.3})
-    backbone = build(architecture, SIZE, tokens, told.representation, seed=0)
-    backbone.objective = told.model_dump(mode="json")
+    backbone = build(architecture, SIZE, tokens, pretrained.representation, seed=0)
+    backbone.objective = pretrained.model_dump(mode="json")
     folder.mkdir(exist_ok=True)
     backbone.save(folder)
     return folder
@@ -69,7 +69,7 @@ def test_gaps_hold_the_candidate_and_nothing_else(tokenizer: Tok, algorithm: str
             begin, end = text.gap
             assert splitter.decode(text.tokens[begin:end]).strip() == candidate
             before = splitter(item.before, add_special_tokens=False)["input_ids"]
-            assert begin in (len(before), len(before) - 1)  # a space may be a token of its own
+            assert begin in (len(before), len(before) - 1)  # a space may be a token
 
 
 @torch.no_grad()
@@ -176,7 +176,7 @@ def test_the_whole_way(tmp_path: Path) -> None:
     study.write_report(tmp_path / "report")
     for name in ("README.md", "index.html"):
         text = (tmp_path / "report" / name).read_text()
-        assert "Probes" in text and "trained to tell replaced tokens" in text
+        assert "Probes" in text and "trained to detect replaced tokens" in text
         assert f"{100 * overall['score']['causal', 'micro-cloze']:.1f}" in text
 
 

@@ -1,4 +1,4 @@
-"""Moving tokens within the rows of a batch: what the transforms are made of.
+"""Array operations on the rows of a batch.
 
 Shapes: B rows, T positions.
 """
@@ -7,9 +7,11 @@ import numpy as np
 
 
 def packed(values: np.ndarray, keep: np.ndarray, fill: int) -> tuple[np.ndarray, np.ndarray]:
-    """The kept values of each row, moved to its left: [B, most kept] padded with `fill`, and [B].
+    """[B, most kept] the kept values of each row, left-aligned and padded; and [B] their numbers.
 
-    values, keep: [B, T].
+    Args:
+        values, keep: [B, T].
+        fill: value of the padding.
     """
     lengths = keep.sum(1)
     result = np.full((len(keep), int(lengths.max(initial=0))), fill, dtype=values.dtype)
@@ -41,8 +43,8 @@ def choose_tokens(maskable: np.ndarray, key: np.ndarray, budget: np.ndarray) -> 
 
 
 def runs(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[B, T] bool, the first position of each unbroken run of chosen ones; and [B, T] the number of
-    the run in its row, from 0, -1 where nothing is chosen."""
+    """[B, T] bool, the first position of each unbroken run of chosen ones; and [B, T] the index of
+    the run in its row, -1 where nothing is chosen."""
     begins = chosen.copy()
     begins[:, 1:] &= ~chosen[:, :-1]
     number = np.cumsum(begins, axis=1)
@@ -54,7 +56,7 @@ def runs(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def covered(begin: np.ndarray, end: np.ndarray, width: int) -> np.ndarray:
     """[B, width] bool: positions inside any of the intervals begin <= i < end, both [B, K].
 
-    Intervals may overlap, be empty, and go beyond the width.
+    Intervals may overlap, be empty, or exceed the width.
     """
     steps = np.zeros((len(begin), width + 1), dtype=np.int64)
     row = np.arange(len(begin))[:, None]
@@ -65,9 +67,10 @@ def covered(begin: np.ndarray, end: np.ndarray, width: int) -> np.ndarray:
 
 
 def word_starts(tokens: np.ndarray, maskable: np.ndarray, word_start: np.ndarray) -> np.ndarray:
-    """[B, T] bool: first token of each word, or of what truncation left of it.
+    """[B, T] bool: first token of each word, or of the rest of a truncated word.
 
-    word_start: [vocabulary size] bool, tokens that start a word.
+    Args:
+        word_start: [vocabulary size] bool, tokens that start a word.
     """
     after_special = np.ones_like(maskable)
     after_special[:, 1:] = ~maskable[:, :-1]

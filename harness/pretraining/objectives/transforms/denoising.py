@@ -1,16 +1,17 @@
 """BART's noises, in fairseq's order: permute sentences, mask and infill, delete, rotate.
 
-Shapes: B rows, N tokens of the longest text, M of the longest noisy text. The text of a row is what
-is maskable in it: separators inside are left out of the source. What stands before the text
-([CLS], a mode token) stays first, and the end token last.
+Shapes: B rows, N tokens of the longest text, M of the longest noisy text. The text of a row is its
+maskable tokens: separators inside are left out of the source. The tokens before the text ([CLS], a
+mode token) remain first, and the end token last.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import Denoising
 from harness.pretraining.objectives.transforms.array_ops import (
     choose_tokens,
     covered,
@@ -19,16 +20,42 @@ from harness.pretraining.objectives.transforms.array_ops import (
     shuffled,
     word_starts,
 )
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+class Denoising(Transform):
+    """BART's five noises in any mixture (Lewis et al. 2020, section 2.2), in fairseq's order:
+    sentences permuted, tokens masked or infilled, tokens deleted, text rotated."""
+
+    kind: Literal["denoising"] = "denoising"
+    mask_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Token masking: share of the tokens that become a mask token, one for one."""
+    delete_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Token deletion: share of the tokens that are removed."""
+    infill_rate: float = Field(default=0.0, ge=0, lt=1)
+    """Text infilling: share of the tokens in spans that become one mask token each."""
+    poisson_lambda: float = Field(default=3.0, ge=0.5)
+    """Mean length of an infilled span; spans of length 0 insert a mask token."""
+    permute_sentences: float = Field(default=0.0, ge=0, le=1)
+    """Share of the sentences that are put in a random order."""
+    rotate_rate: float = Field(default=0.0, ge=0, le=1)
+    """Share of the sequences that start at a random token."""
+
+    @property
+    def gap_filler(self) -> str | None:
+        """That of the first noise with a rate: infilling, masking, deletion."""
+        rates = (self.infill_rate, self.mask_rate, self.delete_rate)
+        fillers = zip(("mask", "mask_per_token", "nothing"), rates, strict=True)
+        return next((filler for filler, rate in fillers if rate), None)
 
 
 @dataclass
 class Text:
-    """The texts of a batch on their way to the source."""
+    """The texts of a batch, changed noise by noise."""
 
     column: np.ndarray
-    """[B, N] where each token stands in its row."""
+    """[B, N] column of each token in its row."""
     tokens: np.ndarray
     """[B, N] tokens, or masks."""
     real: np.ndarray
@@ -36,7 +63,7 @@ class Text:
     hidden: np.ndarray
     """[B, N] bool: masked, infilled or deleted."""
     gone: np.ndarray
-    """[B, N] bool: hidden without a mask of its own."""
+    """[B, N] bool: removed, without a mask."""
 
 
 def denoising(
@@ -44,9 +71,8 @@ def denoising(
 ) -> TransformResult:
     """Any mixture of BART's five noises (Lewis et al. 2020, section 2.2).
 
-    Counts are rounded up, as in fairseq (fairseq/data/denoising_dataset.py). `chosen` is what is
-    hidden, and what stands elsewhere among the other tokens because sentences were permuted or the
-    text rotated.
+    Counts are rounded up, as in fairseq (fairseq/data/denoising_dataset.py). `chosen` marks the
+    masked, infilled, deleted and moved tokens.
     """
     column, count = packed(
         np.broadcast_to(np.arange(rows.tokens.shape[1]), rows.tokens.shape), rows.maskable, 0
@@ -63,8 +89,8 @@ def denoising(
     _delete(text, settings.delete_rate, rng)
     noisy, lengths = packed(text.tokens, real & ~text.gone, vocabulary.pad)
     noisy, lengths = with_insertions(noisy, lengths, inserted, rng, vocabulary)
-    turned = rng.random(len(count)) < settings.rotate_rate
-    noisy, offset = rotated(noisy, lengths, turned, rng)
+    is_rotated = rng.random(len(count)) < settings.rotate_rate
+    noisy, offset = rotated(noisy, lengths, is_rotated, rng)
     moved |= real & (offset > 0)[:, None]
     chosen = np.zeros_like(rows.maskable)
     changed = real & (text.hidden | moved)
@@ -80,9 +106,9 @@ def permuted_sentences(
     share: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """[B, N] `column` with ceil(share x S) of each text's S sentences in one another's places.
+    """[B, N] `column` with ceil(share x S) of each text's S sentences permuted.
 
-    What stands before the first start is a sentence, too.
+    Tokens before the first start form a sentence.
     """
     starts = starts & real
     starts[:, :1] = real[:, :1]
@@ -98,7 +124,7 @@ def permuted_sentences(
 
 
 def _moved(column: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """[B, N] bool: tokens that do not stand at their place in the text."""
+    """[B, N] bool: tokens that are not at their original position in the text."""
     in_order = np.sort(np.where(real, column, np.iinfo(column.dtype).max), axis=1)
     different: np.ndarray = in_order != column
     return different
@@ -113,7 +139,7 @@ def _mask(text: Text, rate: float, rng: np.random.Generator, vocabulary: Vocabul
 
 
 def _delete(text: Text, rate: float, rng: np.random.Generator) -> None:
-    """Token deletion: ceil(rate x n) of the tokens that are not yet hidden vanish."""
+    """Token deletion: ceil(rate x n) of the tokens that are not yet hidden are removed."""
     if rate:
         chosen = _choose(text.real & ~text.hidden, text.real, rate, rng)
         text.gone |= chosen
@@ -131,10 +157,10 @@ def _choose(
 def _infill(
     text: Text, settings: Denoising, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> np.ndarray:
-    """Text infilling: spans of words become one mask each; returns the [B] masks to insert.
+    """Text infilling: spans of words become one mask each; returns [B] masks to insert.
 
     As fairseq's `add_whole_word_mask`: lengths are drawn until they sum to ceil(rate x words), the
-    last one cut; each span starts at a word of its own, but may run into the next or the end, so
+    last one cut; spans start at distinct words, but may overlap or reach the end, so
     that less is hidden (26.7 % of 512 tokens at a rate of 0.3). A span inside another has no mask.
     """
     if not settings.infill_rate:
@@ -144,7 +170,7 @@ def _infill(
     budget = np.ceil(settings.infill_rate * num_words - 1e-9).astype(np.int64)
     lengths, inserted = poisson_lengths(budget, settings.poisson_lambda, rng)
     width = text.real.shape[1]
-    # [B, W + 2] where each word begins; the text's end for what lies beyond the last.
+    # [B, W + 2] start of each word, and the end of the text beyond the last word.
     begin = np.repeat(text.real.sum(1)[:, None], int(num_words.max(initial=0)) + 2, axis=1)
     begin[filled(num_words, begin.shape[1])] = np.nonzero(starts)[1]
     words = filled(num_words, begin.shape[1])
@@ -164,8 +190,8 @@ def _infill(
 def poisson_lengths(
     budget: np.ndarray, mean: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of spans that sum to `budget` [B]: [B, K] positive ones, padded with 0; and [B] how
-    many of length 0 were drawn on the way."""
+    """[B, K] positive span lengths that sum to `budget` [B], padded with 0; and [B] the number of
+    lengths 0 that were drawn in between."""
     size = len(budget), max(1, int(budget.max(initial=0)))
     drawn = rng.poisson(mean, size)
     while (drawn.sum(1) < budget).any():
@@ -184,7 +210,7 @@ def with_insertions(
     rng: np.random.Generator,
     vocabulary: Vocabulary,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[B, M] tokens with `inserted` [B] masks more at uniform places, and lengths [B]."""
+    """[B, M] tokens with `inserted` [B] masks at uniformly random positions; and [B] lengths."""
     if not inserted.any():
         return tokens, lengths
     total = lengths + inserted
@@ -196,12 +222,12 @@ def with_insertions(
 
 
 def rotated(
-    tokens: np.ndarray, lengths: np.ndarray, turned: np.ndarray, rng: np.random.Generator
+    tokens: np.ndarray, lengths: np.ndarray, is_rotated: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[B, M] tokens, those of the rows `turned` [B] from a uniformly random token on and then
-    round; and [B] the place of that token, 0 in the other rows."""
+    """[B, M] tokens, where the rows `is_rotated` [B] start at a uniformly random token; and [B] the
+    original position of that token, 0 in the other rows."""
     size = np.maximum(lengths, 1)
-    offset = np.where(turned, rng.integers(0, size), 0)
+    offset = np.where(is_rotated, rng.integers(0, size), 0)
     place = np.arange(tokens.shape[1])
     source = np.where(place < lengths[:, None], (place + offset[:, None]) % size[:, None], place)
     return np.take_along_axis(tokens, source, axis=1), offset
@@ -210,7 +236,7 @@ def rotated(
 def _framed(
     rows: Rows, noisy: np.ndarray, lengths: np.ndarray, vocabulary: Vocabulary
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[B, S] what stands before the text, the noisy text, and the end token; and lengths [B]."""
+    """[B, S] the tokens before the text, the noisy text, and the end token; and [B] lengths."""
     before = (rows.maskable.cumsum(1) == 0) & filled(rows.lengths - 1, rows.tokens.shape[1])
     end = np.ones((len(noisy), 1), dtype=bool)
     values = np.concatenate((rows.tokens, noisy, end * vocabulary.sep), axis=1)

@@ -1,4 +1,4 @@
-"""Masking: tokens of the text are hidden in place, to be predicted.
+"""Masking: tokens of the text are replaced in place and predicted.
 
 Shapes: B rows, T positions. A batch of one row, with one of its 3 tokens chosen:
 
@@ -8,24 +8,85 @@ Shapes: B rows, T positions. A batch of one row, with one of its 3 tokens chosen
     chosen    [[F, F, T, F, F, F]]           the targets are tokens[chosen]
 """
 
+from typing import Literal, Self
+
 import numpy as np
+from pydantic import Field, model_validator
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import (
-    Masking,
-    NgramMasking,
-    SpanMasking,
-    TokenMasking,
-)
 from harness.pretraining.objectives.transforms.array_ops import choose_tokens, runs, word_starts
-from harness.pretraining.objectives.transforms.result import TransformResult
 from harness.pretraining.objectives.transforms.span_selection import (
     choose_ngrams,
     choose_spans,
     choose_words,
     draw_tokens,
 )
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
+
+
+class Masking(Transform):
+    """Base of the masking transforms (Devlin et al. 2019, section 3.1)."""
+
+    mask_rate: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the tokens of a sequence chosen for prediction."""
+    mask_token_rate: float = Field(default=0.8, ge=0, le=1)
+    """Share of the chosen tokens that become the mask token."""
+    random_token_rate: float = Field(default=0.1, ge=0, le=1)
+    """Share of the chosen tokens that become a random token; the rest are unchanged."""
+
+    @property
+    def gap_filler(self) -> str:
+        """One mask per token."""
+        return "mask_per_token"
+
+    @model_validator(mode="after")
+    def _rates(self) -> Self:
+        total = self.mask_token_rate + self.random_token_rate
+        if total > 1 + 1e-9:
+            raise ValueError(
+                f"mask_token_rate + random_token_rate must be at most 1, but they sum to {total:g}"
+            )
+        return self
+
+
+class TokenMasking(Masking):
+    """Random single tokens or whole words (Devlin et al. 2019, section 3.1)."""
+
+    kind: Literal["token_masking"] = "token_masking"
+    whole_word: bool = False
+    """Choose whole words instead of single word pieces."""
+    with_replacement: bool = False
+    """Draw positions with replacement, so that fewer distinct ones are chosen
+    (google-research/electra, pretrain_helpers.py)."""
+
+    @model_validator(mode="after")
+    def _one_way_of_choosing(self) -> Self:
+        if self.whole_word and self.with_replacement:
+            raise ValueError("whole words are drawn without replacement: drop one of the two")
+        return self
+
+
+class NgramMasking(Masking):
+    """N-grams of whole words, length n with p(n) ~ 1/n (Lan et al. 2020, section 3.1)."""
+
+    kind: Literal["ngram_masking"] = "ngram_masking"
+    max_ngram: int = Field(default=3, ge=1)
+    """Longest n-gram, in words."""
+
+
+class SpanMasking(Masking):
+    """Spans of words of geometric length, replaced as a whole (Joshi et al. 2020, 3.1)."""
+
+    kind: Literal["span_masking"] = "span_masking"
+    geometric_p: float = Field(default=0.2, gt=0, lt=1)
+    """Parameter of the geometric distribution of span lengths."""
+    max_span_length: int = Field(default=10, ge=1)
+    """Longest span, in words."""
+
+
+MASKING = ("token_masking", "ngram_masking", "span_masking")
+"""Kinds that mask tokens in place, for the outputs that predict them there."""
 
 
 def token_masking(
@@ -34,7 +95,7 @@ def token_masking(
     """Single tokens, or whole words (Devlin et al. 2019, section 3.1 and appendix A.1).
 
     With replacement (google-research/electra, pretrain_helpers.py `mask`), a position that is drawn
-    twice is hidden once: of 19 draws from 125 tokens 17.7 are distinct.
+    twice is masked once: of 19 draws from 125 tokens 17.7 are distinct.
     """
     budget = token_budget(settings, rows)
     if settings.with_replacement:
@@ -53,8 +114,8 @@ def ngram_masking(
 ) -> TransformResult:
     """N-grams of words, p(n) ~ 1/n (Lan et al. 2020, section 3.1): 0.545, 0.273, 0.182 for 1 to 3.
 
-    What is hidden may be shorter, as n-grams are cut to the budget and never overlap. Each token
-    has its own fate, as in google-research/albert. Hidden n-grams that touch are one span.
+    Masked n-grams may be shorter, as they are cut to the budget and never overlap. Each token is
+    replaced independently, as in google-research/albert. Adjacent n-grams form one span.
     """
     starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
     shares = 1 / np.arange(1, settings.max_ngram + 1)
@@ -68,29 +129,29 @@ def ngram_masking(
 def span_masking(
     settings: SpanMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """Spans of words, of which all tokens share their fate (Joshi et al. 2020, section 3.1).
+    """Spans of words whose tokens get the same replacement (Joshi et al. 2020, section 3.1).
 
     Exactly ceil(mask_rate x n) of the n tokens of a text are chosen, so that the last span may be
     cut inside a word. Lengths in words follow a geometric distribution over 1 to max_span_length.
-    Spans that touch are one (facebookresearch/SpanBERT, masking.py), hence longer than those drawn.
+    Adjacent spans are merged (facebookresearch/SpanBERT, masking.py), hence longer than drawn.
     Random tokens are uniform over the vocabulary; that code draws them from the corpus.
     """
     num_tokens = rows.maskable.sum(1)
-    # Without the small number, 0.15 x 20 would be more than 3.
+    # Without the tolerance, 0.15 x 20 would exceed 3.
     budget = np.ceil(settings.mask_rate * num_tokens - 1e-9).astype(np.int64)
     shares = (1 - settings.geometric_p) ** np.arange(settings.max_span_length)
     starts = word_starts(rows.tokens, rows.maskable, vocabulary.word_start)
     chosen = choose_spans(rows.maskable, starts, shares / shares.sum(), budget, rng)
     spans = runs(chosen)[1]
-    fate = np.take_along_axis(rng.random(spans.shape), np.maximum(spans, 0), axis=1)
-    return hide(settings, rows, chosen, rng, vocabulary, fate, spans)
+    draw = np.take_along_axis(rng.random(spans.shape), np.maximum(spans, 0), axis=1)
+    return hide(settings, rows, chosen, rng, vocabulary, draw, spans)
 
 
 def token_budget(settings: Masking, rows: Rows) -> np.ndarray:
     """[B] tokens to choose: max(1, round(mask_rate x n)) of a row of n, special tokens counted, as
     in google-research/bert `create_masked_lm_predictions`.
 
-    Its bound of max_predictions is left out, as BERT sets it above that count.
+    Its limit max_predictions is omitted, as BERT sets it above that count.
     """
     return np.maximum(1, np.rint(settings.mask_rate * rows.lengths)).astype(np.int64)
 
@@ -101,21 +162,20 @@ def hide(
     chosen: np.ndarray,
     rng: np.random.Generator,
     vocabulary: Vocabulary,
-    fate: np.ndarray | None = None,
+    draw: np.ndarray | None = None,
     spans: np.ndarray | None = None,
 ) -> TransformResult:
-    """What the model sees in the place of the chosen tokens (Devlin et al. 2019, section 3.1).
+    """Chosen tokens replaced by masks, random tokens or themselves (Devlin et al. 2019, 3.1).
 
     Random tokens are uniform over the vocabulary without its special tokens, as in fairseq; BERT
     draws from all of it.
 
     Args:
-        fate: [B, T] in [0, 1), which decides between the mask, a random token and the token itself;
-            drawn for each token if not given.
+        draw: [B, T] in [0, 1), which selects the replacement; independent per token by default.
     """
-    fate = rng.random(chosen.shape) if fate is None else fate
-    to_mask = chosen & (fate < settings.mask_token_rate)
-    to_random = chosen & ~to_mask & (fate < settings.mask_token_rate + settings.random_token_rate)
+    draw = rng.random(chosen.shape) if draw is None else draw
+    to_mask = chosen & (draw < settings.mask_token_rate)
+    to_random = chosen & ~to_mask & (draw < settings.mask_token_rate + settings.random_token_rate)
     inputs = np.where(to_mask, vocabulary.mask, rows.tokens)
     inputs[to_random] = rng.choice(vocabulary.ordinary, size=int(to_random.sum()))
     return TransformResult(inputs, rows.lengths, chosen, aligned=True, spans=spans)

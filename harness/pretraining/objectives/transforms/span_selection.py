@@ -1,7 +1,7 @@
-"""Which words, n-grams and spans of words are hidden.
+"""Selection of the tokens, words, n-grams and spans to mask.
 
-Shapes: B rows, T positions, W words of the row with the most; all counts of words are per row, and
-a word is what stands between two starts, whatever separator lies between.
+Shapes: B rows, T positions, W words of the row with the most; word counts are per row. A word
+extends to the next word start, also across a separator.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Words:
     """The words of a batch."""
 
     number: np.ndarray
-    """[B, T] number of the word in its row; as in the word before at what is no text."""
+    """[B, T] index of the word in its row; outside text, that of the word before."""
     sizes: np.ndarray
     """[B, W] tokens; 0 beyond the last word."""
     counts: np.ndarray
@@ -55,8 +55,8 @@ def choose_words(
 ) -> np.ndarray:
     """[B, T] bool: whole words in the order of the keys of their first tokens.
 
-    A word that would exceed what is left of the row's `budget` [B] is skipped, as in
-    google-research/bert with `do_whole_word_mask`; so a row may stay below its budget.
+    A word that would exceed the row's remaining `budget` [B] is skipped, as in
+    google-research/bert with `do_whole_word_mask`, so that a row may not spend all of its budget.
     """
     shortest = np.ones((len(maskable), int(starts.sum(1).max(initial=0))), dtype=np.int64)
     return choose_ngrams(maskable, starts, key, shortest, budget)
@@ -71,9 +71,9 @@ def choose_ngrams(
 ) -> np.ndarray:
     """[B, T] bool: n-grams of words in the order of the keys of their first tokens.
 
-    As in google-research/albert `create_masked_lm_predictions`: an n-gram that would exceed what is
-    left of the row's `budget` [B] is shortened word by word, and skipped if even its first word
-    does; then it is skipped if any of its words is taken. It ends with the row's last word.
+    As in google-research/albert `create_masked_lm_predictions`: an n-gram that would exceed the
+    row's remaining `budget` [B] is shortened word by word, and skipped if even its first word
+    exceeds it, or if any of its words is taken. N-grams are cut at the row's last word.
 
     Args:
         lengths: [B, W] words of the n-gram that begins at each word.
@@ -84,7 +84,7 @@ def choose_ngrams(
     keys = np.full(words.sizes.shape, np.inf)
     keys[filled(words.counts, num_words)] = key[starts]
     order = np.argsort(keys, axis=1)
-    # ends[w] - ends[v] is the tokens of the words v to w - 1.
+    # ends[w] - ends[v] is the number of tokens in the words v to w - 1.
     ends = np.concatenate((np.zeros_like(words.counts)[:, None], words.sizes.cumsum(1)), axis=1)
     taken = np.zeros(words.sizes.shape, dtype=bool)
     left = budget.copy()
@@ -114,8 +114,8 @@ def choose_spans(
     """[B, T] bool: spans of words until each row has exactly `budget` [B] tokens.
 
     As in facebookresearch/SpanBERT `PairWithSpanMaskingScheme`: a span begins with the word of a
-    token drawn from those not yet chosen, goes over chosen words too, and is cut where the budget
-    is spent or the text ends. The budget is at most the tokens of the text.
+    token drawn from those not yet chosen, continues over chosen words, and is cut where the budget
+    is spent or the text ends. The budget is at most the number of tokens in the text.
 
     Args:
         length_shares: [L] probability of a span of 1, 2, .. L words.

@@ -1,4 +1,4 @@
-"""Span corruption: noise is taken out of the text, and something stands in its place.
+"""Span corruption: noise is removed from the text and replaced by sentinels, masks or nothing.
 
 Shapes: B rows, T positions, S of the source, U of the dropped text, L tokens of a text (special
 tokens not counted). With sentinels x, y, z in the order of use, and tokens 8 and 10, 11 as noise:
@@ -9,17 +9,42 @@ tokens not counted). With sentinels x, y, z in the order of use, and tokens 8 an
 """
 
 import math
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.array_ops import covered, filled, packed, runs
-from harness.pretraining.objectives.transforms.result import TransformResult
+from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 PLACE_BITS = 20
-"""Of a 64-bit number; a text has fewer than 2^20 tokens."""
+"""Low bits of a 64-bit key that hold an index; a text has fewer than 2^20 tokens."""
+
+
+class SpanCorruption(Transform):
+    """Noise and its replacement: the denoising family of T5 (Raffel et al. 2020, 3.3)."""
+
+    kind: Literal["span_corruption"] = "span_corruption"
+    mask_rate: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the tokens that are noise (T5: noise_density)."""
+    noise: Literal["random_spans", "iid"] = "random_spans"
+    """`random_spans`: an exact number of spans of a mean length; `iid`: each token by itself."""
+    mean_span_length: float = Field(default=3.0, ge=1)
+    """Mean tokens of a random span."""
+    replacement: Literal["sentinel", "mask_token", "drop"] = "sentinel"
+    """`sentinel`: one numbered sentinel per span; `mask_token`: a mask per token (MASS, and
+    BERT-style with random tokens); `drop`: nothing."""
+    random_token_rate: float = Field(default=0.0, ge=0, le=1)
+    """Under `mask_token`, the share of the noise that becomes a random token (BERT-style: 0.1)."""
+
+    @property
+    def gap_filler(self) -> str:
+        """The replacement of noise."""
+        return {"mask_token": "mask_per_token", "drop": "nothing"}.get(
+            self.replacement, self.replacement
+        )
 
 
 def span_corruption(
@@ -27,11 +52,11 @@ def span_corruption(
 ) -> TransformResult:
     """The denoising family of T5 (Raffel et al. 2020, sections 3.1.4 and 3.3).
 
-    The text of a row is one sequence of L tokens. Separators inside it stay in the source and are
-    no noise: a span that one stands in becomes two.
+    The text of a row is one sequence of L tokens. Separators inside it remain in the source and
+    split spans.
 
     Raises:
-        ValueError: the replacement is by sentinels, but the vocabulary has none.
+        ValueError: the replacement is `sentinel`, but the vocabulary has none.
     """
     lengths = rows.maskable.sum(1)
     mask = noise_mask(settings, lengths, rng)
@@ -47,7 +72,7 @@ def replace_noise(
     rng: np.random.Generator,
     vocabulary: Vocabulary,
 ) -> TransformResult:
-    """Source and dropped text for a given noise [B, T] bool, which is True at text alone."""
+    """Source and dropped text for a given noise [B, T] bool, which is True only at text."""
     begins, spans = runs(noise)
     real = filled(rows.lengths, noise.shape[1])
     if settings.replacement == "sentinel":
@@ -73,9 +98,9 @@ def _with_sentinels(
 ) -> TransformResult:
     """A sentinel for each span, and one after the last span (Raffel et al. 2020, section 3.1.4).
 
-    Spans beyond the sentinels there are stay in the text; T5's numbers would count on down into
-    its word pieces. Where text ends with noise, T5's code leaves out the last sentinel, so that its
-    target is one token shorter than here and in the paper.
+    Spans beyond the available sentinels are kept in the text; T5's ids would continue into its word
+    pieces. Where text ends with noise, T5's code omits the last sentinel, so that its target is one
+    token shorter than here and in the paper.
     """
     sentinels = vocabulary.sentinels
     if not len(sentinels):
@@ -83,26 +108,26 @@ def _with_sentinels(
     if spans.max(initial=-1) >= len(sentinels) - 1:
         noise = noise & (spans < len(sentinels) - 1)
         begins, spans = begins & noise, np.where(noise, spans, -1)
-    # One search in the mask, whose random pattern makes that slow; then numbers of flat places.
+    # Search the mask once, as this is slow; work with flat indices afterwards.
     at = np.flatnonzero(noise)
     first = begins.ravel()[at]
     marks = sentinels[spans.ravel()[at[first]]]
     marked = rows.tokens.copy()
     marked.ravel()[at[first]] = marks
     source, lengths = packed(marked, real & (~noise | begins), vocabulary.pad)
-    # The dropped texts of all rows after one another: a token is moved on by the sentinels up to
-    # its own span's, and by the last ones of the rows before.
+    # The dropped texts of all rows in one array: a token is shifted by the sentinels up to that
+    # of its span, and by the final sentinels of the rows before.
     num_noise, num_spans = noise.sum(1), begins.sum(1)
-    told = num_noise + num_spans + 1
-    place = np.arange(len(at)) + np.cumsum(first) + np.repeat(np.arange(len(told)), num_noise)
-    flat = np.empty(int(told.sum()), dtype=rows.tokens.dtype)
-    flat[place] = rows.tokens.ravel()[at]
-    flat[place[first] - 1] = marks
-    flat[np.cumsum(told) - 1] = sentinels[num_spans]
-    dropped = np.full((len(told), int(told.max(initial=0))), vocabulary.pad)
-    dropped[filled(told, dropped.shape[1])] = flat
+    sizes = num_noise + num_spans + 1
+    index = np.arange(len(at)) + np.cumsum(first) + np.repeat(np.arange(len(sizes)), num_noise)
+    flat = np.empty(int(sizes.sum()), dtype=rows.tokens.dtype)
+    flat[index] = rows.tokens.ravel()[at]
+    flat[index[first] - 1] = marks
+    flat[np.cumsum(sizes) - 1] = sentinels[num_spans]
+    dropped = np.full((len(sizes), int(sizes.max(initial=0))), vocabulary.pad)
+    dropped[filled(sizes, dropped.shape[1])] = flat
     return TransformResult(
-        source, lengths, noise, aligned=False, dropped=(dropped, told), spans=spans
+        source, lengths, noise, aligned=False, dropped=(dropped, sizes), spans=spans
     )
 
 
@@ -112,8 +137,8 @@ def noise_mask(
     """[B, longest] bool: the noise of texts of `lengths` [B] tokens.
 
     As T5's `iid_noise_mask` and `random_spans_noise_mask` (t5/data/preprocessors.py). The latter
-    starts with kept text and ends with noise: the first token is never noise, the last always, but
-    in a text of one token. Both have as many spans at most as there are tokens of either kind.
+    starts with kept text and ends with noise: the first token is never noise and the last always,
+    except in a text of one token. There are at most as many spans as tokens of either kind.
     """
     width = int(lengths.max(initial=0))
     if settings.noise == "iid":
@@ -139,15 +164,15 @@ def _counts(settings: SpanCorruption, lengths: np.ndarray) -> tuple[np.ndarray, 
 def random_ends(total: np.ndarray, parts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """[B, most parts] ends of the segments that `total` [B] items are cut into, ascending.
 
-    Every way to cut into `parts` [B] segments of at least one item is as likely as another. Places
+    All ways to cut into `parts` [B] segments of at least one item are equally likely. Columns
     beyond a row's parts repeat its total.
     """
     most = int(parts.max(initial=1))
     if most == 1:
         return total[:, None].copy()
     num_cuts = np.maximum(total - 1, 0)
-    # The places of the smallest of random numbers, no two equal, as they end in their places:
-    # faster than an argsort, which would be most of the time that span corruption takes.
+    # The indices of the smallest random keys, which are distinct as their low bits hold the index:
+    # faster than an argsort, which would dominate the time of span corruption.
     place = np.arange(int(num_cuts.max()), dtype=np.uint64)
     key = rng.integers(0, 1 << 64, (len(total), len(place)), dtype=np.uint64)
     key >>= PLACE_BITS
@@ -162,7 +187,7 @@ def random_ends(total: np.ndarray, parts: np.ndarray, rng: np.random.Generator) 
 
 
 def spans_needed(settings: SpanCorruption, length: int) -> int:
-    """Spans of noise to expect in a text of `length` tokens; one sentinel more ends the target.
+    """Expected spans of noise in a text of `length` tokens; one more sentinel ends the target.
 
     Exact for random spans in a text without separators. For noise token by token it is the mean,
     L p (1 - p) rounded up: half of the texts have more.

@@ -6,8 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import Denoising
-from harness.pretraining.objectives.transforms.denoising import denoising, poisson_lengths
+from harness.pretraining.objectives.transforms.denoising import (
+    Denoising,
+    denoising,
+    poisson_lengths,
+)
 from tests.pretraining.objectives.transforms.texts import (
     MASK,
     SEP,
@@ -43,6 +46,7 @@ def test_infilling_of_fairseq() -> None:
 def test_lengths_sum_to_the_budget(budget: list[int], mean: float) -> None:
     lengths, inserted = poisson_lengths(np.array(budget), mean, generator())
     assert lengths.sum(1).tolist() == budget and (inserted >= 0).all()
+    assert not inserted[np.array(budget) == 0].any(), "nothing is drawn once the budget is spent"
     assert ((lengths > 0) == (np.arange(lengths.shape[1]) < (lengths > 0).sum(1)[:, None])).all()
 
 
@@ -138,7 +142,7 @@ def test_separators_inside_the_text_are_left_out() -> None:
 
 def test_an_input_is_never_longer_than_its_row() -> None:
     """Short spans put in more masks than they take out; positions end where the row does."""
-    from harness.pretraining.objectives.transforms.apply import apply_transform
+    from harness.pretraining.objectives.transforms import apply_transform
 
     rows = make_rows([[60]] * 200)
     settings = Denoising(infill_rate=0.9, poisson_lambda=0.5)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import TokenMasking
-from harness.pretraining.objectives.transforms.masking import token_masking
+from harness.pretraining.objectives.transforms.masking import TokenMasking, token_masking
 from tests.pretraining.objectives.transforms.texts import (
     MASK,
     MODE,
@@ -135,7 +134,7 @@ def split_of(rows: Rows, inputs: np.ndarray, chosen: np.ndarray) -> list[float]:
 
 
 def test_whole_words_agree_with_transformers() -> None:
-    """With `whole_word_mask` the collator hides whole words, too, found by their offsets; it draws
+    """With `whole_word_mask` the collator also masks whole words, found by their offsets; it draws
     each word by itself and masks all of it, where BERT draws each token's fate."""
     import torch
     from transformers import DataCollatorForLanguageModeling

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from harness.pretraining.objectives.transforms import Deshuffling, PermutationOrder, Prefix
-from harness.pretraining.objectives.transforms.order import deshuffling, permutation_order, prefix
+from harness.pretraining.objectives.transforms.order import (
+    Deshuffling,
+    PermutationOrder,
+    Prefix,
+    deshuffling,
+    permutation_order,
+    prefix,
+)
 from tests.pretraining.objectives.transforms.test_masking import collator_tokenizer
 from tests.pretraining.objectives.transforms.texts import (
     VOCABULARY,
@@ -28,7 +34,7 @@ def test_the_prefix_is_cut_uniformly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "length", "told"),
+    ("least", "most", "length", "target"),
     [
         (0.25, 0.25, 100, (25, 25)),  # UL2's sequential denoiser
         (0.25, 0.25, 10, (3, 3)),
@@ -40,13 +46,13 @@ def test_the_prefix_is_cut_uniformly() -> None:
         (0.0, 1.0, 1, (0, 0)),
     ],
 )
-def test_the_share_to_be_told(
-    least: float, most: float, length: int, told: tuple[int, int]
+def test_the_share_of_the_target(
+    least: float, most: float, length: int, target: tuple[int, int]
 ) -> None:
     settings = Prefix(min_target_fraction=least, max_target_fraction=most)
     result = prefix(settings, equal_rows(300, length), generator(), VOCABULARY)
     assert result.dropped is not None
-    assert (result.dropped[1].min(), result.dropped[1].max()) == told
+    assert (result.dropped[1].min(), result.dropped[1].max()) == target
     assert np.array_equal(result.chosen.sum(1), result.dropped[1])
 
 
@@ -124,12 +130,12 @@ def test_orders_are_uniform_and_inputs_unchanged() -> None:
     assert close((first < second).astype(float), 0.5)
 
 
-def test_a_row_tells_its_own_prefix() -> None:
+def test_prefix_and_target_give_the_row_back() -> None:
     rows = make_rows([[6], [3, 4], [1]])
     result = prefix(Prefix(), rows, generator(), VOCABULARY)
     assert result.dropped is not None
     for row in range(3):
         given = real(result.inputs, result.lengths, row)
-        told = real(*result.dropped, row)
+        target = real(*result.dropped, row)
         length = int(rows.lengths[row])
-        assert [*given[:-1], *told, given[-1]] == rows.tokens[row, :length].tolist()
+        assert [*given[:-1], *target, given[-1]] == rows.tokens[row, :length].tolist()

@@ -4,9 +4,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.pretraining.objectives.transforms import NgramMasking, SpanMasking
 from harness.pretraining.objectives.transforms.array_ops import word_starts
-from harness.pretraining.objectives.transforms.masking import ngram_masking, span_masking
+from harness.pretraining.objectives.transforms.masking import (
+    NgramMasking,
+    SpanMasking,
+    ngram_masking,
+    span_masking,
+)
 from harness.pretraining.objectives.transforms.span_selection import choose_ngrams, choose_words
 from tests.pretraining.objectives.transforms.texts import (
     MASK,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms import SpanCorruption
 from harness.pretraining.objectives.transforms.spans import (
+    SpanCorruption,
     noise_mask,
     random_ends,
     replace_noise,
@@ -101,6 +101,15 @@ def test_segmentations_are_equally_likely() -> None:
     ways, counts = np.unique(ends, axis=0, return_counts=True)
     assert len(ways) == 6
     assert ((counts - 1000) ** 2 / 1000).sum() < 20.5  # chi-squared with 5 degrees, p = 0.001
+
+
+@pytest.mark.parametrize("parts", [2, 9])
+def test_cuts_are_uniform_over_a_long_text(parts: int) -> None:
+    """61 items: 60 cuts, each in (parts - 1) / 60 of the rows."""
+    ends = random_ends(np.full(6000, 61), np.full(6000, parts), generator())
+    counts = np.bincount(ends[:, :-1].ravel(), minlength=61)[1:61]
+    expected = 6000 * (parts - 1) / 60
+    assert ((counts - expected) ** 2 / expected).sum() < 98.3  # 59 degrees, p = 0.001 (parts = 2)
 
 
 def test_iid_noise_of_t5() -> None:

@@ -37,7 +37,7 @@ WORDS = make_vocabulary(words_of_one=True)
 def make_rows(lengths: list[list[int]], seed: int = 0, mode: bool = False) -> Rows:
     """Rows [CLS] text [SEP] text [SEP] with texts of these lengths; a row may have none.
 
-    mode: whether a mode token stands after [CLS].
+    mode: whether a mode token follows [CLS].
     """
     rng = np.random.default_rng(seed)
     rows = []
@@ -74,7 +74,7 @@ def real(tokens: np.ndarray, lengths: np.ndarray, row: int) -> list[int]:
 
 
 def close(values: np.ndarray, expected: float, errors: float = 4) -> bool:
-    """Whether a mean of independent values is within so many standard errors of what it should be.
+    """Whether a mean of independent values is within so many standard errors of the expected value.
 
     Rounding of the published figure is allowed for: half of its third digit.
     """

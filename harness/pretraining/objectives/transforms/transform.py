@@ -1,14 +1,32 @@
-"""What a transform makes of a batch of rows."""
+"""The base of all transforms, and what a transform returns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from harness.core.config import ConfigModel
+
+
+class Transform(ConfigModel):
+    """Settings of a transform; `kind` names it in an experiment."""
+
+    if TYPE_CHECKING:  # each transform declares its own literal
+        kind: str
+
+    @property
+    def gap_filler(self) -> str | None:
+        """Input in place of missing tokens; None if the model never sees a gap.
+
+        One of `sentinel`, `mask`, `mask_per_token`, `nothing`.
+        """
+        return None
 
 
 @dataclass(frozen=True)
 class TransformResult:
-    """The text as the model gets it, and what of the original is to be told.
+    """The input text, and the tokens of the original text to predict.
 
     Shapes: B rows, T positions of the original, S of the input, U of the dropped text.
     """
@@ -18,19 +36,19 @@ class TransformResult:
     lengths: np.ndarray
     """[B] tokens of the inputs, padding not counted."""
     chosen: np.ndarray
-    """[B, T] bool: tokens of the original that are hidden, changed or moved for prediction."""
+    """[B, T] bool: tokens of the original text that are masked, changed or moved."""
     aligned: bool
-    """Whether input position i stands for position i of the original."""
+    """Whether input position i corresponds to position i of the original text."""
     dropped: tuple[np.ndarray, np.ndarray] | None = None
     """Target text of `dropped_spans`: [B, U] int64 padded, and [B] lengths; without end token."""
     spans: np.ndarray | None = None
-    """[B, T] number of the span that a chosen token belongs to, from 0 in each row; -1 outside."""
+    """[B, T] index of the span of each chosen token within its row; -1 elsewhere."""
     order: np.ndarray | None = None
-    """[B, T] place of each position in the factorisation order (XLNet): smaller is seen first."""
+    """[B, T] rank of each position in the factorisation order (XLNet), -1 if not chosen."""
 
 
 def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformResult:
-    """Several results as one; the original has `width` positions, the inputs as many as needed."""
+    """Results concatenated to one batch, with `width` positions of the original text."""
     aligned = all(part.aligned for part in parts)
     longest = width if aligned else max(part.inputs.shape[1] for part in parts)
     dropped = None
