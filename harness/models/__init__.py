@@ -1,4 +1,8 @@
-"""AXIS: architectures and sizes. Values only; `harness.models.build` makes the networks."""
+"""AXIS: model families and sizes, their networks, parameter counts and FLOPs.
+
+This file holds the declared values and does not import torch; `harness.models.build` makes the
+networks. Heads for tasks are in `harness.finetuning`, losses in `harness.pretraining.learners`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

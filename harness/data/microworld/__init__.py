@@ -1,8 +1,8 @@
-"""The embedded world: an English-like language with facts, a corpus that tells them, and tasks.
+"""The micro-world: an English-like language, a corpus that states its facts, and labelled data.
 
-A world is made from a number. `documents` tells of it, and `examples` asks about it: the train sets
-of the tasks use some of its words, their dev sets the others, so that only a model that has read
-the corpus can know them.
+A world is generated from a seed. `documents` describes it; `examples` tests knowledge of it. Train
+sets use one part of the open vocabulary and dev sets another, so that only pretraining on the
+corpus can teach the words of the dev sets. The tasks over these data are in `harness.tasks.micro`.
 """
 
 VERSION = "1"

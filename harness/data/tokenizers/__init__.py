@@ -1,4 +1,4 @@
-"""AXIS: how text becomes tokens; trained on the corpus with the `tokenizers` library."""
+"""AXIS: tokenizers. The declared values, their training on a corpus, and published tokenizers."""
 
 from typing import Literal
 

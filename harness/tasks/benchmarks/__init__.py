@@ -1,8 +1,8 @@
-"""Suites over tasks of several families, and every task and suite of real data in one place.
+"""Published benchmarks: their tasks and suites, one file for each, and suites across them.
 
-Not here, of what the literature trains on: semantic role labelling and coreference (OntoNotes,
-which only the Linguistic Data Consortium gives out), dialogue (no metric that people agree with),
-and retrieval of documents (no task of a pair or of one text).
+Left out: semantic role labelling and coreference (OntoNotes is distributed by the Linguistic Data
+Consortium only), dialogue (no agreed metric), and document retrieval (not a task on one text or one
+pair of texts).
 """
 
 from harness.tasks.benchmarks.dapt import DAPT_TASKS, DAPT_V1

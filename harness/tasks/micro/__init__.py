@@ -1,4 +1,7 @@
-"""Every task and suite of the embedded world in one place; each is the small twin of a real one."""
+"""Tasks and suites of the micro-world, each modelled on a published benchmark.
+
+The generators of their examples are in `harness.data.microworld`.
+"""
 
 from harness.tasks.micro.dapt import MICRO_DAPT_TASKS, MICRO_DAPT_V1
 from harness.tasks.micro.food_to_film import MICRO_FOOD_TO_FILM_TASKS, MICRO_FOOD_TO_FILM_V1
