@@ -6,11 +6,11 @@ corpus can teach the words of the dev sets. The tasks over these data are in `ha
 """
 
 VERSION = "1"
-"""Changes whenever the same seeds give other documents, or examples of the tasks it began with."""
+"""Raised when the documents of a seed change, or the examples of a task without its own version."""
 VERSIONS: dict[str, str] = {}
-"""Task to its own version, raised whenever it has other examples; VERSION where it has none."""
+"""Generator to its own version, raised when its examples change; VERSION for all others."""
 
 
 def version(generator: str) -> str:
-    """What changes whenever a task of the world has other examples."""
+    """The version of a generator's examples."""
     return VERSIONS.get(generator, VERSION)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from harness.data import hub, microworld
 from harness.data.microworld.random_draws import Draw
-from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
 from harness.tasks.probes.contrasts import GAP, Contrast, Maker
 from harness.tasks.probes.micro_blimp import MINIMAL_PAIRS
@@ -92,10 +92,10 @@ def _make(probe: Probe, category: str) -> list[Item]:
     """Different items from as many contrasts as they need, in random order."""
     makers: dict[str, Maker] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else CLOZE
     draw, world = Draw(f"{probe.name} {category} {WORLD}"), build(WORLD)
-    examiner = Examiner(draw, world, world.words)
+    sampler = Sampler(draw, world, world.words)
     made: dict[tuple[str, ...], Item] = {}
     while len(made) < ITEMS_PER_CATEGORY:
-        contrast = makers[category](examiner)
+        contrast = makers[category](sampler)
         asked = [(frame, *sorted(contrast.fillings)) for frame in contrast.frames]
         if made.keys().isdisjoint(asked):
             items = (_pairs if probe.kind == "minimal_pairs" else _gaps)(contrast, category, draw)

@@ -8,7 +8,7 @@ from functools import partial
 
 from harness.data.microworld import lexicon
 from harness.data.microworld.grammar import with_article
-from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept
 from harness.tasks.probes.contrasts import (
     GAP,
@@ -16,7 +16,6 @@ from harness.tasks.probes.contrasts import (
     Contrast,
     Maker,
     distractor_agreement,
-    member,
     stated,
     subject_selection,
 )
@@ -24,11 +23,11 @@ from harness.tasks.probes.probe import Probe
 from harness.tasks.task import MicroworldData
 
 
-def verb(examiner: Examiner) -> Contrast:
+def verb(sampler: Sampler) -> Contrast:
     """What one does to such a thing, in either voice."""
-    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:4]
-    person, verbs = draw.pick(examiner.words.people), [draw.pick(k.object_verbs) for k in kinds]
-    nouns = [draw.pick(member(examiner, kind).names) for kind in kinds]
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
+    person, verbs = draw.pick(sampler.words.people), [draw.pick(k.object_verbs) for k in kinds]
+    nouns = [draw.pick(sampler.member(kind).names) for kind in kinds]
     if draw.chance(0.5):
         frames = tuple(f"{person} {GAP} the {noun}." for noun in nouns)
         return Contrast(frames, tuple(verb.past for verb in verbs))
@@ -36,12 +35,12 @@ def verb(examiner: Examiner) -> Contrast:
     return Contrast(frames, tuple(verb.participle for verb in verbs))
 
 
-def preposition(examiner: Examiner) -> Contrast:
+def preposition(sampler: Sampler) -> Contrast:
     """By whom, in which city, of which kind, as for what."""
-    draw, (doing, located, general, asked) = examiner.draw, [examiner.concept() for _ in range(4)]
-    done = draw.pick(examiner.world.verbs + doing.kind.object_verbs).participle
+    draw, (doing, located, general, asked) = sampler.draw, [sampler.concept() for _ in range(4)]
+    done = draw.pick(sampler.world.verbs + doing.kind.object_verbs).participle
     frames = (
-        f"the {draw.pick(doing.names)} was {done} {GAP} {draw.pick(examiner.words.people)}.",
+        f"the {draw.pick(doing.names)} was {done} {GAP} {draw.pick(sampler.words.people)}.",
         f"the {draw.pick(located.names)} is {GAP} {located.city}.",
         f"{with_article(draw.pick(general.names))} is a kind {GAP} {general.kind.name}.",
         f"as {GAP} the {draw.pick(asked.names)}, {draw.pick((asked.colour, asked.city))}.",
@@ -57,30 +56,28 @@ PLACES = (
 COLOURS = ("the {one} is {{}}.", "most {many} are {{}}.")
 
 
-def fact(
-    examiner: Examiner, patterns: tuple[str, ...], value: Callable[[Concept], str]
-) -> Contrast:
+def fact(sampler: Sampler, patterns: tuple[str, ...], value: Callable[[Concept], str]) -> Contrast:
     """A value that the corpus tells of a concept, among those of concepts that differ in it."""
-    draw = examiner.draw
-    different = {value(concept): concept for concept in draw.order(examiner.words.concepts)}
+    draw = sampler.draw
+    different = {value(concept): concept for concept in draw.order(sampler.words.concepts)}
     fillings = tuple(draw.order(list(different))[:4])
-    frames = (stated(examiner, draw.pick(patterns), different[filling]) for filling in fillings)
+    frames = (stated(sampler, draw.pick(patterns), different[filling]) for filling in fillings)
     return Contrast(tuple(frames), fillings)
 
 
-def hypernym(examiner: Examiner) -> Contrast:
+def hypernym(sampler: Sampler) -> Contrast:
     """What kind of thing it is."""
-    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:4]
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
     many = draw.chance(0.5)
     pattern = "all {many} are {{}}." if many else "{a_one} is a kind of {{}}."
-    frames = (stated(examiner, pattern, member(examiner, kind)) for kind in kinds)
+    frames = (stated(sampler, pattern, sampler.member(kind)) for kind in kinds)
     return Contrast(tuple(frames), tuple(kind.plural if many else kind.name for kind in kinds))
 
 
-def synonym(examiner: Examiner) -> Contrast:
+def synonym(sampler: Sampler) -> Contrast:
     """Another name of the same, among names of things of its kind."""
-    draw, kind = examiner.draw, examiner.draw.pick(examiner.world.kinds)
-    concepts = draw.order(examiner.words.members(kind))[:4]
+    draw, kind = sampler.draw, sampler.draw.pick(sampler.world.kinds)
+    concepts = draw.order(sampler.words.members(kind))[:4]
     if draw.chance(0.5):
         names, rest = [draw.two(c.names) for c in concepts], draw.pick(kind.subject_verbs).third
         frames = tuple(f"the {one}, or {GAP}, {rest}." for one, _ in names)
@@ -99,12 +96,12 @@ SENTIMENTS = (
 )
 
 
-def sentiment(examiner: Examiner) -> Contrast:
+def sentiment(sampler: Sampler) -> Contrast:
     """An adjective of the polarity of the rest of its sentence."""
-    draw, pattern = examiner.draw, examiner.draw.pick(SENTIMENTS)
+    draw, pattern = sampler.draw, sampler.draw.pick(SENTIMENTS)
     aspect = draw.pick(lexicon.FILM_ASPECTS + lexicon.FOOD_ASPECTS)
     neutral = draw.pick(lexicon.NEUTRAL_ADVERBS)
-    drawn = {positive: draw.order(examiner.words.polar(positive)) for positive in (True, False)}
+    drawn = {positive: draw.order(sampler.words.polar(positive)) for positive in (True, False)}
     frames = (
         pattern.format(
             aspect=aspect,

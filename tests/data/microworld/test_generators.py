@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from harness.data.corpora.load_corpus import fingerprint, read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.microworld.documents import documents
-from harness.data.microworld.domain_words import DOMAINS
-from harness.data.microworld.domains import domain_documents
-from harness.data.microworld.generators import DOMAIN_TASKS, MAKERS
+from harness.data.microworld.domains import TOPICS, domain_documents
+from harness.data.microworld.generators import DOMAIN_TASKS, OTHERS
 from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
 from harness.data.microworld.translation import LANGUAGES, Clause, Phrase, stems
 from harness.data.microworld.world import build
@@ -60,7 +59,7 @@ ALL = pytest.mark.parametrize("name", TASKS)
 def maker(name: str) -> Any:
     data = TASKS[name].data
     assert isinstance(data, MicroworldData)
-    return MAKERS[data.generator]
+    return OTHERS[data.generator]
 
 
 def texts(rows: Mapping[str, list[Any]], task: Task) -> list[str]:
@@ -76,9 +75,9 @@ def test_a_meaning_in_three_languages() -> None:
     )
     words = {w: w for w in ("anna", verb.base, "the", "wild", "dog", "near", "this", "cat")}
     assert clause.english == "anna saw the wild dogs near this cat."
-    assert LANGUAGES["a"].say(clause, words) == "anna see the dogn wild near this cat."
-    assert LANGUAGES["b"].say(clause, words) == "this cat near anna the dogrm wild see."
-    assert LANGUAGES["c"].say(clause, words) == "see this cat near doganizur wildkiz anna."
+    assert LANGUAGES["a"].translate(clause, words) == "anna see the dogn wild near this cat."
+    assert LANGUAGES["b"].translate(clause, words) == "this cat near anna the dogrm wild see."
+    assert LANGUAGES["c"].translate(clause, words) == "see this cat near doganizur wildkiz anna."
 
 
 @ALL
@@ -205,22 +204,23 @@ def test_a_domain_has_a_corpus_of_its_own() -> None:
     assert list(read_documents(general)) == list(documents(0, 0, 2_000))
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", TOPICS)
 def test_a_word_of_a_domain_has_one_class(domain: str) -> None:
-    words = [w for topic in DOMAINS[domain] for c in topic.classes.values() for w in c.split()]
+    classes = [words for topic in TOPICS[domain].values() for words in topic.jargon().values()]
+    words = [word for members in classes for word in members]
     assert len(set(words)) == len(words)
-    told = " ".join(" ".join(d) for d in domain_documents(domain, 0, 0, 50_000))
-    assert set(words) <= set(re.findall(r"\w+", told))
+    text = " ".join(" ".join(d) for d in domain_documents(domain, 0, 0, 50_000))
+    assert set(words) <= set(re.findall(r"\w+", text))
     assert not set(words) & set(re.findall(r"\w+", str(list(documents(0, 0, 100_000)))))
 
 
 @pytest.mark.parametrize("name", DOMAIN_TASKS)
 def test_jargon_of_train_and_dev_differs(name: str) -> None:
     train, validation = (
-        set(re.findall(r"\w+", " ".join(MAKERS[name](split, 0)["sentence1"])))
+        set(re.findall(r"\w+", " ".join(OTHERS[name](split, 0)["sentence1"])))
         for split in ("train", "validation")
     )
-    topics = DOMAINS[DOMAIN_TASKS[name].domain]
+    topics = TOPICS[DOMAIN_TASKS[name].domain].values()
     words = {w for topic in topics for c in topic.classes.values() for w in c.split()}
     assert not train & validation & words
 
