@@ -1,7 +1,7 @@
-"""What the micro-world's probes are made of: gaps, and fillings each of which is right in one gap.
+"""Contrasts: sentences with gaps, and fillings that are each correct in one gap only.
 
-A filling that is right in one sentence of a contrast is wrong in the others. So no count of words
-tells the answers: a unigram model scores exactly chance in every category.
+A filling that is correct in one sentence of a contrast is wrong in the others, so that a unigram
+model scores exactly at chance level in every category.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ class Contrast:
     frames: tuple[str, ...]
     """Sentences with one gap each."""
     fillings: tuple[str, ...]
-    """Filling i is right in frame i alone; any beyond the frames is right in none."""
+    """Filling i is correct in frame i only; fillings without a frame are wrong everywhere."""
 
 
-Maker = Callable[[Sampler], Contrast]
+DrawContrast = Callable[[Sampler], Contrast]
 
 
 def distractor_agreement(sampler: Sampler) -> Contrast:
-    """A verb in the number of its subject, over a noun of the other number."""
+    """Number agreement of a verb with its subject, across a noun of the other number."""
     draw, name = sampler.draw, sampler.draw.pick((0, 1))
     concept, other = draw.two(sampler.words.concepts)
     verb, near = draw.pick(concept.kind.subject_verbs), draw.pick(lexicon.NEIGHBOURHOOD)
@@ -40,7 +40,7 @@ def distractor_agreement(sampler: Sampler) -> Contrast:
 
 
 def subject_selection(sampler: Sampler, num_fillings: int = 2) -> Contrast:
-    """Which things can do that; the noun between them and the verb can not."""
+    """Subjects that fit the verb; the noun in between does not."""
     draw = sampler.draw
     *kinds, other = draw.order(sampler.world.kinds)[: num_fillings + 1]
     near = f"{draw.pick(lexicon.NEIGHBOURHOOD)} the {draw.pick(sampler.member(other).names)}"
@@ -50,7 +50,7 @@ def subject_selection(sampler: Sampler, num_fillings: int = 2) -> Contrast:
 
 
 def stated(sampler: Sampler, pattern: str, concept: Concept) -> str:
-    """The pattern of a fact with a name of the concept, the gap left open."""
+    """The pattern of a fact filled with a name of the concept, except for the gap."""
     one, many = sampler.draw.pick(tuple(zip(concept.names, concept.plurals, strict=True)))
     a_kind = with_article(concept.kind.name)
     return pattern.format(one=one, many=many, a_one=with_article(one), a_kind=a_kind)

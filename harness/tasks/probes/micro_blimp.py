@@ -1,6 +1,6 @@
-"""micro-blimp: acceptable against minimally different unacceptable sentences of the embedded world.
+"""micro-blimp: pairs of acceptable and minimally different unacceptable micro-world sentences.
 
-All its words are open to it, those of the train and of the dev sets of the tasks: nothing is tuned.
+It uses the words of both train and dev sets of the tasks, because no training is involved.
 """
 
 from harness.data.microworld import lexicon
@@ -9,7 +9,7 @@ from harness.tasks.probes.contrasts import (
     GAP,
     LICENCE,
     Contrast,
-    Maker,
+    DrawContrast,
     distractor_agreement,
     subject_selection,
 )
@@ -18,7 +18,7 @@ from harness.tasks.task import MicroworldData
 
 
 def subject_verb_agreement(sampler: Sampler) -> Contrast:
-    """A verb in the number of its subject, beside it."""
+    """Number agreement of a verb with the adjacent subject."""
     concept, name = sampler.concept(), sampler.draw.pick((0, 1))
     verb = sampler.draw.pick(concept.kind.subject_verbs)
     adjective = sampler.draw.pick(concept.kind.adjectives)
@@ -28,7 +28,7 @@ def subject_verb_agreement(sampler: Sampler) -> Contrast:
 
 
 def determiner_noun_agreement(sampler: Sampler) -> Contrast:
-    """A determiner in the number of its noun."""
+    """Number agreement of a determiner with its noun."""
     concept, name = sampler.concept(), sampler.draw.pick((0, 1))
     start = f"{sampler.draw.pick(sampler.words.people)} {sampler.deed()} {GAP}"
     frames = (f"{start} {concept.names[name]}.", f"{start} {concept.plurals[name]}.")
@@ -36,7 +36,7 @@ def determiner_noun_agreement(sampler: Sampler) -> Contrast:
 
 
 def pronoun_gender_agreement(sampler: Sampler) -> Contrast:
-    """A pronoun in the gender of the person."""
+    """Gender agreement of a pronoun with a person."""
     draw, words = sampler.draw, sampler.words
     noun, verb = draw.pick(sampler.concept().names), sampler.deed()
     rest, fillings = draw.pick(
@@ -50,7 +50,7 @@ def pronoun_gender_agreement(sampler: Sampler) -> Contrast:
 
 
 def irregular_forms(sampler: Sampler) -> Contrast:
-    """The past or the participle of a verb that tells them apart."""
+    """The past or the participle of a verb whose two forms differ."""
     draw, concept = sampler.draw, sampler.concept()
     verbs = sampler.world.verbs + concept.kind.object_verbs
     verb = draw.pick([verb for verb in verbs if verb.past != verb.participle])
@@ -60,7 +60,7 @@ def irregular_forms(sampler: Sampler) -> Contrast:
 
 
 def object_selection(sampler: Sampler) -> Contrast:
-    """To which things one can do that."""
+    """Objects that fit the verb."""
     draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:2]
     person = draw.pick(sampler.words.people)
     verbs = (draw.pick(kind.object_verbs).past for kind in kinds)
@@ -69,7 +69,7 @@ def object_selection(sampler: Sampler) -> Contrast:
 
 
 def adjective_selection(sampler: Sampler) -> Contrast:
-    """Which things can be like that."""
+    """Nouns that fit the adjective."""
     draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:2]
     start = f"{draw.pick(sampler.words.people)} {sampler.deed()} the"
     adjectives = (draw.pick(kind.adjectives) for kind in kinds)
@@ -78,7 +78,7 @@ def adjective_selection(sampler: Sampler) -> Contrast:
 
 
 def word_order(sampler: Sampler) -> Contrast:
-    """Adjective before noun, verb before object, preposition before its noun: the same words."""
+    """Word order: adjective and noun, verb and object, or preposition and noun."""
     draw, concept = sampler.draw, sampler.concept()
     noun, other = draw.pick(concept.names), draw.pick(sampler.stranger(concept).names)
     did = draw.pick(concept.kind.subject_verbs).past
@@ -93,7 +93,7 @@ def word_order(sampler: Sampler) -> Contrast:
     return Contrast((frame,), (f"{one} {two}", f"{two} {one}"))
 
 
-MINIMAL_PAIRS: dict[str, Maker] = {
+MINIMAL_PAIRS: dict[str, DrawContrast] = {
     "subject_verb_agreement": subject_verb_agreement,
     "distractor_agreement": distractor_agreement,
     "determiner_noun_agreement": determiner_noun_agreement,
@@ -104,7 +104,7 @@ MINIMAL_PAIRS: dict[str, Maker] = {
     "adjective_selection": adjective_selection,
     "word_order": word_order,
 }
-"""Category -> its maker, of two fillings."""
+"""Category to the function that draws its contrasts, with two fillings."""
 
 MICRO_BLIMP = Probe(
     name="micro-blimp",

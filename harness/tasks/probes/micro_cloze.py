@@ -1,6 +1,6 @@
-"""micro-cloze: sentences of the embedded world with a gap that only one candidate fills rightly.
+"""micro-cloze: micro-world sentences with a gap that only one candidate fills correctly.
 
-Of the usual categories, time, number and substance are missing: the corpus tells nothing of them.
+The usual categories time, number and substance are missing, because the corpus has no such facts.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from harness.tasks.probes.contrasts import (
     GAP,
     LICENCE,
     Contrast,
-    Maker,
+    DrawContrast,
     distractor_agreement,
     stated,
     subject_selection,
@@ -24,7 +24,7 @@ from harness.tasks.task import MicroworldData
 
 
 def verb(sampler: Sampler) -> Contrast:
-    """What one does to such a thing, in either voice."""
+    """Verbs that fit the object, active or passive."""
     draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
     person, verbs = draw.pick(sampler.words.people), [draw.pick(k.object_verbs) for k in kinds]
     nouns = [draw.pick(sampler.member(kind).names) for kind in kinds]
@@ -36,14 +36,14 @@ def verb(sampler: Sampler) -> Contrast:
 
 
 def preposition(sampler: Sampler) -> Contrast:
-    """By whom, in which city, of which kind, as for what."""
-    draw, (doing, located, general, asked) = sampler.draw, [sampler.concept() for _ in range(4)]
-    done = draw.pick(sampler.world.verbs + doing.kind.object_verbs).participle
+    """Prepositions: by, in, of, for."""
+    draw, (object_, located, general, topic) = sampler.draw, [sampler.concept() for _ in range(4)]
+    done = draw.pick(sampler.world.verbs + object_.kind.object_verbs).participle
     frames = (
-        f"the {draw.pick(doing.names)} was {done} {GAP} {draw.pick(sampler.words.people)}.",
+        f"the {draw.pick(object_.names)} was {done} {GAP} {draw.pick(sampler.words.people)}.",
         f"the {draw.pick(located.names)} is {GAP} {located.city}.",
         f"{with_article(draw.pick(general.names))} is a kind {GAP} {general.kind.name}.",
-        f"as {GAP} the {draw.pick(asked.names)}, {draw.pick((asked.colour, asked.city))}.",
+        f"as {GAP} the {draw.pick(topic.names)}, {draw.pick((topic.colour, topic.city))}.",
     )
     return Contrast(frames, ("by", "in", "of", "for"))
 
@@ -57,7 +57,7 @@ COLOURS = ("the {one} is {{}}.", "most {many} are {{}}.")
 
 
 def fact(sampler: Sampler, patterns: tuple[str, ...], value: Callable[[Concept], str]) -> Contrast:
-    """A value that the corpus tells of a concept, among those of concepts that differ in it."""
+    """A fact of the corpus about a concept, with values of other concepts as candidates."""
     draw = sampler.draw
     different = {value(concept): concept for concept in draw.order(sampler.words.concepts)}
     fillings = tuple(draw.order(list(different))[:4])
@@ -66,7 +66,7 @@ def fact(sampler: Sampler, patterns: tuple[str, ...], value: Callable[[Concept],
 
 
 def hypernym(sampler: Sampler) -> Contrast:
-    """What kind of thing it is."""
+    """The kind of a thing."""
     draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
     many = draw.chance(0.5)
     pattern = "all {many} are {{}}." if many else "{a_one} is a kind of {{}}."
@@ -75,7 +75,7 @@ def hypernym(sampler: Sampler) -> Contrast:
 
 
 def synonym(sampler: Sampler) -> Contrast:
-    """Another name of the same, among names of things of its kind."""
+    """The synonym of a name, with names of other things of its kind as candidates."""
     draw, kind = sampler.draw, sampler.draw.pick(sampler.world.kinds)
     concepts = draw.order(sampler.words.members(kind))[:4]
     if draw.chance(0.5):
@@ -97,7 +97,7 @@ SENTIMENTS = (
 
 
 def sentiment(sampler: Sampler) -> Contrast:
-    """An adjective of the polarity of the rest of its sentence."""
+    """An adjective of the same polarity as the rest of its sentence."""
     draw, pattern = sampler.draw, sampler.draw.pick(SENTIMENTS)
     aspect = draw.pick(lexicon.FILM_ASPECTS + lexicon.FOOD_ASPECTS)
     neutral = draw.pick(lexicon.NEUTRAL_ADVERBS)
@@ -117,7 +117,7 @@ def sentiment(sampler: Sampler) -> Contrast:
     return Contrast(tuple(frames), (drawn[True][0], drawn[False][0]))
 
 
-CLOZE: dict[str, Maker] = {
+CLOZE: dict[str, DrawContrast] = {
     "verb": verb,
     "preposition": preposition,
     "commonsense": partial(subject_selection, num_fillings=4),
@@ -128,7 +128,8 @@ CLOZE: dict[str, Maker] = {
     "agreement": distractor_agreement,
     "sentiment": sentiment,
 }
-"""Category -> its maker, of four fillings; agreement and sentiment have two."""
+"""Category to the function that draws its contrasts: two fillings for agreement and sentiment, else
+four."""
 
 MICRO_CLOZE = Probe(
     name="micro-cloze",
