@@ -13,7 +13,7 @@ from harness.tasks import SUITES, TASKS
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import Column, FileData, Kind, Split, Suite, Task
 
-METRICS_OF_KIND: Mapping[Kind, tuple[str, ...]] = {
+METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
     "regression": ("pearson", "spearman"),
     "multiple_choice": ("accuracy",),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from harness.core.config import ConfigModel
 
@@ -147,6 +147,7 @@ class Suite(ConfigModel):
     """Name of the averaging rule in `harness.analysis.averages.AVERAGES`."""
     citation: str
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks in the order of their columns."""
