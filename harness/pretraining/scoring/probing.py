@@ -9,7 +9,7 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from harness.models import FAMILIES
-from harness.models.backbone import read_note
+from harness.models.backbone import read_metadata
 from harness.models.build import load
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -60,7 +60,7 @@ def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
 
 
 def _unsupported(model: Path, vocabulary: Vocabulary) -> str:
-    note = read_note(model)
+    note = read_metadata(model)
     if FAMILIES[note["family"]].kind == "baseline":
         return "it has no network"
     if note.get("objective"):

@@ -124,9 +124,7 @@ def selected(names: Sequence[str], suite: str | None = None) -> list[DataSet]:
     sets = data_sets()
     for name in names:
         if not any(name in one.names for one in sets):
-            raise ValueError(
-                f"no data set has the name {name!r}; 'harness data list' shows all names"
-            )
+            raise ValueError(f"no data set is named {name!r}; 'harness data list' shows all names")
     return [one for one in sets if one.names.intersection(names)]
 
 

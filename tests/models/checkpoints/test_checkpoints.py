@@ -151,7 +151,7 @@ def test_a_body_without_a_head_is_read_but_not_asked(tmp_path: Path) -> None:
     body = load(tmp_path / "ours")
     ids = torch.arange(5, 11)[None]
     assert body(ids).last_hidden_state.shape == (1, 6, 32)
-    with pytest.raises(ValueError, match="names no tokens"):
+    with pytest.raises(ValueError, match="cannot predict tokens"):
         body.token_logits(torch.zeros(1, 32))
 
 
@@ -471,7 +471,7 @@ def test_problems_of_files_are_seen_without_loading(
     whole = weights.read_bytes()
     for cut in (4, 100, len(whole) - 10):
         weights.write_bytes(whole[:cut])
-        assert "damaged or cut off" in files.problem(folder), cut
+        assert "damaged or truncated" in files.problem(folder), cut
     weights.unlink()
     assert "neither" in files.problem(folder)
     (folder / "config.json").write_text("[")

@@ -160,7 +160,7 @@ def test_a_split_of_one_class_is_a_warning(mirror: Path) -> None:
     name = "nyu-mll/glue/cola: cola:"
     assert command("verify", "cola").splitlines() == [
         f"{name} train 100, validation 2",
-        f"{name} warning: validation has only the class acceptable: so its scores mean nothing",
+        f"{name} warning: validation has only the class acceptable, so its scores mean nothing",
         "1 data sets, 0 problems",
     ]
 
