@@ -22,7 +22,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) ->
     assert path.read_text() == "old"
 
 
-def test_what_ends_well_stands_in_its_place(tmp_path: Path) -> None:
+def test_finished_files_are_moved_into_place(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     with atomic_path(path) as draft:
         draft.write_text("new")

@@ -154,16 +154,14 @@ def test_a_missing_file_is_found_before_anything_is_spent(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_missing_column_is_found_too(tmp_path: Path, own: dict[str, Any], form: str) -> None:
+def test_a_missing_column_is_found(tmp_path: Path, own: dict[str, Any], form: str) -> None:
     number = 1 if form == "csv" else 2
     own["evaluate"]["suite"]["tasks"][number]["label_field"] = "mark"
     line = problem(write(tmp_path, own))
     assert f"needs the column 'mark', but {tmp_path}/train.{form} has " in line
 
 
-def test_a_missing_column_of_the_test_split_is_found_too(
-    tmp_path: Path, own: dict[str, Any]
-) -> None:
+def test_a_missing_column_of_the_test_split_is_found(tmp_path: Path, own: dict[str, Any]) -> None:
     reviews = reviews_of(own)
     (tmp_path / "test.csv").write_text("text\na meal\n")
     reviews["test"] = [{"name": "test"}]

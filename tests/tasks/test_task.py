@@ -79,7 +79,7 @@ def test_splits_have_names_of_their_own(name: str) -> None:
 
 
 def place(task: Task, split: Split | None) -> tuple[str, str | None, str | None]:
-    """What tells the data of a split, or of train, from those of another."""
+    """What identifies the data of a split, or of train."""
     if split is None:
         return "", None, task.train
     return split.path or "", split.config, split.of or split.name

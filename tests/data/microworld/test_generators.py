@@ -1,4 +1,4 @@
-"""The tasks in other shapes: right by construction, and not to be had by counting words."""
+"""The other tasks: correct by construction, and not solvable from word counts."""
 
 import re
 from collections.abc import Mapping
@@ -115,12 +115,12 @@ def test_passages_of_the_same_words_are_other_ones(name: str) -> None:
     train, validation = (set(maker(name)(split, 0)["context"]) for split in ("train", "validation"))
     assert len(train & validation) < 0.01 * len(validation)
     rows = [maker(name)(split, 0) for split in ("train", "validation")]
-    asked, asked_later = (set(zip(r["question"], r["context"], strict=True)) for r in rows)
-    assert not asked & asked_later
+    first, later = (set(zip(r["question"], r["context"], strict=True)) for r in rows)
+    assert not first & later
 
 
 @pytest.mark.parametrize("name", ["micro-squad", "micro-squad2"])
-def test_answers_are_where_they_say(name: str) -> None:
+def test_answers_are_at_their_offsets(name: str) -> None:
     rows = maker(name)("train", 0)
     empty = 0
     for context, answers in zip(rows["context"], rows["answers"], strict=True):
@@ -142,7 +142,7 @@ def test_tags_are_valid() -> None:
     assert used == set(range(len(POS_TAGS)))
 
 
-def test_right_choices_stand_everywhere() -> None:
+def test_correct_choices_are_in_all_positions() -> None:
     counts = np.bincount(maker("micro-swag")("validation", 0)["label"])
     assert len(counts) == 4 and counts.max() < 290
 
@@ -154,8 +154,10 @@ def test_translation_is_a_function_of_the_sentence(language: str) -> None:
     train, validation = (maker(f"micro-mt-{language}")(s, 0) for s in ("train", "validation"))
     assert not set(train["source"]) & set(validation["source"])
     assert len({*train["target"]}) == len(train["target"])
-    known, asked = (set(" ".join(rows["source"]).split()) for rows in (train, validation))
-    assert asked <= known
+    train_words, validation_words = (
+        set(" ".join(rows["source"]).split()) for rows in (train, validation)
+    )
+    assert validation_words <= train_words
     assert all(re.fullmatch(r"[a-z ]+\.", target) for target in train["target"])
 
 

@@ -70,10 +70,10 @@ def remote(tmp_path: Path) -> Path:
 @pytest.fixture
 def mirror(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A mirror that was fetched; the Hub is the folder `remote`."""
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
     def download(path: str, **options: Any) -> str:
-        asked.append({"path": path, **options})
+        requests.append({"path": path, **options})
         folder = Path(options["local_dir"])
         for pattern in options["allow_patterns"] or ["**/*"]:
             for file in (remote / path).glob(pattern):
@@ -89,13 +89,13 @@ def mirror(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     command("fetch", "glue/cola", "wikitext2")
     data_of_cola = TASKS["cola"].data
     assert isinstance(data_of_cola, HubData)
-    assert {one["revision"] for one in asked if one["path"] == COLA} == {data_of_cola.revision}
-    assert all(one["repo_type"] == "dataset" for one in asked)
+    assert {one["revision"] for one in requests if one["path"] == COLA} == {data_of_cola.revision}
+    assert all(one["repo_type"] == "dataset" for one in requests)
     return root
 
 
 def command(*arguments: str, code: int = 0) -> str:
-    """What `harness data ...` says."""
+    """The output of `harness data ...`."""
     result = CliRunner().invoke(app.app, ["data", *arguments])
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
@@ -124,7 +124,7 @@ def test_fetching_again_changes_nothing(mirror: Path) -> None:
     assert sorted((mirror / SUMS).read_text().splitlines()) == before
 
 
-def test_list_says_where_each_one_is(mirror: Path) -> None:
+def test_list_shows_the_location_of_each_data_set(mirror: Path) -> None:
     lines = {line.split()[0]: line for line in command("list").splitlines()}
     cola = lines["nyu-mll/glue/cola"]
     assert " mirror " in cola and "MB  bcdcba79d07b  cola (see" in cola
@@ -213,7 +213,7 @@ def test_data_that_are_not_what_a_task_declares(
     assert reason in problem("cola")
 
 
-def test_changed_files_are_read_anew(mirror: Path) -> None:
+def test_changed_files_are_read_again(mirror: Path) -> None:
     """Whatever the library's own cache holds: the fingerprint is of what is read."""
     before = load_examples(TASKS["cola"], "train")
     for split in ("train", "validation"):
@@ -229,7 +229,7 @@ def test_a_corpus_without_its_column(mirror: Path) -> None:
     assert "must have the column 'text'" in problem("wikitext2")
 
 
-def test_a_missing_set_says_how_to_get_it(mirror: Path) -> None:
+def test_a_missing_set_is_reported_with_the_command_to_fetch_it(mirror: Path) -> None:
     assert problem("rte").endswith("it is missing: harness data fetch nyu-mll/glue/rte")
 
 
