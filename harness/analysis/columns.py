@@ -52,7 +52,6 @@ def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
     return suite.model_copy(
         update={
             "name": f"{suite.name}[{', '.join(t for t in suite.tasks if t in tasks)}]",
-            "tasks": tuple(task for task in suite.tasks if task in tasks),
             "columns": tuple(column for column in suite.columns if column.task in tasks),
             "average": "mean_of_columns",
         }

@@ -1,4 +1,4 @@
-"""How runs are computed: the hardware, and what may differ between machines."""
+"""Compute settings: hardware and memory, which may differ between machines."""
 
 from typing import Literal
 
@@ -8,26 +8,26 @@ from harness.core.config import ConfigModel
 
 
 class Compute(ConfigModel):
-    """Hardware and memory. Only `precision` changes what a run learns beyond rounding, and only it
-    enters stage keys."""
+    """Hardware and memory. Only `precision` changes results beyond rounding errors, so only it is
+    part of stage keys."""
 
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
-    """Lightning's name of the hardware; `auto` takes a GPU where there is one."""
+    """Lightning accelerator; `auto` takes a GPU if there is one."""
     devices: Literal[1] = 1
-    """Devices of one stage. Stages run in parallel on others (`harness run --jobs`)."""
+    """Devices of one stage; several stages run in parallel with `harness run --jobs`."""
     strategy: Literal["auto"] = "auto"
-    """Lightning's name of how one stage is spread over devices."""
+    """Lightning strategy for the devices of one stage."""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
-    """Lightning's name of the number format of pretraining."""
+    """Lightning precision of pretraining."""
     micro_batch_tokens: int | None = Field(default=None, ge=8)
-    """Positions in one forward pass; a larger batch accumulates its gradient. Null takes 65,536 on
-    a GPU and 8,192 elsewhere; halved when memory runs out."""
+    """Tokens in one forward pass, padding included; larger batches accumulate gradients. Null takes
+    65,536 on a GPU and 8,192 elsewhere, and halves it when memory runs out."""
     compile: bool = False
-    """torch.compile of the pretrained model: slow to start, fast on a GPU."""
+    """Whether to use torch.compile in pretraining: slow to start, fast on a GPU."""
     checkpoint_interval_seconds: float = Field(default=20.0, ge=0)
-    """Time between checkpoints of pretraining."""
+    """Minimum time between checkpoints of pretraining."""
     max_checkpoint_overhead: float = Field(default=0.05, gt=0)
-    """Checkpoints are farther apart where saving would take a larger share of the time."""
+    """Maximum share of the time spent on saving; checkpoints become less frequent to keep it."""
 
 
 DEFAULT_COMPUTE = Compute()

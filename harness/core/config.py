@@ -1,4 +1,4 @@
-"""The base of everything a user can declare: frozen values that refuse unknown fields."""
+"""The base class of all declared values, and operations on nested plain data."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -9,7 +9,8 @@ from pydantic_core import to_json
 
 
 class ConfigModel(BaseModel):
-    """A frozen, validated value. Two equal values have equal dumps, hence equal stage keys."""
+    """A frozen, validated value without unknown fields. Equal values have equal dumps and stage
+    keys."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -21,7 +22,7 @@ class ConfigModel(BaseModel):
 
     @classmethod
     def read(cls, data: Any) -> Self:
-        """A value from plain data, by the types of JSON: neither "3" nor true is a number.
+        """A value from plain data with strict JSON types: neither "3" nor true is a number.
 
         Raises:
             pydantic.ValidationError: the data do not describe such a value.
@@ -30,16 +31,16 @@ class ConfigModel(BaseModel):
 
 
 KIND_FIELDS = ("source", "kind")
-"""Fields that name the kind of a value: one of another kind replaces it, and is not merged."""
+"""Discriminator fields: a mapping with another value in one of them is replaced, not merged."""
 
 
 def kind_from_name(value: Any) -> Any:
-    """A name alone stands for the value of that kind with its defaults."""
+    """`value`, with a name alone expanded to the kind with default fields."""
     return {"kind": value} if isinstance(value, str) else value
 
 
 def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `changes` laid over it, mapping by mapping; lists and scalars are replaced."""
+    """`base` merged with `changes` recursively; lists and scalars are replaced."""
     merged = dict(base)
     for name, new in changes.items():
         old = merged.get(name)
@@ -58,8 +59,7 @@ def can_merge(old: Any, new: Any) -> bool:
 
 
 def set_path(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """`tree` with `value` at a dotted `path`; a mapping there is merged into, as `deep_merge`
-    does."""
+    """`tree` with `value` at a dotted `path`; mappings are merged as in `deep_merge`."""
     head, _, rest = path.partition(".")
     below = tree.get(head)
     inner = set_path(below if isinstance(below, Mapping) else {}, rest, value) if rest else value
@@ -67,14 +67,14 @@ def set_path(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 def as_tuples(data: Any) -> Any:
-    """`data` with all its lists as tuples: what a strict field takes from a validator."""
+    """`data` with all lists as tuples, which strict fields require from validators."""
     if isinstance(data, Mapping):
         return {name: as_tuples(value) for name, value in data.items()}
     return tuple(as_tuples(value) for value in data) if isinstance(data, (list, tuple)) else data
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """What to say of a name that is not among the known ones, with the nearest of them."""
+    """The error message for a name that is not among the known ones, with the closest match."""
     names = list(known)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f"did you mean {near[0]!r}? " if near else ""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever is killed when; folders to write them to."""
+"""Atomic writes of files and folders, safe against interruption."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,14 +10,14 @@ from filelock import FileLock
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes `text` under a temporary name, then renames it."""
+    """Writes `text` to a temporary file, then renames it."""
     with atomic_path(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Gives another name to write to, which becomes `path` at the end, and vanishes on an error."""
+    """A context with a temporary path, renamed to `path` at the end or deleted on an error."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield draft
@@ -27,22 +27,24 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 DRAFT = ".harness-draft"
-"""A folder within a folder that is being written; where there is one, the writing was killed."""
+"""Folder inside an output folder during writing; it remains only after an interruption."""
 
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Gives an empty folder within `folder`, which is made if it is not there; at the end the files
-    in it move to their places in `folder`. On an error they vanish, and `folder` if it is new."""
+    """A context with an empty temporary folder, whose files move to `folder` at the end.
+
+    On an error they are deleted, and so is `folder` if it is new and empty.
+    """
     draft, new = folder / DRAFT, not folder.exists()
     rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     try:
         yield draft
         for path in relative_files(draft):
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            (draft / path).replace(place)
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (draft / path).replace(target)
     finally:
         rmtree(draft)
         if new and not any(folder.iterdir()):
@@ -50,30 +52,35 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def relative_files(folder: Path) -> list[Path]:
-    """Every file below a folder, relative to it, in order."""
+    """All files in a folder and its subfolders, relative to it, sorted."""
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir())
 
 
 def output_folder(path: Path) -> Path:
-    """`path`, if it can become or is a folder that files can be written to.
+    """`path`, if it is a writable folder or can be created as one.
+
+    Call this before an expensive computation whose results go there.
 
     Raises:
-        ValueError: it cannot; to be asked before anything is computed for it.
+        ValueError: it is not.
     """
     nearest = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
     if not nearest.is_dir():
-        why = "is a file" if nearest == path else f"{nearest} is a file"
+        problem = "is a file" if nearest == path else f"{nearest} is a file"
     elif not os.access(nearest, os.W_OK | os.X_OK):
-        why = "cannot be written" if nearest == path else f"{nearest} cannot be written"
+        problem = "is not writable" if nearest == path else f"{nearest} is not writable"
     else:
         return path
-    raise ValueError(f"{path} must be a new or an existing folder that can be written, but {why}")
+    raise ValueError(f"{path} must be a new folder or a writable one, but {problem}")
 
 
 def make_once(path: Path, make: Callable[[Path], object]) -> None:
-    """Lets `make` write the file `path`, under another name until it is whole, if it is not there.
+    """Creates the file `path` with `make`, atomically, unless it exists.
 
-    Of several processes one makes it while the others wait.
+    If several processes need it, one creates it and the others wait.
+
+    Args:
+        make: writes the file to the temporary path that it is given.
     """
     if path.exists():
         return

@@ -1,7 +1,7 @@
-"""Data sets of the Hugging Face Hub, or of a mirror laid out like it: one code path for both.
+"""Data sets of the Hugging Face Hub, or of a local mirror with the same layout.
 
 With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read from
-`<folder>/organisation/name` (a README with configs, and the data files); else from the Hub.
+`<folder>/organisation/name` (a README with configs, and the data files), otherwise from the Hub.
 """
 
 import functools
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 MIRROR = "HARNESS_DATA"
-"""Environment variable that names the folder of mirrors."""
+"""Environment variable with the folder of mirrors."""
 
 
 def mirror(path: str) -> Path | None:
-    """Folder that stands for the Hub repository `path`, or None where the Hub itself is read.
+    """The mirror of the Hub repository `path`, or None if the Hub itself is used.
 
     Raises:
-        ValueError: `HARNESS_DATA` is set, but has no such folder.
+        ValueError: `HARNESS_DATA` is set, but lacks the folder.
     """
     root = os.environ.get(MIRROR)
     if not root:
@@ -32,14 +32,14 @@ def mirror(path: str) -> Path | None:
     folder = Path(root).expanduser() / path
     if not folder.is_dir():
         raise ValueError(
-            f"{MIRROR} must hold a folder for every data set that is read, but {folder} is not "
-            f"there: copy the Hub repository {path} to it, or unset {MIRROR} to download"
+            f"{MIRROR} must contain a folder for every data set, but {folder} does not exist: "
+            f"copy the Hub repository {path} to it, or unset {MIRROR} to download"
         )
     return folder
 
 
 def load(path: str, config: str | None, split: str, revision: str | None) -> "Dataset":
-    """A split of a data set as a `datasets.Dataset`.
+    """A split of a data set.
 
     Raises:
         ValueError: no such mirror, config or split, or the Hub cannot be reached.
@@ -52,8 +52,8 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
     where = f"{path} (config {config or 'default'}, split {split})"
     try:
         if folder is not None:
-            # The library's own cache knows a folder by its last name and its card alone: another
-            # mirror, or files that have changed, would be read as those that were read first.
+            # The cache of `datasets` identifies a folder by its name and card only, so it would
+            # return stale data for another mirror or changed files.
             content = fingerprint(path, config, revision).removeprefix("sha256:")[:16]
             cache = Path(datasets.config.HF_DATASETS_CACHE) / f"mirror-{content}"
             return datasets.load_dataset(str(folder), config, split=split, cache_dir=str(cache))
@@ -64,43 +64,51 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
             f"set {MIRROR} to a folder with a copy of it"
         ) from error
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        # pyarrow's errors are ValueError or OSError; those of a builder hide the cause.
+        # Errors of pyarrow are ValueError or OSError; errors of a builder hide the cause.
         reason = one_line(error.__cause__ or error)
         raise ValueError(
             f"{where} cannot be read from {folder or 'the Hub'}: {reason}; "
-            f"'harness data verify {path}' looks into it"
+            f"'harness data verify {path}' shows details"
         ) from error
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, without its line breaks."""
+    """The message of an error in one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def load_file(form: str, path: Path) -> "Dataset":
-    """A csv or jsonl file of the user's own.
+def load_file(file_format: str, path: Path) -> "Dataset":
+    """The rows of a local file.
+
+    Args:
+        file_format: `csv` or `jsonl`.
 
     Raises:
-        ValueError: it cannot be read as that.
+        ValueError: it cannot be parsed.
     """
     import datasets
 
     datasets.disable_progress_bars()
-    # Only an empty cell is null: "None" and "NA" may be names of classes.
-    options = {"keep_default_na": False, "na_values": [""]} if form == "csv" else {}
-    builder = {"csv": "csv", "jsonl": "json"}[form]
+    # Only empty cells are null: "None" and "NA" may be class names.
+    options = {"keep_default_na": False, "na_values": [""]} if file_format == "csv" else {}
+    builder = {"csv": "csv", "jsonl": "json"}[file_format]
     try:
         return datasets.load_dataset(
             builder, data_files={"rows": str(path)}, split="rows", **options
         )
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
         reason = one_line(error.__cause__ or error)
-        raise ValueError(f"{path} cannot be read as {form}: {reason}") from error
+        raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error
 
 
 def fingerprint(path: str, config: str | None, revision: str | None) -> str:
-    """What identifies the content without loading it: the digest of the mirror's files of this
-    config, or the pinned commit of the Hub repository."""
+    """A string that identifies the content of a config, computed without loading it.
+
+    It has the digest of the mirror's files, or the pinned commit of the Hub repository.
+
+    Raises:
+        ValueError: `HARNESS_DATA` is set, but lacks the repository or the config.
+    """
     folder = mirror(path)
     if folder is None:
         return f"hub:{path}@{revision or 'latest'}/{config or 'default'}"
@@ -108,7 +116,8 @@ def fingerprint(path: str, config: str | None, revision: str | None) -> str:
 
 
 def digest(files: Iterable[Path]) -> str:
-    """SHA-256 over the contents of `files` in the given order; names and places do not count."""
+    """SHA-256 of the contents of `files` in the given order, independent of their names and
+    folders."""
     total = hashlib.sha256()
     for file in files:
         state = file.stat()
@@ -118,14 +127,13 @@ def digest(files: Iterable[Path]) -> str:
 
 @functools.cache
 def _file_digest(file: Path, size: int, mtime_ns: int) -> bytes:
-    """Digest of one file; size and time of change only key the cache."""
+    """SHA-256 of a file; size and modification time are keys of the cache only."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
 def has_config(path: str, config: str | None, split: str | None = None) -> bool:
-    """Whether a mirror has this repository and lists this config, with this split if one is named;
-    the Hub itself is taken to have every declared one."""
+    """Whether the mirror has this repository, config and split; always true for the Hub itself."""
     root = os.environ.get(MIRROR)
     if not root:
         return True
@@ -138,17 +146,17 @@ def has_config(path: str, config: str | None, split: str | None = None) -> bool:
 
 
 def _splits(entry: dict[str, Any]) -> list[str]:
-    """Splits that a config of a card lists; files without one are of `train`."""
+    """Splits of a config in a card; files without a split belong to `train`."""
     files = entry.get("data_files") or []
     items = [files] if isinstance(files, str) else files
     return [item.get("split", "train") if isinstance(item, dict) else "train" for item in items]
 
 
 def config_files(folder: Path, config: str | None) -> list[Path]:
-    """The data files that a mirror's card lists for `config`; all files if it has no configs.
+    """The data files of `config` according to the mirror's card; all files if it has no configs.
 
     Raises:
-        ValueError: there is no such config, or it has no files.
+        ValueError: no such config, or no files.
     """
     card = _card(folder)
     names = _config_names(card)
@@ -161,17 +169,17 @@ def config_files(folder: Path, config: str | None) -> list[Path]:
     files = sorted({file for glob in patterns for file in visible(folder, glob)})
     if not files:
         raise ValueError(
-            f"the mirror {folder} must hold the data files of config {config}, but has none of "
-            f"{', '.join(patterns)}: copy them there as the Hub repository has them"
+            f"the mirror {folder} must contain the data files of config {config}, but has none of "
+            f"{', '.join(patterns)}: copy them from the Hub repository"
         )
     return files
 
 
 def patterns_of(folder: Path, configs: Iterable[str | None]) -> list[str]:
-    """Glob patterns of the data files of `configs`; none if the card in `folder` lists no configs.
+    """Glob patterns of the data files of `configs`; empty if the card in `folder` has no configs.
 
     Raises:
-        ValueError: the card has no such config.
+        ValueError: no such config.
     """
     card = _card(folder)
     names = _config_names(card)
@@ -185,20 +193,20 @@ def patterns_of(folder: Path, configs: Iterable[str | None]) -> list[str]:
 
 
 def visible(folder: Path, pattern: str) -> Iterator[Path]:
-    """Files that a glob pattern finds, without what a download notes in hidden folders."""
+    """Files that match a glob pattern, without hidden files and folders."""
     for file in folder.glob(pattern):
         if file.is_file() and not any(p.startswith(".") for p in file.relative_to(folder).parts):
             yield file
 
 
 def _card(folder: Path) -> dict[str, Any]:
-    """The YAML head of a mirror's README.md; empty where there is none."""
+    """The YAML header of a mirror's README.md; empty if there is none."""
     readme = folder / "README.md"
     if not readme.is_file():
         return {}
     before, _, rest = readme.read_text(encoding="utf-8").partition("---\n")
-    head = rest.partition("\n---")[0]
-    return (yaml.safe_load(head) or {}) if not before else {}
+    header = rest.partition("\n---")[0]
+    return (yaml.safe_load(header) or {}) if not before else {}
 
 
 def _config_names(card: dict[str, Any]) -> list[str]:
@@ -206,7 +214,7 @@ def _config_names(card: dict[str, Any]) -> list[str]:
 
 
 def _patterns(card: dict[str, Any], config: str) -> Iterator[str]:
-    """Glob patterns of a config's data files, in any of the forms that data set cards allow."""
+    """Glob patterns of a config's data files, in all notations of data set cards."""
     for entry in card["configs"]:
         if entry.get("config_name", "default") == config:
             listed = entry.get("data_files") or ["**/*"]

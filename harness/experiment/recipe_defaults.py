@@ -58,7 +58,7 @@ def _of_the_checkpoint(model: Any) -> dict[str, Any]:
     fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoint_fractions": ()}
     folder = files.found(name, model.get("revision"))
     if folder and not files.problem(folder):  # else said where data are checked
-        learned = objectives.learned(folder)
+        learned = objectives.trained_objective(folder)
         fields["objective"] = learned
         if isinstance(learned, str):
             fields["objective"] = OBJECTIVES[learned].model_dump()

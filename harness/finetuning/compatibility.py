@@ -6,7 +6,7 @@ from harness.finetuning import baselines
 from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Selective
 from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
 from harness.finetuning.protocol import Finetune, Protocol
-from harness.models import FAMILIES, WITH_A_TABLE
+from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring.requests import unsupported_request
@@ -118,7 +118,7 @@ def _too_little(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> st
         found = _num_layers(run)
         if adaptation.top_layers > found:
             return f"its layers are {found}, fewer than the {adaptation.top_layers} to train"
-    if isinstance(adaptation, PromptTuning) and model.family in WITH_A_TABLE:
+    if isinstance(adaptation, PromptTuning) and model.family in LEARNED_POSITIONS:
         read = protocol.max_sequence_length + adaptation.length
         if read > model.max_position:
             return (

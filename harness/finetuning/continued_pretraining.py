@@ -16,7 +16,7 @@ from harness.data.corpora.sources import (
     TextCorpus,
 )
 from harness.models.checkpoints import files
-from harness.models.checkpoints.objectives import readings
+from harness.models.checkpoints.objectives import representations
 from harness.pretraining.budget import Budget
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
@@ -191,7 +191,7 @@ def _check_checkpoint(run: Pretrain, found: Pretrain, length: int) -> None:
     folder = files.found(str(run.model.checkpoint), run.model.revision)
     # Files that are missing are told where all data is looked for.
     is_there = folder is not None and (folder / files.CONFIG).is_file()
-    known = readings(folder) if folder and is_there else ()
+    known = representations(folder) if folder and is_there else ()
     for objective in found.objectives if known else ():
         if objective.representation not in known:
             raise ValueError(

@@ -1,4 +1,8 @@
-"""AXIS: architectures and sizes. Values only; `harness.models.build` makes the networks."""
+"""AXIS: model families and sizes, their networks, parameter counts and FLOPs.
+
+This file holds the declared values and does not import torch; `harness.models.build` makes the
+networks. Heads for tasks are in `harness.finetuning`, losses in `harness.pretraining.learners`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,18 +14,18 @@ from harness.core.config import ConfigModel
 
 
 class Size(ConfigModel):
-    """The shape of a network; of an encoder-decoder, of its encoder and of its decoder each."""
+    """The size of a network; of an encoder-decoder, the size of each half."""
 
     num_layers: int = Field(ge=1)
     hidden_size: int = Field(ge=8)
     num_heads: int = Field(ge=1)
     intermediate_size: int = Field(ge=8)
     head_dim: int | None = Field(default=None, ge=1)
-    """Width of an attention head, where that is not hidden_size / num_heads (T5 3B and 11B)."""
+    """Width of an attention head, if it is not hidden_size / num_heads (T5 3B and 11B)."""
 
     @property
     def attention_size(self) -> int:
-        """Width of all heads together."""
+        """Total width of all attention heads."""
         return self.num_heads * self.head_dim if self.head_dim else self.hidden_size
 
     @model_validator(mode="after")
@@ -35,7 +39,7 @@ class Size(ConfigModel):
 
 
 def _size(num_layers: int, hidden_size: int, num_heads: int | None = None, **rest: Any) -> Size:
-    """Heads of 64 and a feed-forward layer of 4 x hidden, if nothing else is said."""
+    """A size with heads of width 64 and a feed-forward layer of 4 x hidden by default."""
     return Size(
         num_layers=num_layers,
         hidden_size=hidden_size,
@@ -75,17 +79,17 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Family:
-    """What is fixed for all networks of a family, and may be known without building one."""
+    """Properties of all networks of a family."""
 
     kind: Kind
     representations: tuple[str, ...]
-    """What it can be read under, its own first."""
+    """Supported representations, its native one first."""
     segments: bool = False
-    """Whether it tells the first text of a pair from the second by segment embeddings."""
+    """Whether it has segment embeddings for the texts of a pair."""
 
 
 _MASKED = ("bidirectional", "causal", "prefix")
-"""Readings that one stack of self-attention can be given by a mask."""
+"""Representations that differ in the attention mask only."""
 
 FAMILIES: dict[str, Family] = {
     "bert": Family("encoder", _MASKED, segments=True),  # Devlin et al. 2019
@@ -100,7 +104,7 @@ FAMILIES: dict[str, Family] = {
     "gpt": Family("decoder", ("causal",)),  # Radford et al. 2018
     "gpt2": Family("decoder", ("causal", "prefix", "bidirectional")),  # Radford et al. 2019
     "llama": Family("decoder", ("causal", "prefix", "bidirectional")),  # Touvron et al. 2023
-    # Raffel et al. 2020; read as one stack, it is T5's encoder
+    # Raffel et al. 2020; as one stack, it is T5's encoder
     "t5": Family("encoder_decoder", ("encoder_decoder", *_MASKED)),
     "bart": Family("encoder_decoder", ("encoder_decoder",)),  # Lewis et al. 2020
     "elmo": Family("recurrent", ("bilm",)),  # Peters et al. 2018
@@ -109,15 +113,15 @@ FAMILIES: dict[str, Family] = {
     "majority": Family("baseline", _MASKED),  # the most frequent answer
     "lead": Family("baseline", _MASKED),  # the first three sentences
     "copy": Family("baseline", _MASKED),  # the source
-    # someone else's network: how it is read, its own files say
+    # a published checkpoint, whose files determine its representation
     "checkpoint": Family("checkpoint", ("bidirectional", "causal", "encoder_decoder", "permuted")),
 }
 
-WITH_A_TABLE = (
+LEARNED_POSITIONS = (
     *("bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert"),
     *("gpt", "gpt2", "bart"),
 )
-"""Families with a vector for each position, and none beyond `max_position`."""
+"""Families with learned position embeddings, which limit inputs to `max_position`."""
 
 FamilyName = Literal[
     "bert",
@@ -143,7 +147,7 @@ FamilyName = Literal[
     "checkpoint",
 ]
 
-OF_SOME: Mapping[str, tuple[str, ...]] = {
+FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embedding_size": ("albert", "electra", "elmo"),
     "num_decoder_layers": ("t5", "bart"),
     "share_decoder": ("t5",),
@@ -155,53 +159,54 @@ OF_SOME: Mapping[str, tuple[str, ...]] = {
     "checkpoint": ("checkpoint",),
     "revision": ("checkpoint",),
 }
-"""Field to the families that have it; in others it must stay at its default."""
+"""Field to the families that have it; in others it must have its default."""
 
 
 class Architecture(ConfigModel):
-    """A model family and its numbers apart from the size."""
+    """A model family and its hyperparameters other than the size."""
 
     family: FamilyName = "bert"
     max_position: int = Field(default=512, ge=8)
-    """Longest sequence in tokens (RoBERTa's padding offset not counted)."""
+    """Maximum sequence length in tokens (without RoBERTa's padding offset)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not in LLaMA, which was published without."""
+    """Not used by LLaMA, as published."""
     attention_dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Not in T5 and XLNet, whose `dropout` holds there, too, nor in ELMo and static vectors."""
+    """Not used by T5 and XLNet, where `dropout` applies, nor by ELMo and static vectors."""
     initializer_range: float = Field(default=0.02, gt=0)
-    """Standard deviation of the initial weights. 0.02 belongs to hidden size 768; narrow models
-    learn faster from 0.02 x sqrt(768 / hidden_size). T5 scales its weights by their shapes instead
-    and takes initializer_range / 0.02 as a factor."""
+    """Standard deviation of the initial weights. 0.02 is meant for hidden size 768; narrow models
+    learn faster with 0.02 x sqrt(768 / hidden_size). T5 scales by the shapes of the weights,
+    multiplied by initializer_range / 0.02."""
     embedding_size: int | None = Field(default=None, ge=8)
-    """Width of the token embeddings, projected to hidden_size; null: hidden_size itself."""
+    """Width of the token embeddings, projected to hidden_size; null takes hidden_size."""
     num_decoder_layers: int | None = Field(default=None, ge=1)
-    """Layers of the decoder; null: as many as the encoder."""
+    """Layers of the decoder; null takes those of the encoder."""
     share_decoder: bool = False
-    """Encoder and decoder share self-attention and feed-forward layers (Raffel 2020, table 2)."""
+    """Whether encoder and decoder share self-attention and feed-forward layers (Raffel et al. 2020,
+    table 2)."""
     gated_feed_forward: bool = False
-    """T5 v1.1's feed-forward layer: gated GELU (Shazeer 2020)."""
+    """Whether feed-forward layers have a gated GELU, as in T5 v1.1 (Shazeer 2020)."""
     tie_embeddings: bool = True
-    """The output matrix is the embedding."""
+    """Whether the output matrix is the embedding matrix."""
     num_kv_heads: int | None = Field(default=None, ge=1)
-    """Heads of keys and values, shared by groups of query heads; null: one for each."""
+    """Key and value heads, shared by groups of query heads; null takes num_heads."""
     context_size: int = Field(default=5, ge=1)
-    """Neighbours on each side that a static vector is predicted from."""
+    """Context tokens on each side, from which CBOW predicts a token."""
     vectors: str | None = None
-    """File of word vectors to start from, in GloVe's text format."""
+    """File of initial word vectors in GloVe's text format."""
     checkpoint: str | None = None
-    """Someone else's pretrained model in Hugging Face format: a folder, or an id of the Hub. Its
-    files give network, tokenizer and objective; of a run's own fields none holds for it."""
+    """A published checkpoint in Hugging Face format: a folder, or an id of the Hub. Its files
+    determine network, tokenizer and objective; other fields of the run do not apply."""
     revision: str | None = None
-    """Commit, branch or tag of a Hub id; only a commit pins what is read."""
+    """Commit, branch or tag of a Hub id; only a commit identifies the weights."""
 
     @property
     def facts(self) -> Family:
-        """What is fixed for the family."""
+        """Properties of the family."""
         return FAMILIES[self.family]
 
     @model_validator(mode="after")
     def _fields_of_the_family(self) -> "Architecture":
-        for name, families in OF_SOME.items():
+        for name, families in FAMILY_FIELDS.items():
             default = type(self).model_fields[name].default
             if self.family not in families and getattr(self, name) != default:
                 raise ValueError(

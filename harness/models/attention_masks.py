@@ -1,39 +1,41 @@
-"""Who sees whom: attention masks that give one backbone another reading."""
+"""Attention masks, which give one network several representations."""
 
 import torch
 from torch import Tensor
 
 
-def attention(
-    reading: str,
+def attention_mask_for(
+    representation: str,
     native: str,
     input_ids: Tensor,
     attention_mask: Tensor | None,
     prefix_lengths: Tensor | None = None,
 ) -> Tensor | None:
-    """The mask that makes a network read its input as `reading`.
-
-    Nothing but the padding [B, T] where the network reads so by itself (`native`), so that the
-    fastest attention is taken; otherwise [B, 1, T, T] bool, True where position i (rows) sees
-    position j (columns). A token always sees itself, so that padding gives no NaN.
+    """The mask for a representation.
 
     Args:
+        native: the representation that the network has without a mask.
         input_ids: [B, T].
-        attention_mask: [B, T], 0 at padding; none where nothing is padding.
-        prefix_lengths: [B] tokens that are seen from everywhere, under `prefix`; none means all.
+        attention_mask: [B, T], 0 at padding; None without padding.
+        prefix_lengths: [B] length of the bidirectional prefix, for `prefix`; None means all tokens.
+
+    Returns:
+        `attention_mask` itself for the native representation, so that the fastest attention kernel
+        applies; otherwise [B, 1, T, T] bool, True where position i (rows) attends to position j
+        (columns). All tokens attend to themselves, which avoids NaN at padding.
     """
-    if reading == "prefix" and prefix_lengths is None:
-        reading = "bidirectional"
-    if reading == native:
+    if representation == "prefix" and prefix_lengths is None:
+        representation = "bidirectional"
+    if representation == native:
         return attention_mask
     batch, length = input_ids.shape
-    place = torch.arange(length, device=input_ids.device)
-    if reading == "bidirectional":
+    position = torch.arange(length, device=input_ids.device)
+    if representation == "bidirectional":
         visible = torch.ones(batch, length, length, dtype=torch.bool, device=input_ids.device)
     else:
-        visible = (place <= place[:, None]).expand(batch, length, length)
-    if prefix_lengths is not None and reading == "prefix":
-        visible = visible | (place < prefix_lengths[:, None, None])
+        visible = (position <= position[:, None]).expand(batch, length, length)
+    if prefix_lengths is not None and representation == "prefix":
+        visible = visible | (position < prefix_lengths[:, None, None])
     if attention_mask is not None:
         visible = visible & attention_mask[:, None, :].bool()
-    return (visible | (place == place[:, None])).unsqueeze(1)
+    return (visible | (position == position[:, None])).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""A network without heads, read under a representation: what pretraining and fine-tuning share.
+"""The network that pretraining and fine-tuning share, with its representation.
 
 Shapes: B sequences, T tokens, U tokens of a decoder, H hidden size, V vocabulary.
 """
@@ -12,22 +12,22 @@ from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import FAMILIES
-from harness.models.attention_masks import attention
+from harness.models.attention_masks import attention_mask_for
 from harness.models.blueprints import Blueprint
 from harness.models.soft_prompt import SoftPrompt
 
-NOTE = "harness.json"
-"""Beside the weights: what transformers' own configuration does not say of a network."""
+METADATA = "harness.json"
+"""File next to the weights with properties that are not in the configuration of transformers."""
 
 
 class Backbone(nn.Module):
-    """A pretrained or new network with the way it is read.
+    """A pretrained or new network with its representation.
 
     Attributes:
-        network: transformers' model with its token head.
-        representation: how it reads if nothing else is said.
-        objective: what it was trained on, the last of a mixture, as plain data; empty if unknown.
-        soft_prompt: vectors that are read before every input, of which no states are given.
+        network: the model of transformers, with its token head.
+        representation: the default representation.
+        objective: its last training objective as plain data; empty if unknown.
+        soft_prompt: vectors that precede every input; their states are not returned.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Backbone(nn.Module):
 
     @property
     def hidden_size(self) -> int:
+        """Width of the states."""
         return int(self.network.config.hidden_size)
 
     def forward(
@@ -61,25 +62,25 @@ class Backbone(nn.Module):
         representation: str | None = None,
         **more: Any,
     ) -> BaseModelOutput:
-        """States `last_hidden_state` [B, T, H], of the decoder [B, U, H] where there is one.
+        """States `last_hidden_state` [B, T, H], or [B, U, H] of a decoder.
 
         Args:
             input_ids: [B, T].
-            attention_mask: [B, T], 0 at padding; none where nothing is padding.
-            token_type_ids: [B, T], read by families with segment embeddings.
+            attention_mask: [B, T], 0 at padding; None without padding.
+            token_type_ids: [B, T], for families with segment embeddings.
             decoder_input_ids: [B, U], for an encoder-decoder.
-            prefix_lengths: [B], for the reading `prefix`; without them the prefix is everything.
-            representation: another reading than the network's own.
-            more: passed on, as `output_hidden_states`.
+            prefix_lengths: [B], for the representation `prefix`; None means all tokens.
+            representation: replaces the default one.
+            more: arguments of the network, such as `output_hidden_states`.
         """
-        reading = representation or self.representation
+        representation = representation or self.representation
         before = 0 if self.soft_prompt is None else len(self.soft_prompt)
         if self.soft_prompt is not None:
             input_ids, attention_mask, token_type_ids = self.soft_prompt.before(
                 input_ids, attention_mask, token_type_ids
             )
             prefix_lengths = None if prefix_lengths is None else prefix_lengths + before
-        if reading == "encoder_decoder":
+        if representation == "encoder_decoder":
             encoded = self.network.get_encoder()(
                 input_ids=input_ids, attention_mask=attention_mask, **more
             )
@@ -94,8 +95,8 @@ class Backbone(nn.Module):
             return cast(BaseModelOutput, decoded)
         native = self.facts.representations[0]
         if native == "encoder_decoder":
-            native = "bidirectional"  # one stack of it, its encoder
-        mask = attention(reading, native, input_ids, attention_mask, prefix_lengths)
+            native = "bidirectional"  # its encoder as one stack
+        mask = attention_mask_for(representation, native, input_ids, attention_mask, prefix_lengths)
         if self.facts.segments:
             more["token_type_ids"] = token_type_ids
         stack = self.blueprint.stack(self.network)
@@ -105,22 +106,26 @@ class Backbone(nn.Module):
         return output
 
     def token_logits(self, states: Tensor) -> Tensor:
-        """[..., H] states to [..., V] logits, by the network's own head."""
+        """[..., V] logits of the token head from [..., H] states.
+
+        Raises:
+            ValueError: the network has no token head.
+        """
         return self.blueprint.head(self.network)(states)
 
     def save(self, folder: Path) -> None:
-        """Writes the network in Hugging Face format, with safetensors, and how it is read."""
+        """Writes the network in Hugging Face format (safetensors), and METADATA."""
         self.network.save_pretrained(folder)
-        note = {
+        metadata = {
             "blueprint": self.name,
             "family": self.family,
             "representation": self.representation,
             "objective": self.objective,
         }
-        (folder / NOTE).write_text(json.dumps(note, indent=2) + "\n")
+        (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
 
 
-def read_note(folder: Path) -> dict[str, Any]:
+def read_metadata(folder: Path) -> dict[str, Any]:
     """Blueprint, family, representation and objective of a saved network."""
-    note: dict[str, Any] = json.loads((folder / NOTE).read_text())
-    return note
+    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text())
+    return metadata

@@ -1,4 +1,4 @@
-"""The network of a baseline that learns from nothing but its task: none."""
+"""Placeholder network of baselines, which have no pretrained network."""
 
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ from harness.models.blueprints import Blueprint, Tokens
 
 
 class NoNetworkConfig(PreTrainedConfig):
-    """Nothing to declare."""
+    """A configuration without fields."""
 
     model_type = "harness_no_network"
 
 
 class NoNetwork(PreTrainedModel):
-    """No parameters; of it a model folder holds nothing."""
+    """A network without parameters; saving creates an empty folder."""
 
     config_class = NoNetworkConfig
 
@@ -25,6 +25,7 @@ class NoNetwork(PreTrainedModel):
         self.post_init()
 
     def save_pretrained(self, save_directory: Any, *_: Any, **__: Any) -> None:
+        """Creates the folder."""
         Path(save_directory).mkdir(parents=True, exist_ok=True)
 
 
@@ -33,7 +34,7 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> NoNetwork
 
 
 def _head(network: NoNetwork) -> Any:
-    raise ValueError("a baseline has no pretrained network, so it names no tokens")
+    raise ValueError("a baseline has no pretrained network, so it cannot predict tokens")
 
 
 _BLUEPRINT = Blueprint(_config, NoNetwork, _head)

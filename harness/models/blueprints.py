@@ -1,4 +1,4 @@
-"""How each family is built of transformers' classes: configuration, network, and its token head."""
+"""Blueprints: how a family is built from the classes of transformers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from harness.models import Architecture, Size
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a network must know of a tokenizer, and of the inputs."""
+    """Properties of the tokenizer and the inputs that networks depend on."""
 
     vocab_size: int
     pad: int
@@ -23,7 +23,7 @@ class Tokens:
     pair_format: bool = False
     """Whether inputs are pairs of texts."""
     words: tuple[str, ...] = ()
-    """[V] the word that each token is, or "" (`Vocabulary.words`)."""
+    """[V] the word that each token represents, or "" (`Vocabulary.words`)."""
 
 
 Head = Callable[[Tensor], Tensor]
@@ -32,19 +32,20 @@ Head = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A network of transformers, and where its parts are."""
+    """The configuration, class and parts of a network of transformers."""
 
     config: Callable[[Architecture, Size, Tokens], PreTrainedConfig]
     network: type[PreTrainedModel]
-    """With a token head."""
+    """The class, with a token head."""
     head: Callable[[Any], Head]
     """The token head of a network."""
     stack: Callable[[Any], Any] = lambda network: network.base_model
-    """What turns input_ids into states under one mask: the network without its head."""
+    """The network without its head: a function of input_ids and one attention mask that returns
+    states."""
 
 
 def blueprint_name(architecture: Architecture, representation: str) -> str:
-    """Key into BLUEPRINTS: the family, or the variant of it that is built otherwise."""
+    """Key of BLUEPRINTS: the family, or a variant of it with another architecture."""
     if architecture.family == "t5" and representation != "encoder_decoder":
         return "t5_stack"
     return "t5_shared" if architecture.share_decoder else architecture.family

@@ -1,4 +1,4 @@
-"""Networks from declared values."""
+"""Networks built from declared values, loaded from folders, or wrapped."""
 
 import inspect
 from dataclasses import replace
@@ -9,7 +9,7 @@ import transformers
 from transformers import PreTrainedModel
 
 from harness.models import Architecture, Size
-from harness.models.backbone import Backbone, read_note
+from harness.models.backbone import Backbone, read_metadata
 from harness.models.baselines import BASELINES
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
 from harness.models.checkpoints.networks import CHECKPOINTS
@@ -35,10 +35,10 @@ BLUEPRINTS: dict[str, Blueprint] = {
 def build(
     architecture: Architecture, size: Size, tokens: Tokens, representation: str, seed: int
 ) -> Backbone:
-    """A network with initial weights that are a function of the arguments.
+    """A network with initial weights that are determined by the arguments.
 
     Raises:
-        ValueError: the family does not fit the tokenizer.
+        ValueError: architecture, size and tokenizer are incompatible.
     """
     name = blueprint_name(architecture, representation)
     blueprint = BLUEPRINTS[name]
@@ -51,22 +51,28 @@ def build(
 
 
 def load(folder: Path) -> Backbone:
-    """Reads a network that `Backbone.save` wrote."""
-    note = read_note(folder)
-    blueprint = BLUEPRINTS[note["blueprint"]]
+    """The network that `Backbone.save` wrote to `folder`."""
+    metadata = read_metadata(folder)
+    blueprint = BLUEPRINTS[metadata["blueprint"]]
     transformers.logging.disable_progress_bar()
     network = blueprint.network.from_pretrained(folder, local_files_only=True, use_safetensors=True)
-    backbone = wrap(network, note["blueprint"], note["family"], note["representation"])
-    backbone.objective = note.get("objective", {})
+    backbone = wrap(network, metadata["blueprint"], metadata["family"], metadata["representation"])
+    backbone.objective = metadata.get("objective", {})
     return backbone
 
 
 def wrap(network: PreTrainedModel, name: str, family: str, representation: str) -> Backbone:
-    """A network with the blueprint `name`; that of a checkpoint says itself what it takes."""
+    """A backbone around `network`; the inputs of a checkpoint follow from its signature.
+
+    Args:
+        name: key of BLUEPRINTS.
+    """
     backbone = Backbone(network, BLUEPRINTS[name], name, family, representation)
     if backbone.facts.kind == "checkpoint":
-        taken = inspect.signature(network.base_model.forward).parameters
-        segments = "token_type_ids" in taken and getattr(network.config, "type_vocab_size", 2) > 0
+        accepted = inspect.signature(network.base_model.forward).parameters
+        segments = (
+            "token_type_ids" in accepted and getattr(network.config, "type_vocab_size", 2) > 0
+        )
         facts = replace(backbone.facts, representations=(representation,), segments=segments)
         backbone.facts = facts
     return backbone

@@ -1,4 +1,4 @@
-"""Decoders of transformers, read left to right."""
+"""Decoders: GPT, GPT-2 and LLaMA."""
 
 from torch import nn
 from transformers import (
@@ -16,8 +16,8 @@ from harness.models.blueprints import Blueprint, Tokens
 
 
 class GPT(OpenAIGPTLMHeadModel):
-    """transformers' network, whose attention and feed-forward layers would be initialised with 0.02
-    whatever the configuration says."""
+    """GPT with `initializer_range`, which transformers ignores in attention and feed-forward
+    layers."""
 
     def __init__(self, config: OpenAIGPTConfig) -> None:
         super().__init__(config)
@@ -27,11 +27,11 @@ class GPT(OpenAIGPTLMHeadModel):
 
 
 GPT_WIDENING = 4
-"""Width of GPT's feed-forward layers over that of its states, which transformers has fixed."""
+"""Ratio of GPT's feed-forward and hidden sizes, which is fixed in transformers."""
 
 
 def _gpt(architecture: Architecture, size: Size, tokens: Tokens) -> OpenAIGPTConfig:
-    """Radford et al. 2018, section 4.1: norms after the sums, GELU, learned positions."""
+    """Radford et al. 2018, section 4.1: post-norm, GELU, learned positions."""
     if size.intermediate_size != GPT_WIDENING * size.hidden_size:
         raise ValueError(
             f"the intermediate_size of a gpt must be {GPT_WIDENING} x hidden_size = "
@@ -74,8 +74,8 @@ def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
 
 
 def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfig:
-    """Touvron et al. 2023, section 2.2: RMSNorm, SwiGLU, rotary positions, no biases, no dropout
-    but in the attention."""
+    """Touvron et al. 2023, section 2.2: RMSNorm, SwiGLU, rotary positions, no biases, and dropout
+    in the attention only."""
     return LlamaConfig(
         vocab_size=tokens.vocab_size,
         hidden_size=size.hidden_size,

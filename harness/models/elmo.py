@@ -1,6 +1,7 @@
-"""ELMo's two-way LSTM language model (Peters et al. 2018, NAACL, section 3), in Hugging Face form.
+"""ELMo's bidirectional LSTM language model (Peters et al. 2018, NAACL, section 3).
 
-Shapes: B sequences, T tokens, H hidden size (H/2 a direction), E embedding size, V vocabulary.
+Shapes: B sequences, T tokens, H hidden size (H/2 for each direction), E embedding size, V
+vocabulary.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ from harness.models.blueprints import Blueprint, Tokens
 
 
 class ElmoConfig(PreTrainedConfig):
-    """The numbers of an `Elmo`."""
+    """Configuration of `Elmo`."""
 
     model_type = "harness_elmo"
 
@@ -39,21 +40,21 @@ class ElmoConfig(PreTrainedConfig):
 
     @property
     def output_is_embedding(self) -> bool:
-        """Whether the output matrix is the embedding, which must be as wide as one direction."""
+        """Whether the output matrix is the embedding, which requires the width of one direction."""
         return self.tie_embeddings and 2 * self.embedding_size == self.hidden_size
 
 
 class Elmo(PreTrainedModel):
-    """A stack of LSTMs for each direction; a token's state is what both say of it, H/2 each.
+    """A stack of LSTMs for each direction, whose states of H/2 are concatenated.
 
     As published: residual connections between the layers of a direction (section 3.4), embeddings
-    and softmax shared by the directions (section 3.1), dropout on what every LSTM and the softmax
-    read (allenai/bilm-tf, training.py). Not as published: token embeddings V x E instead of
-    convolutions over characters; no projection within the LSTMs; sequences that start from zero
-    states; the whole softmax instead of a sample of it.
+    and softmax shared by the directions (section 3.1), dropout on the inputs of every LSTM and of
+    the softmax (allenai/bilm-tf, training.py). Not as published: token embeddings V x E instead of
+    character convolutions; no projection in the LSTMs; zero initial states for every sequence; a
+    full softmax instead of a sampled one.
 
-    Parameters: each LSTM has both of torch's biases; the output layer is a matrix V x H/2 with a
-    bias V, or, where it is tied to the embeddings, these alone, without a bias.
+    Parameters: each LSTM has both biases of torch; the output layer has a matrix V x H/2 and a bias
+    V, or is tied to the embeddings, without a bias.
     """
 
     config_class = ElmoConfig
@@ -71,6 +72,7 @@ class Elmo(PreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
+        """The token embeddings."""
         return self.embeddings
 
     def forward(
@@ -80,20 +82,22 @@ class Elmo(PreTrainedModel):
         output_hidden_states: bool = False,
         **_: Any,
     ) -> BaseModelOutput:
-        """States [B, T, H] of the last layer, the first half of the reader from left to right.
+        """States [B, T, H] of the last layer; the first half is of the left-to-right direction.
 
-        `hidden_states` are those of every layer, and before them the embeddings, twice each
-        (section 3.2), where they are as wide as one direction.
+        `hidden_states` has the states of every layer, preceded by the duplicated embeddings
+        (section 3.2) if they have the width of one direction.
 
         Args:
             input_ids: [B, T], padded on the right.
-            attention_mask: [B, T], 0 at padding; none where nothing is padding.
+            attention_mask: [B, T], 0 at padding; None without padding.
         """
         embedded = self.embeddings(input_ids)
-        turn = reversal(input_ids, attention_mask).unsqueeze(-1)
+        order = reversal(input_ids, attention_mask).unsqueeze(-1)
         ahead = self._read(self.forward_layers, embedded)
-        back = self._read(self.backward_layers, _turned(embedded, turn))
-        layers = [torch.cat((f, _turned(b, turn)), -1) for f, b in zip(ahead, back, strict=True)]
+        back = self._read(self.backward_layers, _reordered(embedded, order))
+        layers = [
+            torch.cat((f, _reordered(b, order)), -1) for f, b in zip(ahead, back, strict=True)
+        ]
         if 2 * embedded.shape[-1] == self.config.hidden_size:
             layers.insert(0, torch.cat((embedded, embedded), -1))
         return BaseModelOutput(
@@ -102,17 +106,17 @@ class Elmo(PreTrainedModel):
         )
 
     def _read(self, layers: nn.ModuleList, states: Tensor) -> list[Tensor]:
-        """States [B, T, H/2] of each layer of one direction, from those [B, T, E] it reads."""
+        """States [B, T, H/2] of each layer of one direction, from embeddings [B, T, E]."""
         out: list[Tensor] = []
         for number, layer in enumerate(layers):
-            read = self.dropout(states)
-            told, _ = layer(read)
-            states = told + read if number else told
+            inputs = self.dropout(states)
+            outputs, _ = layer(inputs)
+            states = outputs + inputs if number else outputs
             out.append(states)
         return out
 
     def token_logits(self, states: Tensor) -> Tensor:
-        """[..., H/2] states of either direction to [..., V] logits."""
+        """[..., V] logits from [..., H/2] states of either direction."""
         states = self.dropout(states)
         if self.output is None:
             return F.linear(states, self.embeddings.weight)
@@ -121,17 +125,16 @@ class Elmo(PreTrainedModel):
 
 
 def reversal(input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-    """[B, T] position that each one changes places with when the tokens, but not the padding on
-    their right, are turned round; doing it twice changes nothing."""
-    place = torch.arange(input_ids.shape[1], device=input_ids.device).expand_as(input_ids)
+    """[B, T] indices that reverse the tokens but not the padding on the right; an involution."""
+    position = torch.arange(input_ids.shape[1], device=input_ids.device).expand_as(input_ids)
     if attention_mask is None:
-        return place.flip(1)
-    mirrored = attention_mask.sum(1, keepdim=True) - 1 - place
-    return torch.where(mirrored >= 0, mirrored, place)
+        return position.flip(1)
+    mirrored = attention_mask.sum(1, keepdim=True) - 1 - position
+    return torch.where(mirrored >= 0, mirrored, position)
 
 
-def _turned(states: Tensor, turn: Tensor) -> Tensor:
-    return states.gather(1, turn.expand_as(states))
+def _reordered(states: Tensor, order: Tensor) -> Tensor:
+    return states.gather(1, order.expand_as(states))
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> ElmoConfig:
@@ -148,4 +151,4 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> ElmoConfi
 
 
 ELMO = Blueprint(_config, Elmo, lambda n: n.token_logits, stack=lambda n: n)
-"""Its head reads one direction, [..., H/2]."""
+"""Its head takes states of one direction, [..., H/2]."""

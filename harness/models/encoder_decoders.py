@@ -1,4 +1,4 @@
-"""Encoder-decoders of transformers."""
+"""Encoder-decoders: T5 and BART."""
 
 from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
@@ -6,7 +6,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Head, Tokens
 from harness.models.counts.shapes import decoder_layers
-from harness.models.t5 import T5S
+from harness.models.t5 import T5_BLUEPRINTS
 
 
 def _bart(architecture: Architecture, size: Size, tokens: Tokens) -> BartConfig:
@@ -42,6 +42,6 @@ def _bart_head(network: BartForConditionalGeneration) -> Head:
 
 
 ENCODER_DECODERS: dict[str, Blueprint] = {
-    **T5S,
+    **T5_BLUEPRINTS,
     "bart": Blueprint(_bart, BartForConditionalGeneration, _bart_head),
 }

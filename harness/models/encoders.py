@@ -1,4 +1,4 @@
-"""Encoders of transformers."""
+"""Encoders of the BERT family."""
 
 from collections.abc import Callable
 from functools import partial
@@ -37,17 +37,17 @@ from harness.models.counts.shapes import (
 )
 
 MAX_PAD_ID = 1
-"""RoBERTa's positions start after the padding token's number, and its table has 2 spare rows."""
+"""RoBERTa's positions start after the padding token's id, and its table has 2 extra rows."""
 LOCAL_ATTENTION = 128
-"""Tokens that ModernBERT's local layers see, 64 on each side (Warner et al. 2024, 2.1.2), and"""
+"""Window of ModernBERT's local attention, 64 tokens on each side (Warner et al. 2024, 2.1.2)."""
 GLOBAL_EVERY = 3
-"""the first of so many layers sees all of them (same section)."""
+"""The first of every GLOBAL_EVERY layers has global attention (same section)."""
 
 Configure = Callable[[Architecture, Size, Tokens], PreTrainedConfig]
 
 
 def _bert_like(config: Callable[..., PreTrainedConfig], eps: float, **more: Any) -> Configure:
-    """A configuration with BERT's names for its fields, and with `more` of its own."""
+    """A configuration with the field names of BERT, and with `more` fields."""
 
     def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
         fields = {
@@ -71,7 +71,7 @@ def _bert_like(config: Callable[..., PreTrainedConfig], eps: float, **more: Any)
 
 
 def _factorised(config: Callable[..., PreTrainedConfig]) -> Configure:
-    """ALBERT and ELECTRA: token embeddings of a width of their own."""
+    """ALBERT and ELECTRA: factorised token embeddings."""
 
     def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
         width = embedding_width(architecture, size)
@@ -83,18 +83,18 @@ def _factorised(config: Callable[..., PreTrainedConfig]) -> Configure:
 def _roberta(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
     if tokens.pad > MAX_PAD_ID:
         raise ValueError(
-            f"the padding token of a RoBERTa must have a number up to {MAX_PAD_ID}, but has "
+            f"the padding token of a RoBERTa must have an id up to {MAX_PAD_ID}, but has "
             f"{tokens.pad}; train the tokenizer here, or use family: bert"
         )
     return _bert_like(RobertaConfig, 1e-5)(architecture, size, tokens)
 
 
 def _deberta(config: Callable[..., PreTrainedConfig], **more: Any) -> Configure:
-    """He et al. 2021, section 3.1: attention of content to content, content to position and
-    position to content, each distance up to max_position told apart.
+    """He et al. 2021, section 3.1: content-to-content, content-to-position and position-to-content
+    attention, with all distances up to max_position distinguished.
 
     The enhanced mask decoder (section 3.2), which adds absolute positions before the output layer,
-    is not in transformers and left out: nothing here knows of absolute positions.
+    is not in transformers and omitted, so the network has no absolute positions.
     """
 
     def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
@@ -112,7 +112,7 @@ def _deberta(config: Callable[..., PreTrainedConfig], **more: Any) -> Configure:
 
 
 def _distilbert(architecture: Architecture, size: Size, tokens: Tokens) -> DistilBertConfig:
-    """Sanh et al. 2019, section 3: BERT without segments and pooler."""
+    """Sanh et al. 2019, section 3: BERT without segment embeddings and pooler."""
     return DistilBertConfig(
         vocab_size=tokens.vocab_size,
         pad_token_id=tokens.pad,
@@ -129,8 +129,8 @@ def _distilbert(architecture: Architecture, size: Size, tokens: Tokens) -> Disti
 
 
 def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> ModernBertConfig:
-    """Warner et al. 2024, section 2.1: rotary positions, gated GELU, norms before the layers, local
-    and global attention in turn."""
+    """Warner et al. 2024, section 2.1: rotary positions, gated GELU, pre-norm, alternating local
+    and global attention."""
     return ModernBertConfig(
         vocab_size=tokens.vocab_size,
         num_hidden_layers=size.num_layers,
@@ -158,20 +158,20 @@ def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> Moder
 def _local_and_global(
     stack: Any, *, attention_mask: Tensor | None, **inputs: Any
 ) -> BaseModelOutput:
-    """ModernBERT under any mask: transformers narrows padding [B, T] for the local layers, but
-    takes a mask [B, 1, T, T] as it is."""
+    """ModernBERT with any mask: transformers applies the local window to padding masks [B, T], but
+    not to masks [B, 1, T, T]."""
     masks: Any = attention_mask
     if attention_mask is not None and attention_mask.ndim == 4:
-        place = torch.arange(attention_mask.shape[-1], device=attention_mask.device)
-        near = (place - place[:, None]).abs() <= stack.config.sliding_window
+        position = torch.arange(attention_mask.shape[-1], device=attention_mask.device)
+        near = (position - position[:, None]).abs() <= stack.config.sliding_window
         masks = {"full_attention": attention_mask, "sliding_attention": attention_mask & near}
     output: BaseModelOutput = stack(attention_mask=masks, **inputs)
     return output
 
 
 def _without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseModelOutput:
-    """DeBERTa v1 in the precision of its weights: under autocast transformers hides padding by a
-    number that 16 bits cannot hold."""
+    """DeBERTa v1 in the precision of its weights: with autocast, the constant with which
+    transformers masks padding overflows 16 bits."""
     with torch.autocast(input_ids.device.type, enabled=False):
         output: BaseModelOutput = stack(input_ids=input_ids, **inputs)
     return output
@@ -187,9 +187,9 @@ ENCODERS: dict[str, Blueprint] = {
     # Devlin et al. 2019; layer_norm_eps as published with each
     "bert": Blueprint(_bert_like(BertConfig, 1e-12), BertForMaskedLM, lambda n: n.cls.predictions),
     "roberta": Blueprint(_roberta, RobertaForMaskedLM, lambda n: n.lm_head),  # Liu et al. 2019
-    # Lan et al. 2020, section 3.1: one layer's weights for all
+    # Lan et al. 2020, section 3.1: all layers share their weights
     "albert": Blueprint(_factorised(AlbertConfig), AlbertForMaskedLM, lambda n: n.predictions),
-    "electra": Blueprint(  # Clark et al. 2020; with the head of its generator
+    "electra": Blueprint(  # Clark et al. 2020, with the head of the generator
         _factorised(ElectraConfig),
         ElectraForMaskedLM,
         lambda n: nn.Sequential(n.generator_predictions, n.generator_lm_head),

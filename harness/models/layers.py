@@ -1,4 +1,4 @@
-"""The layers of a network, and which of them a parameter belongs to."""
+"""The layers of a network, and the assignment of parameters to them."""
 
 from torch import nn
 
@@ -11,9 +11,8 @@ HEAD = "head"
 def layers(backbone: Backbone) -> list[tuple[str, nn.Module]]:
     """(name, module) of each layer from bottom to top, without embeddings and token head.
 
-    Names count from 1: `layer 2`, or `encoder 2` and `decoder 2`, the encoder's first. A layer of a
-    two-way reader is both its directions; ALBERT's one layer stands for all; static vectors have
-    none.
+    Names count from 1: `layer 2`, or `encoder 2` and `decoder 2`, encoder first. A layer of ELMo
+    has both directions; ALBERT has one shared layer; static vectors have none.
     """
     stacks = _stacks(backbone.network)
     found: list[tuple[str, nn.Module]] = []
@@ -26,13 +25,14 @@ def layers(backbone: Backbone) -> list[tuple[str, nn.Module]]:
 
 
 def layer_of_parameters(model: nn.Module, backbone: Backbone) -> dict[str, str]:
-    """Name of each parameter of `model` to the layer that has it; embeddings of any kind are
-    `embeddings`, and what stands above the layers, or beside the backbone, is `head`.
+    """Name of each parameter of `model` to its layer, EMBEDDINGS or HEAD.
+
+    Parameters above the layers or outside the backbone belong to the head.
 
     Args:
-        model: holds `backbone`, or is it.
+        model: contains `backbone`, or is its network.
     """
-    # From the top: what layers share belongs to the lowest of them.
+    # From the top, so that shared parameters belong to the lowest layer.
     owners = {id(p): name for name, layer in layers(backbone)[::-1] for p in layer.parameters()}
     return {
         name: owners.get(id(parameter), EMBEDDINGS if _is_embedding(name) else HEAD)
@@ -41,7 +41,7 @@ def layer_of_parameters(model: nn.Module, backbone: Backbone) -> dict[str, str]:
 
 
 def _stacks(network: nn.Module) -> dict[str, list[nn.ModuleList]]:
-    """Path of each module to the lists of layers in it; lists within layers are none."""
+    """Path of each module to the lists of layers in it; nested lists are not included."""
     found: dict[str, nn.ModuleList] = {}
     for path, module in network.named_modules():
         if isinstance(module, nn.ModuleList) and not any(path.startswith(f"{p}.") for p in found):
@@ -53,6 +53,6 @@ def _stacks(network: nn.Module) -> dict[str, list[nn.ModuleList]]:
 
 
 def _is_embedding(name: str) -> bool:
-    """`wte` and `wpe` are GPT-2's, `shared` T5's and BART's, `mask_emb` XLNet's."""
+    """`wte` and `wpe` are of GPT-2, `shared` of T5 and BART, `mask_emb` of XLNet."""
     own = ("wte", "wpe", "shared", "soft_prompt")
     return any("emb" in part or part in own for part in name.split("."))

@@ -1,4 +1,4 @@
-"""Vectors that a network reads before its embedded input.
+"""Soft prompts: trainable vectors before the embedded input.
 
 Shapes: B sequences, T tokens, P vectors, E embedding size.
 """
@@ -11,13 +11,13 @@ from torch.nn import functional as F
 
 
 class SoftPrompt(nn.Module):
-    """P vectors in the place of the embeddings of P tokens that are put before an input."""
+    """P trainable vectors that replace the embeddings of P tokens before an input."""
 
     def __init__(self, vectors: Tensor, token: int, time_first: bool = False) -> None:
         super().__init__()
         self.vectors = nn.Parameter(vectors)
         self.token = token
-        """Any that is not padding: its embedding is replaced."""
+        """Any token but padding; its embedding is replaced."""
         self.is_waiting, self.time_first = False, time_first
 
     def __len__(self) -> int:
@@ -26,8 +26,10 @@ class SoftPrompt(nn.Module):
     def before(
         self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The inputs [B, T] with P places before them. The next embeddings that are looked up get
-        the vectors."""
+        """The inputs [B, T] with P tokens before them, [B, P + T].
+
+        The next call of the embedding layer replaces the embeddings of these tokens.
+        """
         self.is_waiting = True
         pad = (len(self), 0)
         mask = None if attention_mask is None else F.pad(attention_mask, pad, value=1)
@@ -35,7 +37,7 @@ class SoftPrompt(nn.Module):
         return F.pad(input_ids, pad, value=self.token), mask, types
 
     def replace(self, embedding: nn.Module, read: Any, embedded: Tensor) -> Tensor:
-        """Forward hook of the embeddings [B, P + T, E]; [P + T, B, E] where time comes first."""
+        """Forward hook of the embedding layer: [B, P + T, E], or [P + T, B, E] if `time_first`."""
         if not self.is_waiting:
             return embedded
         self.is_waiting = False

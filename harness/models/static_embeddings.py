@@ -1,4 +1,4 @@
-"""Static vectors: one for each token, whatever stands around it.
+"""Static word vectors, which do not depend on context.
 
 Shapes: B sequences, T tokens, H hidden size, V vocabulary.
 """
@@ -17,7 +17,7 @@ from harness.models.blueprints import Blueprint, Tokens
 
 
 class StaticConfig(PreTrainedConfig):
-    """The numbers of `StaticVectors`."""
+    """Configuration of `StaticVectors`."""
 
     model_type = "harness_static"
 
@@ -35,10 +35,10 @@ class StaticConfig(PreTrainedConfig):
 
 
 class StaticVectors(PreTrainedModel):
-    """A vector for each token, V x H, and for predicting them an output matrix V x H, no bias.
+    """Token vectors V x H and an output matrix V x H without bias.
 
-    CBOW (Mikolov et al. 2013, section 3.1) with the whole softmax: the hierarchical softmax there,
-    and later negative sampling, are for speed with a large V.
+    CBOW (Mikolov et al. 2013, section 3.1) with a full softmax; the hierarchical softmax there, and
+    negative sampling later, are approximations for a large V.
     """
 
     config_class = StaticConfig
@@ -51,6 +51,7 @@ class StaticVectors(PreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
+        """The token vectors."""
         return self.embeddings
 
     def forward(
@@ -63,15 +64,21 @@ class StaticVectors(PreTrainedModel):
         )
 
     def context(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """[B, T, H] mean of the vectors around each token: those of at most `context_size` places
-        on each side that are neither padding nor the first or last token of an input; 0 for
-        none."""
+        """[B, T, H] mean vector of the context of each token; 0 for an empty context.
+
+        The context has up to `context_size` positions on each side, without padding and special
+        tokens.
+
+        Args:
+            input_ids: [B, T].
+            attention_mask: [B, T], 0 at padding; None without padding.
+        """
         special = [self.config.bos_token_id, self.config.eos_token_id, self.config.pad_token_id]
         text = ~torch.isin(input_ids, torch.tensor(special, device=input_ids.device))
         if attention_mask is not None:
             text &= attention_mask.bool()
-        place = torch.arange(input_ids.shape[1], device=input_ids.device)
-        distance = (place - place[:, None]).abs()
+        position = torch.arange(input_ids.shape[1], device=input_ids.device)
+        distance = (position - position[:, None]).abs()
         near = ((distance > 0) & (distance <= self.config.context_size)) & text[:, None, :]
         vectors = self.embeddings(input_ids)
         weights = near / near.sum(-1, keepdim=True).clamp(min=1)  # [B, T, T]
@@ -79,13 +86,13 @@ class StaticVectors(PreTrainedModel):
 
     @torch.no_grad()
     def init_from(self, path: Path, words: Sequence[str]) -> int:
-        """Takes the vectors of `words` [V] from a file; tokens without one get zeros.
+        """Loads the vectors of `words` [V] from a file; tokens without one get zeros.
 
         Returns:
-            How many tokens have a vector.
+            Number of tokens with a vector.
 
         Raises:
-            ValueError: no file, not in GloVe's format, or of another width.
+            ValueError: no such file, a malformed line, or another width.
         """
         found = read_vectors(path, set(words), self.config.hidden_size)
         self.embeddings.weight.zero_()
@@ -96,14 +103,16 @@ class StaticVectors(PreTrainedModel):
 
 
 def read_vectors(path: Path, words: set[str], width: int) -> dict[str, list[float]]:
-    """The vectors of `words` in a file of GloVe's text format (Pennington et al. 2014): a word and
-    its `width` numbers a line, between spaces; a few words of the published files have spaces, too.
+    """The vectors of `words` in a file in GloVe's text format (Pennington et al. 2014).
+
+    A line has a word and `width` numbers, separated by spaces; some words of the published files
+    contain spaces.
 
     Raises:
-        ValueError: no file, a malformed line, or vectors of another width.
+        ValueError: no such file, a malformed line, or vectors of another width.
     """
     if not path.is_file():
-        raise ValueError(f"model.vectors names {path}, but there is no such file")
+        raise ValueError(f"model.vectors must be a file of word vectors, but {path} does not exist")
     found: dict[str, list[float]] = {}
     with path.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
@@ -122,7 +131,7 @@ def read_vectors(path: Path, words: set[str], width: int) -> dict[str, list[floa
 
 
 def _floats(values: list[str]) -> list[float] | None:
-    """The numbers, or none if they are not all numbers."""
+    """The values as floats; None if one is not a number."""
     try:
         return [float(value) for value in values]
     except ValueError:
@@ -150,4 +159,4 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticCon
 
 
 STATIC = Blueprint(_config, StaticVectors, lambda n: n.output, stack=lambda n: n)
-"""Its head reads a `context`."""
+"""Its head takes the result of `context`."""

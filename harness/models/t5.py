@@ -1,4 +1,4 @@
-"""T5: encoder-decoder, with layers of its own or shared, and its one stack (Raffel et al. 2020)."""
+"""T5 (Raffel et al. 2020): encoder-decoder, optionally with shared layers, and a single stack."""
 
 from typing import Any, cast
 
@@ -15,8 +15,8 @@ from harness.models.counts.shapes import decoder_layers
 STANDARD_RANGE = 0.02
 """The initializer_range at which T5's factor is 1."""
 
-# Target to source, as transformers ties them. Only the attention to the source stays the decoder's
-# own, with its norm: layer.1 of its blocks, where an encoder's block has its feed-forward layer.
+# Tied parameter to source. Only the cross-attention of the decoder and its norm are not shared:
+# layer.1 of its blocks, which in the encoder is the feed-forward layer.
 SHARED_LAYERS = {
     r"decoder\.block\.\d+\.layer\.0\.": r"encoder\.block\.\d+\.layer\.0\.",
     r"decoder\.block\.\d+\.layer\.2\.": r"encoder\.block\.\d+\.layer\.1\.",
@@ -25,14 +25,14 @@ SHARED_LAYERS = {
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> T5Config:
-    """Section 2.1; v1.1 with gated GELU (Shazeer 2020) and an output matrix of its own."""
+    """Section 2.1; v1.1 has gated GELU (Shazeer 2020) and an untied output matrix."""
     layers = decoder_layers(architecture, size)
     if architecture.share_decoder and layers != size.num_layers:
         raise ValueError(
             f"share_decoder needs as many decoder layers as encoder layers = {size.num_layers}, "
             f"but num_decoder_layers is {layers}"
         )
-    return T5Config(  # type: ignore[call-arg]  # what it leaves to its base
+    return T5Config(  # type: ignore[call-arg]  # fields of its base class
         vocab_size=tokens.vocab_size,
         d_model=size.hidden_size,
         d_kv=size.attention_size // size.num_heads,
@@ -43,7 +43,7 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> T5Config:
         dropout_rate=architecture.dropout,
         initializer_factor=architecture.initializer_range / STANDARD_RANGE,
         feed_forward_proj="gated-gelu" if architecture.gated_feed_forward else "relu",
-        tie_word_embeddings=architecture.tie_embeddings,  # read as `scale_decoder_outputs`
+        tie_word_embeddings=architecture.tie_embeddings,  # becomes `scale_decoder_outputs`
         share_decoder=architecture.share_decoder,
         pad_token_id=tokens.pad,
         eos_token_id=tokens.end,
@@ -53,11 +53,11 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> T5Config:
 
 
 def _init_head(network: Any, module: Any) -> None:
-    """An output matrix of its own starts at variance 1 / fan-in, as Mesh TensorFlow's dense layers,
-    where transformers takes 1: logits are then as large as tied ones after their scaling.
+    """Initialises an untied output matrix with variance 1 / fan-in, as Mesh TensorFlow's dense
+    layers.
 
-    transformers asks no module of a class that is not its own about weights below it, so that this
-    must be done when it asks about the matrix itself.
+    With the variance 1 of transformers, logits would be larger than scaled tied ones. transformers
+    does not initialise submodules through subclasses, so this runs for the matrix itself.
     """
     config = network.config
     if module is network.lm_head and not config.scale_decoder_outputs:
@@ -66,8 +66,11 @@ def _init_head(network: Any, module: Any) -> None:
 
 
 class T5(T5ForConditionalGeneration):
-    """T5 whose embeddings and layers are tied as its configuration says: transformers' own always
-    ties the output matrix, and `tie_word_embeddings` turns nothing off but the output's scaling."""
+    """T5 with tied embeddings and layers according to its configuration.
+
+    transformers always ties the output matrix; its `tie_word_embeddings` only controls the scaling
+    of the output.
+    """
 
     @property
     def _tied_weights_keys(self) -> dict[str, str]:  # type: ignore[override]
@@ -83,12 +86,12 @@ class T5(T5ForConditionalGeneration):
 
 
 class T5LanguageModel(T5PreTrainedModel):
-    """One stack of T5's self-attention layers that tells tokens: the study's "language model" and
-    "prefix LM" (section 3.2.1), or an encoder alone, by the mask that it is read under.
+    """A single stack of T5's self-attention layers with a token head.
 
-    It tells distances to either side apart under every reading, so that one network can be read
-    in several ways. Mesh TensorFlow does so, too, but for the purely causal language model, all
-    of whose buckets are to the left (transformer_layers.py); half of ours lie idle there.
+    The attention mask makes it the "language model" or "prefix LM" of section 3.2.1, or an encoder.
+    Relative positions are bidirectional for every representation. Mesh TensorFlow is the same
+    except for the causal language model, all of whose buckets are to the left
+    (transformer_layers.py); half of the buckets are unused there.
     """
 
     def __init__(self, config: T5Config) -> None:
@@ -110,21 +113,29 @@ class T5LanguageModel(T5PreTrainedModel):
         _init_head(self, module)
 
     def get_input_embeddings(self) -> nn.Embedding:
+        """The token embeddings."""
         return self.shared
 
     def set_input_embeddings(self, new_embeddings: nn.Module) -> None:
+        """Replaces the token embeddings."""
         self.shared = self.encoder.embed_tokens = cast(nn.Embedding, new_embeddings)
 
     def get_output_embeddings(self) -> nn.Linear:
+        """The output matrix."""
         return self.lm_head
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **more: Any) -> Any:
-        """[B, T] tokens to the stack's states [B, T, H]; the mask may be [B, 1, T, T]."""
+        """States [B, T, H] of tokens [B, T].
+
+        Args:
+            attention_mask: [B, T] or [B, 1, T, T].
+        """
         return self.encoder(input_ids=input_ids, attention_mask=attention_mask, **more)
 
 
 def _head(network: Any) -> Head:
-    """Tied embeddings take states scaled by d_model^-0.5 (mesh_tensorflow, transformer.py)."""
+    """The token head; tied embeddings scale the states by d_model^-0.5 (mesh_tensorflow,
+    transformer.py)."""
 
     def logits(states: Tensor) -> Tensor:
         if network.config.scale_decoder_outputs:
@@ -135,7 +146,7 @@ def _head(network: Any) -> Head:
     return logits
 
 
-T5S: dict[str, Blueprint] = {
+T5_BLUEPRINTS: dict[str, Blueprint] = {
     "t5": Blueprint(_config, T5, _head, stack=lambda network: network.encoder),
     # Section 3.2.2, "enc-dec, shared".
     "t5_shared": Blueprint(_config, T5, _head, stack=lambda network: network.encoder),

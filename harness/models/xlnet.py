@@ -1,4 +1,4 @@
-"""XLNet of transformers: one stream read both ways, or a second one that predicts."""
+"""XLNet, with its content stream as the stack."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,11 @@ from harness.models.blueprints import Blueprint, Tokens
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> XLNetConfig:
-    """Yang et al. 2019, appendix A.4. One dropout for states and attention; positions are relative
-    and have no table. No memory of the text before, and no reading from right to left: sequences
-    are drawn one by one here."""
+    """Yang et al. 2019, appendix A.4.
+
+    One dropout rate for states and attention; relative positions without a table. No memory and no
+    reversed sequences, because sequences are sampled independently.
+    """
     return XLNetConfig(
         vocab_size=tokens.vocab_size,
         d_model=size.hidden_size,
@@ -34,7 +36,7 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> XLNetConf
 
 
 def _stack(network: XLNetLMHeadModel) -> Callable[..., BaseModelOutput]:
-    """The content stream, which takes who sees whom [B, 1, T, T] as a perm_mask, too."""
+    """The content stream, which accepts masks [B, T] or [B, 1, T, T]."""
 
     def read(input_ids: Tensor, attention_mask: Tensor | None = None, **more: Any) -> Any:
         if attention_mask is not None and attention_mask.ndim == 4:

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 from harness.models import FAMILIES
-from harness.models.backbone import NOTE, Backbone
+from harness.models.backbone import METADATA, Backbone
 from harness.models.build import load, wrap
 from harness.models.checkpoints.files import CONFIG, read_config
 from harness.models.checkpoints.networks import AUTO, HEADS
@@ -32,7 +32,7 @@ def adopt(folder: Path) -> Backbone:
     Raises:
         ValueError: transformers has no such text model, or the weights are damaged.
     """
-    if (folder / NOTE).is_file():
+    if (folder / METADATA).is_file():
         return load(folder)
     check_type(folder)
     objective = OBJECTIVES[objective_name(read_config(folder))]
@@ -54,7 +54,7 @@ def check_type(folder: Path) -> None:
     Raises:
         ValueError: the model_type is unknown, needs custom code, or is not a text model.
     """
-    if (folder / NOTE).is_file():
+    if (folder / METADATA).is_file():
         return  # saved by this harness
     config = read_config(folder)
     kind = str(config.get("model_type"))

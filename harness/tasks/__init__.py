@@ -1,4 +1,8 @@
-"""AXIS: what pretrained models are judged on: tasks, and versioned suites of them."""
+"""AXIS: tasks, versioned suites of them, metrics, and zero-shot probes.
+
+How a model is adapted to a task is in `harness.finetuning`; how scores of several tasks are
+averaged and compared is in `harness.analysis`.
+"""
 
 from harness.tasks.benchmarks import REAL_SUITES, REAL_TASKS
 from harness.tasks.micro import MICRO_SUITES, MICRO_TASKS

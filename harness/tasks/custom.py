@@ -1,7 +1,4 @@
-"""Tasks and suites that an experiment declares itself: files or Hub sets of the user's own.
-
-Everything that goes by the name of a task or a suite finds it here, shipped or not.
-"""
+"""Tasks and suites declared by an experiment, and the lookup of all tasks and suites by name."""
 
 import csv
 import json
@@ -16,7 +13,7 @@ from harness.tasks import SUITES, TASKS
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import Column, FileData, Kind, Split, Suite, Task
 
-METRICS_OF_KIND: Mapping[Kind, tuple[str, ...]] = {
+METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
     "regression": ("pearson", "spearman"),
     "multiple_choice": ("accuracy",),
@@ -28,56 +25,64 @@ METRICS_OF_KIND: Mapping[Kind, tuple[str, ...]] = {
         *("bleu", "bleu_intl"),
     ),
 }
-"""Names in METRICS, which cannot be asked here: it imports what planning must not."""
+"""Kind of task to its metrics. METRICS itself is not imported here, to keep planning fast."""
 GROUPED: Mapping[Kind, tuple[str, ...]] = {
     "classification": ("f1_answers", "exact_match_groups"),
     "similarity": ("spearman_mean_of_groups", "ndcg_at_10", "mrr", "recall_at_5"),
 }
-"""Those that fit only where the task has a `group_field`."""
-TEXTS: Mapping[Kind, tuple[int, ...]] = {"extraction": (2,), "tagging": (1,), "similarity": (2,)}
-"""Numbers of text fields; one or two where nothing else is said."""
+"""Kind of task to the metrics that need a `group_field`."""
+NUM_TEXTS: Mapping[Kind, tuple[int, ...]] = {
+    "extraction": (2,),
+    "tagging": (1,),
+    "similarity": (2,),
+}
+"""Kind of task to the allowed numbers of text fields; one or two for the others."""
 LISTS: Mapping[Kind, str] = {
     "multiple_choice": "choices",
     "extraction": "answers",
     "tagging": "words and tags",
 }
-"""What these kinds have lists of, in each example."""
+"""Kind of task to its columns that contain lists."""
 
 
 def fitting_metrics(task: Task) -> tuple[str, ...]:
-    """The metrics that can score a task of this kind."""
+    """The metrics that apply to a task."""
     return METRICS_OF_KIND[task.kind] + (GROUPED.get(task.kind, ()) if task.group_field else ())
 
 
 def _checked(task: Task) -> Task:
-    """What must hold of a task beyond the types of its fields."""
+    """`task`, if its fields are consistent."""
     if task.name in TASKS:
         raise ValueError(
-            f"{task.name!r} is a shipped task's name; give it another, or write the name alone"
+            f"{task.name!r} is the name of a shipped task; choose another, or give the name alone"
         )
     for metric in task.metrics:
         if metric not in fitting_metrics(task):
             what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
-        raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more labels by name")
+        raise ValueError(
+            f"{task.name!r} is {task.kind}, so it needs the names of two or more labels"
+        )
     if task.kind == "multiple_choice" and not task.choices_field:
         raise ValueError(f"{task.name!r} is multiple_choice, so it needs a choices_field")
-    texts = TEXTS.get(task.kind, (1, 2))
+    texts = NUM_TEXTS.get(task.kind, (1, 2))
     if len(task.text_fields) not in texts:
-        must = f"text_fields must be {' or '.join(map(str, texts))} of {task.kind}"
-        raise ValueError(f"{must}, but are {len(task.text_fields)}")
+        allowed = " or ".join(map(str, texts))
+        raise ValueError(
+            f"{task.kind} needs {allowed} text_fields, but {task.name!r} has "
+            f"{len(task.text_fields)}"
+        )
     if task.symmetric and len(task.text_fields) != 2:
         raise ValueError(
-            f"symmetric: true needs two text_fields that could change places, but "
-            f"{task.name!r} has {len(task.text_fields)}"
+            f"symmetric: true needs two text_fields, but {task.name!r} has {len(task.text_fields)}"
         )
     if task.kind == "similarity" and task.train:
-        raise ValueError("nothing is trained for similarity; set train to null")
+        raise ValueError("similarity has no training; set train to null")
     if task.prepare and task.prepare not in PREPROCESSORS:
-        raise ValueError(unknown_name("the preparation", task.prepare, PREPROCESSORS))
+        raise ValueError(unknown_name("the preprocessor", task.prepare, PREPROCESSORS))
     if isinstance(task.data, FileData):
-        _check_form(task, task.data)
+        _check_format(task, task.data)
         _check_splits(task, task.data)
     return task
 
@@ -87,10 +92,10 @@ def _all_splits(task: Task) -> tuple[Split, ...]:
     return (*train, *task.evaluation, *task.test)
 
 
-def _check_form(task: Task, data: FileData) -> None:
+def _check_format(task: Task, data: FileData) -> None:
     if data.source == "csv" and task.kind in LISTS:
         raise ValueError(
-            f"{task.name!r} is {task.kind}, and csv cannot hold its lists of {LISTS[task.kind]}: "
+            f"{task.name!r} is {task.kind}, and csv cannot represent lists of {LISTS[task.kind]}: "
             f"use jsonl"
         )
 
@@ -113,20 +118,20 @@ SuiteTask = Annotated[
     Annotated[str, Tag("shipped")] | Annotated[Task, AfterValidator(_checked), Tag("own")],
     Discriminator(_is_name),
 ]
-"""A name in `harness list tasks`, or a task by its fields."""
+"""A name in `harness list tasks`, or the fields of a task."""
 
 
 class CustomSuite(ConfigModel):
-    """A suite of an experiment's own: a column for each split of each task, in its first metric,
-    and the mean of the columns.
+    """A suite declared by an experiment, with a column for each split of each task.
 
-    Paths of files are relative to the working folder, as those of corpora are.
+    A column shows the first metric of its task; the average is the mean of the columns. Paths of
+    files are relative to the working folder.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)
-    """With its version: `reviews-v1`. Raise it with every change of the tasks."""
+    """Name with a version, as `reviews-v1`; raise the version when the tasks change."""
     tasks: tuple[SuiteTask, ...]
-    """Shipped ones by name, others by their fields."""
+    """Names of shipped tasks, or the fields of new ones."""
 
     def __hash__(self) -> int:  # a task may hold mappings
         return hash(self.model_dump_json())
@@ -135,20 +140,20 @@ class CustomSuite(ConfigModel):
     @classmethod
     def _new(cls, name: str) -> str:
         if name in SUITES:
-            raise ValueError(f"must not be that of a shipped suite, but is {name!r}")
+            raise ValueError(f"must differ from the names of shipped suites, but is {name!r}")
         return name
 
     @field_validator("tasks")
     @classmethod
     def _known(cls, tasks: tuple[SuiteTask, ...]) -> tuple[SuiteTask, ...]:
-        if not tasks:  # not by min_length, which would count sound tasks only
+        if not tasks:  # min_length would count valid tasks only
             raise ValueError("must have at least one task, but has none")
         names = [task if isinstance(task, str) else task.name for task in tasks]
         for number, (name, task) in enumerate(zip(names, tasks, strict=True)):
             if isinstance(task, str) and task not in TASKS:
                 raise ValueError(unknown_name("the task", task, TASKS))
             if name in names[:number]:
-                raise ValueError(f"the task {name!r} is given twice")
+                raise ValueError(f"the task {name!r} is listed twice")
         return tasks
 
 
@@ -158,7 +163,7 @@ AnySuite = Annotated[
 
 
 class ResolvedSuite(Suite):
-    """An own suite as every other stands, with those of its tasks that are not shipped."""
+    """A suite with the tasks that an experiment declares itself."""
 
     own: tuple[Task, ...] = ()
 
@@ -167,7 +172,7 @@ def suite_named(name: str) -> Suite:
     """The shipped suite of this name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: no such suite.
     """
     if name not in SUITES:
         raise ValueError(unknown_name("the suite", name, SUITES))
@@ -175,27 +180,26 @@ def suite_named(name: str) -> Suite:
 
 
 def as_suite(suite: str | CustomSuite) -> Suite:
-    """A suite by its name, or an experiment's own.
+    """The suite of a name or of a declaration.
 
     Raises:
-        ValueError: there is no suite of this name.
+        ValueError: no such suite.
     """
     if isinstance(suite, str):
         return suite_named(suite)
     tasks = [TASKS[task] if isinstance(task, str) else task for task in suite.tasks]
     return ResolvedSuite(
         name=suite.name,
-        tasks=tuple(task.name for task in tasks),
         columns=tuple(column for task in tasks for column in _columns(task)),
-        average="mean_of_columns",
         citation="declared by the experiment",
         own=tuple(task for task in suite.tasks if isinstance(task, Task)),
     )
 
 
 def _columns(task: Task) -> list[Column]:
-    """One a split; the task's name alone, where it has one only."""
-    splits = [split.name for split in task.evaluation if not split.optional]
+    """One column a split, named for the task alone if there is only one."""
+    required = [split.name for split in task.evaluation if not split.optional]
+    splits = required or [split.name for split in task.evaluation]
     return [
         Column(
             name=task.name if len(splits) == 1 else f"{task.name} {split}",
@@ -208,16 +212,16 @@ def _columns(task: Task) -> list[Column]:
 
 
 def tasks_of(suite: Suite) -> dict[str, Task]:
-    """Name to task, for every task of a suite."""
+    """Name to task, for all tasks of a suite."""
     own = {task.name: task for task in suite.own} if isinstance(suite, ResolvedSuite) else {}
     return {name: own[name] if name in own else TASKS[name] for name in suite.tasks}
 
 
 def check_header(task: Task) -> None:
-    """Looks for the task's columns in the first line of each of its files; reads no more.
+    """Checks the columns of local files by their first lines only.
 
     Raises:
-        ValueError: one is missing, or a file does not begin as its form asks.
+        ValueError: a column is missing, or a file is not in the declared format.
     """
     from harness.tasks.load_examples import wanted_fields
 
@@ -233,14 +237,16 @@ def check_header(task: Task) -> None:
                 )
 
 
-def _header(file: Path, form: str) -> list[str]:
+def _header(file: Path, file_format: str) -> list[str]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            if form == "csv":
+            if file_format == "csv":
                 return next(csv.reader(stream), [])
             first = json.loads(stream.readline())
     except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} must be {form} in UTF-8, but: {error}") from error
+        raise ValueError(f"{file} must be {file_format} in UTF-8, but: {error}") from error
     if not isinstance(first, dict):
-        raise ValueError(f"{file} must have a JSON object a line, but begins with {first!r:.40}")
+        raise ValueError(
+            f"{file} must have a JSON object in each line, but begins with {first!r:.40}"
+        )
     return list(first)

@@ -1,35 +1,35 @@
-"""Examples of a task, and a part of them held out."""
+"""Examples of a task, and the split into train and hold-out."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 HIDDEN = -1
-"""Label of every example of a split whose labels are not public."""
+"""Label of all examples of a split without public labels."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Right answers of an extraction: none of them, if the question cannot be answered."""
+    """The correct answers of an extraction example; empty if it is unanswerable."""
 
     texts: tuple[str, ...]
     starts: tuple[int, ...]
-    """First character of each in the context; NOWHERE if it is not in it."""
+    """First character of each answer in the context; NOWHERE if it does not occur there."""
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Texts with their labels, in a fixed order."""
+    """Texts and labels in a fixed order."""
 
     texts: list[tuple[str, ...]]
-    """One text, or two for a pair; of tagging, the words."""
+    """One text, or two for a pair; for tagging, the words."""
     labels: np.ndarray
-    """[num_examples]: int64 classes or right choices, float64 values, else objects: `Answers` of an
-    extraction, tag numbers (a tuple), right texts (a tuple) of a generation."""
+    """[num_examples]: int64 classes or correct choices, float64 values, or objects: `Answers`, a
+    tuple of tag indices, or a tuple of reference texts."""
     choices: list[tuple[str, ...]] | None = None
-    """Of a multiple choice."""
+    """The choices of each example of a multiple-choice task."""
     groups: np.ndarray | None = None
-    """[num_examples] text: those that are scored together."""
+    """[num_examples] text: the group of each example, for metrics of groups."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -44,13 +44,12 @@ class Examples:
         )
 
     def head(self, num_examples: int | None) -> "Examples":
-        """The first `num_examples`; all for None."""
+        """The first `num_examples`, or all for None."""
         return self.take(np.arange(len(self))[:num_examples])
 
     @property
     def hidden(self) -> bool:
-        """Whether the labels are not public, so that nothing can be scored; of an extraction, that
-        no question has an answer."""
+        """Whether the labels are not public; for extraction, whether no question has an answer."""
         if self.labels.dtype == object:
             return all(isinstance(label, Answers) and not label.texts for label in self.labels)
         return bool(np.all(self.labels == HIDDEN))
@@ -59,14 +58,16 @@ class Examples:
 def split_holdout(
     examples: Examples, fraction: float, max_holdout_examples: int, seed: int
 ) -> tuple[Examples, Examples]:
-    """Train without the hold-out, in random order, and the hold-out; both fixed by `seed`.
+    """The train set without the hold-out, shuffled, and the hold-out.
 
-    The hold-out has `fraction` of the examples, at most `max_holdout_examples`, and the classes in
-    the same shares as the whole, to within one example; or whole groups of about as many examples,
-    where there are groups.
+    The hold-out has `fraction` of the examples, at most `max_holdout_examples`. It is stratified by
+    class, to within one example, or consists of whole groups if there are any.
+
+    Args:
+        fraction: share of the examples, 0 to 1.
 
     Raises:
-        ValueError: there are fewer than two examples, or groups, or no group is small enough.
+        ValueError: fewer than two examples or groups, or all groups are too large.
     """
     units = np.arange(len(examples)) if examples.groups is None else _numbered(examples.groups)
     num_units = int(units.max(initial=-1)) + 1
@@ -87,20 +88,20 @@ def split_holdout(
 
 
 def _numbered(groups: np.ndarray) -> np.ndarray:
-    """[num_examples] number of each one's group, in the order of first appearance."""
+    """[num_examples] index of the group of each example, in order of first appearance."""
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse])
 
 
 def _whole_groups(sizes: np.ndarray, order: np.ndarray, target: int, limit: int) -> np.ndarray:
-    """The first groups in `order`, not all, that have about `target` examples and at most `limit`.
+    """The first groups in `order`, not all, with about `target` and at most `limit` examples.
 
-    Larger groups than `target` are passed over; where all are larger, it is the smallest one.
+    Groups larger than `target` are skipped; if all are, the result is the smallest one.
     """
     if sizes.min() > limit:
         raise ValueError(
-            f"a hold-out of at most {limit} examples has no room for a group of examples: the "
-            f"smallest has {sizes.min()}"
+            f"a hold-out of at most {limit} examples must contain whole groups, but the smallest "
+            f"group has {sizes.min()}"
         )
     small = order[sizes[order] <= max(target, sizes.min())][: len(order) - 1]
     totals = np.cumsum(sizes[small])
@@ -108,8 +109,10 @@ def _whole_groups(sizes: np.ndarray, order: np.ndarray, target: int, limit: int)
 
 
 def _class_quantiles(labels: np.ndarray) -> np.ndarray:
-    """[num_examples] place of each example within its class, from 0 to 1: any cut through the
-    examples sorted by it has the classes in their shares."""
+    """[num_examples] relative rank of each example within its class, 0 to 1.
+
+    Any prefix of the examples sorted by it is stratified.
+    """
     quantiles = np.empty(len(labels))
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)

@@ -1,4 +1,4 @@
-"""The labels of examples: read from a column, and checked against what the task declares."""
+"""Labels: read from a column, and checked against the declaration of the task."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
-    """The column of labels as `Examples.labels`."""
+    """A column of labels in the format of `Examples.labels`.
+
+    Raises:
+        ValueError: a label is missing, or not what the task declares.
+    """
     if task.kind in ("classification", "multiple_choice"):
         return _checked(task, split, np.array([_number(task, v) for v in column], dtype=np.int64))
     if task.kind in ("regression", "similarity"):
@@ -52,18 +56,18 @@ def _label(task: Task, split: Split, value: Any) -> Any:
 
 
 def _number(task: Task, value: Any) -> int:
-    """The number of a class or tag that is given by name or number."""
-    if isinstance(task.data, FileData) and isinstance(value, int):  # a file has no types: stars 1-5
-        spelt = str(value).lower() if isinstance(value, bool) else str(value)
-        value = next((label for label in task.labels if spelt in (label, label.lower())), value)
+    """The index of a class or tag, given by name or index."""
+    if isinstance(task.data, FileData) and isinstance(value, int):  # names such as stars 1-5
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        value = next((label for label in task.labels if text in (label, label.lower())), value)
     if isinstance(value, float) and not value.is_integer():
-        raise ValueError(f"the labels of {task.name} must be whole, but there is {value}")
+        raise ValueError(f"the labels of {task.name} must be whole numbers, but one is {value}")
     if not isinstance(value, str):
         return HIDDEN if value is None else int(value)
     if value not in task.labels:
         raise ValueError(
-            f"the labels of {task.name} must be {', '.join(task.labels) or 'numbers'}, but there "
-            f"is {value!r}"
+            f"the labels of {task.name} must be {', '.join(task.labels) or 'numbers'}, but one is "
+            f"{value!r}"
         )
     return task.labels.index(value)
 
@@ -80,22 +84,30 @@ def _checked(task: Task, split: Split, labels: np.ndarray) -> np.ndarray:
 
 
 def check_choices(task: Task, split: Split, examples: Examples) -> None:
-    """Every right choice is one of its example's; all of a split may be hidden."""
+    """Checks that the label of each example is the index of one of its choices, or all are hidden.
+
+    Raises:
+        ValueError: a label is out of range.
+    """
     for label, choices in zip(examples.labels.tolist(), examples.choices or (), strict=True):
         if not 0 <= label < len(choices) and not examples.hidden:
             raise ValueError(
-                f"{task.name} needs the place of a choice, from 0, in {task.label_field!r}, but "
+                f"{task.name} needs the index of a choice, from 0, in {task.label_field!r}, but "
                 f"its split {split.name} has {label} for {len(choices)} choices"
             )
 
 
 def check_tags(task: Task, split: Split, examples: Examples) -> None:
-    """Every word has one of the tags."""
+    """Checks that every word has one of the declared tags.
+
+    Raises:
+        ValueError: there are too few or too many tags, or one is out of range.
+    """
     for words, tags in zip(examples.texts, examples.labels, strict=True):
         if len(words) != len(tags):
             raise ValueError(
-                f"{task.name} needs a tag a word, but its split {split.name} has {len(tags)} tags "
-                f"for the {len(words)} words {' '.join(words):.40}"
+                f"{task.name} needs one tag for each word, but its split {split.name} has "
+                f"{len(tags)} tags for the {len(words)} words {' '.join(words):.40}"
             )
         if not set(tags) <= set(range(len(task.labels))):
             raise ValueError(
@@ -105,7 +117,11 @@ def check_tags(task: Task, split: Split, examples: Examples) -> None:
 
 
 def check_class_names(task: Task, dataset: "Dataset") -> None:
-    """A data set with its classes in another order would give wrong scores without a word."""
+    """Checks that the data set has the classes of the task in the same order.
+
+    Raises:
+        ValueError: it has others, which would silently give wrong scores.
+    """
     feature = dataset.features.get(task.label_field)
     feature = getattr(feature, "feature", feature)  # of a list: tags
     names = getattr(feature, "names", None)

@@ -1,4 +1,4 @@
-"""Examples of a task: loading them, and what identifies them."""
+"""Loading of the examples of a task, and their fingerprint."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,10 +19,10 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
-    """The examples of `task` in a reported split or in train.
+    """The examples of a split of `task`.
 
     Raises:
-        ValueError: the data are missing, or not what the task declares.
+        ValueError: the data are missing, or do not match the declaration of the task.
     """
     if split != "train":
         return _loaded(task, split)
@@ -33,16 +33,16 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
             f"{task.name} needs labels to train on, but its split {task.train} has hidden ones "
             f"(-1, null or no answer) in {task.label_field!r}"
         )
-    return _with_places(examples)
+    return _with_spans(examples)
 
 
 def _loaded(task: Task, split: Split) -> Examples:
-    examples = _examples(task, split, _prepared(task, _columns(task, split)))
+    examples = _examples(task, split, _preprocessed(task, _columns(task, split)))
     if not len(examples):
-        such = " and ".join(f"{field} {value}" for field, value in split.where.items())
+        conditions = " and ".join(f"{field} {value}" for field, value in split.where.items())
         raise ValueError(
             f"{task.name} needs examples, but its split {split.name} has none"
-            f"{f' with {such}' if such else ''}"
+            f"{f' with {conditions}' if conditions else ''}"
         )
     if task.kind == "multiple_choice":
         check_choices(task, split, examples)
@@ -51,8 +51,8 @@ def _loaded(task: Task, split: Split) -> Examples:
     return examples
 
 
-def _with_places(examples: Examples) -> Examples:
-    """Without the questions whose answers the context lacks: no span can be learnt from them."""
+def _with_spans(examples: Examples) -> Examples:
+    """The examples whose answer occurs in the context; the others have no target span."""
     lost = [
         isinstance(label, Answers) and set(label.starts) == {NOWHERE} for label in examples.labels
     ]
@@ -60,24 +60,27 @@ def _with_places(examples: Examples) -> Examples:
 
 
 def available_splits(task: Task, with_test: bool = False) -> tuple[Split, ...]:
-    """The reported splits of `task` (with those for a with_test, if asked for), less the optional
-    ones that the mirror in use lacks."""
+    """The evaluation splits of `task`, without optional ones that the mirror lacks.
+
+    Args:
+        with_test: also return the splits without public labels.
+    """
     splits = (*task.evaluation, *(task.test if with_test else ()))
-    return tuple(split for split in splits if not split.optional or _is_there(task, split))
+    return tuple(split for split in splits if not split.optional or _exists(task, split))
 
 
 def wanted_fields(task: Task, split: Split) -> list[str]:
-    """Columns that the examples of a split are made of, after the task's preparation."""
+    """Columns that the examples of a split need, after preprocessing."""
     texts = [name for text in task.text_fields for name in _names(text)]
     optional = [field for field in (task.choices_field, task.group_field) if field]
     return list(dict.fromkeys([*texts, task.label_field, *optional, *split.where]))
 
 
 def fingerprint(task: Task) -> str:
-    """Identifies the examples without loading them; torch-free and quick.
+    """A string that identifies the examples, computed without loading them.
 
     Raises:
-        ValueError: `HARNESS_DATA` is set, but has no mirror of the data, or a file is missing.
+        ValueError: `HARNESS_DATA` lacks a mirror of the data, or a file is missing.
     """
     data = task.data
     if isinstance(data, MicroworldData):
@@ -86,22 +89,21 @@ def fingerprint(task: Task) -> str:
         return f"microworld:{microworld.version(data.generator)}/{data.generator}"
     if isinstance(data, FileData):
         return hub.digest([_file(task, name) for name in sorted(data.files)])
-    places = {(data.path, data.config, data.revision)} | {
-        place_of(data, split) for split in available_splits(task)
+    sources = {(data.path, data.config, data.revision)} | {
+        source_of(data, split) for split in available_splits(task)
     }
-    ordered = sorted(places, key=str)
-    return "+".join(hub.fingerprint(*place) for place in ordered)
+    return "+".join(hub.fingerprint(*source) for source in sorted(sources, key=str))
 
 
-def _is_there(task: Task, split: Split) -> bool:
+def _exists(task: Task, split: Split) -> bool:
     if not isinstance(task.data, HubData):
         return True
-    path, config, _ = place_of(task.data, split)
+    path, config, _ = source_of(task.data, split)
     return hub.has_config(path, config, split.of or split.name)
 
 
-def place_of(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
-    """Repository, config and commit that a split is read from."""
+def source_of(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
+    """Repository, config and commit of a split."""
     if split.path:
         return split.path, split.config, split.revision
     return data.path, split.config or data.config, data.revision
@@ -110,13 +112,12 @@ def place_of(data: HubData, split: Split) -> tuple[str, str | None, str | None]:
 def _columns(task: Task, split: Split) -> Columns:
     data, name = task.data, split.of or split.name
     if isinstance(data, HubData):
-        path, config, revision = place_of(data, split)
+        path, config, revision = source_of(data, split)
         dataset = hub.load(path, config, name, revision)
         check_class_names(task, dataset)
         return dataset[:]
     if isinstance(data, FileData):
         return hub.load_file(data.source, _file(task, name))[:]
-
     return examples.examples(data.generator, name)
 
 
@@ -130,12 +131,12 @@ def _file(task: Task, split: str) -> Path:
     path = Path(task.data.files[split]).expanduser()
     if not path.is_file():
         raise ValueError(
-            f"{task.name} needs the file {path} for its split {split}; it is not there"
+            f"{task.name} needs the file {path} for its split {split}, but it does not exist"
         )
     return path
 
 
-def _prepared(task: Task, columns: Columns) -> Columns:
+def _preprocessed(task: Task, columns: Columns) -> Columns:
     return PREPROCESSORS[task.prepare](columns) if task.prepare else columns
 
 
@@ -147,7 +148,7 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
             f"{split.name} has no {', '.join(missing)}; it has {', '.join(columns)}"
         )
     num_examples = len(columns[task.label_field])
-    rows = np.array([_fits(columns, row, split.where) for row in range(num_examples)], dtype=bool)
+    kept = [row for row in range(num_examples) if _matches(columns, row, split.where)]
     groups, choices = None, None
     if task.group_field:
         groups = np.array([str(group) for group in columns[task.group_field]], dtype=object)
@@ -155,22 +156,24 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = read_labels(task, split, columns[task.label_field])
     _check_texts(task, split, columns)
-    return Examples(_texts(task, columns), labels, choices, groups).take(np.flatnonzero(rows))
+    return Examples(_texts(task, columns), labels, choices, groups).take(
+        np.array(kept, dtype=np.int64)
+    )
 
 
 def _names(text: str) -> list[str]:
-    """Fields of a pattern such as `{word}: {sentence}`; a text without braces is a field."""
+    """Fields of a pattern such as `{word}: {sentence}`; without braces, the text is a field."""
     if "{" not in text:
         return [text]
     return [name for _, name, _, _ in Formatter().parse(text) if name]
 
 
-def _fits(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
+def _matches(columns: Columns, row: int, where: Mapping[str, str]) -> bool:
     return all(str(columns[field][row]) == value for field, value in where.items())
 
 
 def _check_texts(task: Task, split: Split, columns: Columns) -> None:
-    """A file's empty cell is null, and a column of digits is numbers: neither can be read."""
+    """Checks for cells that are not text: empty ones of a file, and columns of digits."""
     for field in task.text_fields if task.kind != "tagging" else ():
         for row, text in enumerate(columns[field] if "{" not in field else (), start=1):
             if not isinstance(text, str):

@@ -1,4 +1,4 @@
-"""Scores of a task's examples, and what of them is kept: predictions, and counts to resample."""
+"""Scores of predictions, and the stored predictions and counts from which resamples are scored."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,20 @@ from harness.tasks.metrics.metric import column
 from harness.tasks.task import Task
 
 Predictions = Sequence[Any] | np.ndarray
-"""One an example: class numbers or right choices (-1: none), values, texts, or tag numbers."""
+"""[num_examples]: classes or choices (-1 for none), values, texts, or lists of tag indices."""
 COUNTS = "counts.npz"
-"""Name of the file of `save_counts`, beside the predictions."""
+"""Name of the file of `save_counts`."""
 LABELS = "labels"
-"""Name of the labels' digest among the counts."""
+"""Name of the digest of the labels among the counts."""
 
 
 def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str, float | None]:
-    """Every metric of the task; null where it is undefined, as the correlation of a constant."""
+    """Metric to score, for all metrics of the task; None if undefined, as the correlation of a
+    constant.
+
+    Raises:
+        ValueError: as `Metric`.
+    """
     values = {
         name: METRICS[name](examples.labels, predictions, examples.groups, task.labels)
         for name in task.metrics
@@ -34,9 +39,13 @@ def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str,
 def counts(
     task: Task, examples: Examples, predictions: Predictions, metrics: Sequence[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """Every metric of the task, or those named, to its counts [num_units, k], and LABELS to the
-    digest of the labels and groups (32 bytes): runs with the same digest were scored on the same
-    examples."""
+    """Metric to counts [num_units, k], and LABELS to a digest of labels and groups [32] uint8.
+
+    Runs with the same digest were scored on the same examples.
+
+    Args:
+        metrics: names in METRICS; by default those of the task.
+    """
     found = {
         name: METRICS[name].counts(
             examples.labels, column(predictions), examples.groups, task.labels
@@ -49,10 +58,10 @@ def counts(
 def predictions_frame(
     split_name: str, examples: Examples, predictions: Predictions
 ) -> pd.DataFrame:
-    """Columns split, index, label, prediction, and group where there are groups.
+    """Columns split, index, label, prediction, and group if there are groups.
 
-    Numbers are floats. A label is the list of right texts of an extraction or generation, of tags
-    their numbers, as a prediction of tags is; a predicted text is a text.
+    Numbers are floats. Tags are lists of indices, labels of extraction and generation are lists of
+    texts, and predicted texts are texts.
     """
     frame = pd.DataFrame(
         {
@@ -66,7 +75,7 @@ def predictions_frame(
 
 
 def save_counts(path: Path, splits: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Writes {split: `counts`} as one compressed file, under the names `split/metric`."""
+    """Writes the counts of several splits to one compressed file, as arrays `split/metric`."""
     arrays: dict[str, Any] = {
         f"{split}/{name}": array for split, found in splits.items() for name, array in found.items()
     }
@@ -86,7 +95,7 @@ def _digest(examples: Examples) -> np.ndarray:
 
 
 def _cells(values: np.ndarray) -> np.ndarray | list[Any]:
-    """A column that a parquet file holds."""
+    """A column in a format that parquet can store."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     return [_plain(value) for value in values]
@@ -97,7 +106,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Answers):
         return list(value.texts)
     if isinstance(value, str):
-        return str(value)  # of a NumPy text
+        return str(value)  # a NumPy string becomes a str
     if isinstance(value, Sequence | np.ndarray):
         return [_plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -1,9 +1,9 @@
-"""What a task and a suite are: metadata that can be read without the data."""
+"""Tasks and suites as declared values, readable without their data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from harness.core.config import ConfigModel
 
@@ -16,8 +16,8 @@ Kind = Literal[
     "similarity",
     "generation",
 ]
-"""What a task asks for: a class, a value, one of some choices, a span of the second text (or none),
-a tag a word, how alike two texts are (nothing is trained), or a text."""
+"""Output of a task: a class, a number, one of several choices, a span of the second text (or none),
+a tag for each word, the similarity of two texts (without training), or a text."""
 
 
 class HubData(ConfigModel):
@@ -27,101 +27,102 @@ class HubData(ConfigModel):
     path: str
     config: str | None = None
     revision: str | None = None
-    """Commit of the Hub repository; null takes the latest, which nothing holds fixed."""
+    """Commit of the Hub repository; null takes the latest one, which may change."""
 
 
 class MicroworldData(ConfigModel):
-    """A task of the embedded world, made from its seed."""
+    """A data set of the micro-world, generated from a seed."""
 
     source: Literal["microworld"] = "microworld"
     generator: str
-    """Name of the task in `harness.data.microworld`."""
+    """Name in `harness.data.microworld.examples.GENERATORS`."""
 
 
 class FileData(ConfigModel):
-    """Files of the user's own."""
+    """Local files."""
 
     source: Literal["csv", "jsonl"]
     files: Mapping[str, str]
-    """Split to the path of its file; `train` and `validation`, if the task says nothing else."""
+    """Split to the path of its file; by default `train` and `validation`."""
 
 
 Data = Annotated[HubData | MicroworldData | FileData, Field(discriminator="source")]
 
 
 class Split(ConfigModel):
-    """Examples that are reported together."""
+    """Examples that are scored and reported together."""
 
     name: str
-    """What columns and predictions call it."""
+    """Name in columns and predictions."""
     of: str | None = None
-    """Split of the data set; null for one called like this."""
+    """Split of the data set; null if it has the same name."""
     path: str | None = None
-    """Hub repository where it is not the train set's; `revision` is then that one's."""
+    """Hub repository, if it is not that of the train set; `revision` then refers to it."""
     config: str | None = None
-    """Config of the data set where it is not the train set's (AX)."""
+    """Config of the data set, if it is not that of the train set (AX)."""
     revision: str | None = None
     """Commit of the repository at `path`."""
     where: Mapping[str, str] = Field(default_factory=dict)
-    """Columns with the value, written as text, that an example must have to be in it."""
+    """Column to the value, as text, that the examples of this split have."""
     optional: bool = False
-    """Left out, without an error, where a mirror has no such data."""
+    """Omitted without an error if the mirror lacks its data."""
 
 
 class Prompt(ConfigModel):
-    """How a pretrained model is asked about an example without being trained for it."""
+    """A zero-shot prompt."""
 
     pattern: str
-    """Text with `{field}` for texts of an example, and `{answer}` for what is to be filled in."""
+    """Text with `{field}` for texts of an example and `{answer}` for the word to predict."""
     answers: tuple[str, ...] = ()
-    """Words that stand for the classes, in the order of the labels; empty where each example has
-    choices of its own."""
+    """Verbaliser: a word for each class, in the order of the labels; empty if each example has its
+    own choices."""
 
 
 class Task(ConfigModel):
-    """One task: where its data is, what it asks, how it is scored, and what the scores mean."""
+    """A task: its data, inputs, labels, splits and metrics."""
 
     name: str
     kind: Kind
     data: Data
     prepare: str | None = None
-    """Name in `harness.tasks.preprocessing.PREPROCESSORS`: columns of the data set to those named
-    below."""
+    """Name in `harness.tasks.preprocessing.PREPROCESSORS`, which map the columns of the data set to
+    those named below."""
     train: str | None = "train"
-    """Split that is trained on; null where nothing is."""
+    """Split used for training; null if there is none."""
     text_fields: tuple[str, ...]
-    """What a model reads: fields, or patterns such as `{word}: {sentence1}`. One or two; a pair is
-    read with a separator. Of extraction: question and context. Of tagging: the field with the list
-    of words."""
+    """Inputs of the model: one or two fields, or patterns such as `{word}: {sentence1}`; the texts
+    of a pair are separated. For extraction: question and context. For tagging: the field with the
+    list of words."""
     symmetric: bool = False
-    """Whether the answer stays if the texts of a pair change places: similarity, paraphrase."""
+    """Whether the label is invariant to the order of the pair, as for similarity and paraphrase."""
     label_field: str = "label"
-    """Class number (or name), value, place of the right choice, tag numbers (or names), `answers`
-    with `text` and `answer_start`, or the text (or texts, each of them right) to write."""
+    """Field with the class (index or name), value, index of the correct choice, tags (indices or
+    names), `answers` with `text` and `answer_start`, or reference text (or texts) to generate."""
     labels: tuple[str, ...] = ()
-    """Names of the classes, or of the tags, in the order of their numbers."""
+    """Names of the classes or tags in the order of their indices."""
     choices_field: str | None = None
-    """List of texts among which a multiple choice is made."""
+    """Field with the list of choices."""
     group_field: str | None = None
-    """Examples that are scored together: the question of an answer (MultiRC), the subset (STS)."""
+    """Field with the group of an example, for metrics of groups: the question (MultiRC), the subset
+    (STS)."""
     prompt: Prompt | None = None
     evaluation: tuple[Split, ...] = (Split(name="validation"),)
     test: tuple[Split, ...] = ()
-    """Splits without public labels, of which a benchmark's server takes predictions."""
+    """Splits without public labels, for predictions to submit to a benchmark server."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
     """Names in METRICS; the first one selects hyperparameters and is the main score."""
     chance: float | None = None
-    """Main score of the best constant or random prediction, in the metric's own unit; null where
-    none is known."""
+    """Main score of the best constant or random prediction, in the unit of the metric; null if
+    unknown."""
     ceiling: float | None = None
-    """Highest main score possible, where it is known (noise in the labels, human performance)."""
+    """Highest possible main score, if known (label noise, human performance)."""
     train_size: int = 0
     licence: str = "unknown"
     citation: str = ""
 
     @property
     def content(self) -> dict[str, Any]:
-        """All that can change predictions or scores, as plain data."""
+        """All fields that can change predictions or scores, as plain data."""
         return self.model_dump(
             exclude={"name", "chance", "ceiling", "train_size", "licence", "citation"}
         )
@@ -137,12 +138,31 @@ class Column(ConfigModel):
 
 
 class Suite(ConfigModel):
-    """A versioned selection of tasks; never edited once released, but superseded."""
+    """A versioned set of tasks and their leaderboard columns, never edited after release."""
 
     name: str
     """With its version: `glue-v1`."""
-    tasks: tuple[str, ...]
     columns: tuple[Column, ...]
-    average: str
+    average: str = "mean_of_columns"
     """Name of the averaging rule in `harness.analysis.averages.AVERAGES`."""
     citation: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks in the order of their columns."""
+        return tuple(dict.fromkeys(column.task for column in self.columns))
+
+
+VALIDATION_AND_TEST = (Split(name="validation"), Split(name="test"))
+"""Evaluation splits of a task whose test labels are public."""
+SERVER_TEST = (Split(name="test", optional=True),)
+"""The test split of a benchmark server, without public labels."""
+
+
+def main_columns(tasks: Iterable[Task], split: str = "validation") -> tuple[Column, ...]:
+    """A column for each task: its first metric on `split`."""
+    return tuple(
+        Column(name=task.name, task=task.name, split=split, metrics=task.metrics[:1])
+        for task in tasks
+    )

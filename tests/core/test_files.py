@@ -22,7 +22,7 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) ->
     assert path.read_text() == "old"
 
 
-def test_what_ends_well_stands_in_its_place(tmp_path: Path) -> None:
+def test_finished_files_are_moved_into_place(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     with atomic_path(path) as draft:
         draft.write_text("new")
@@ -61,18 +61,18 @@ def test_an_output_folder_is_new_or_a_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("mine")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
-    must = "must be a new or an existing folder that can be written, but"
-    with pytest.raises(ValueError, match=f"file {must} is a file"):
+    rule = "must be a new folder or a writable one, but"
+    with pytest.raises(ValueError, match=f"file {rule} is a file"):
         output_folder(tmp_path / "file")
-    with pytest.raises(ValueError, match=f"out {must} .*file is a file"):
+    with pytest.raises(ValueError, match=f"out {rule} .*file is a file"):
         output_folder(tmp_path / "file" / "out")
-    with pytest.raises(ValueError, match=f"nowhere {must} is a file"):
+    with pytest.raises(ValueError, match=f"nowhere {rule} is a file"):
         output_folder(tmp_path / "nowhere")
 
 
 def test_an_output_folder_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # root may write to all
-    with pytest.raises(ValueError, match="written, but cannot be written"):
+    with pytest.raises(ValueError, match="writable one, but is not writable"):
         output_folder(tmp_path)
-    with pytest.raises(ValueError, match=f"but {tmp_path} cannot be written"):
+    with pytest.raises(ValueError, match=f"but {tmp_path} is not writable"):
         output_folder(tmp_path / "a" / "b")

@@ -236,7 +236,7 @@ def test_folders_that_hold_no_checkpoint_are_refused(bert: Path, tmp_path: Path)
     shutil.copytree(bert, folder, dirs_exist_ok=True)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
-    _refused(folder, "damaged or cut off")
+    _refused(folder, "damaged or truncated")
     (folder / "tokenizer.json").unlink()
     _refused(folder, "has no tokenizer.json")
 

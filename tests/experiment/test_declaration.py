@@ -210,7 +210,7 @@ def test_missing_data_has_a_line(valid: Path, monkeypatch: pytest.MonkeyPatch) -
         check_data(load(valid, [*overrides, "evaluate.tasks=[rte]"]))
     corpus, task = caught.value.problems
     assert corpus.startswith(f"--set {overrides[0]}: pretrain.corpus.path must name a .txt")
-    assert task.startswith("--set evaluate.tasks=[rte]: rte: HARNESS_DATA must hold a folder")
+    assert task.startswith("--set evaluate.tasks=[rte]: rte: HARNESS_DATA must contain a folder")
 
 
 names = st.sampled_from(

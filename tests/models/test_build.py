@@ -14,17 +14,17 @@ from harness.models.build import BLUEPRINTS, build, load
 TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TOKENS = Tokens(100, pad=0, start=2, end=3)
 NETWORKS = [
-    (family, reading)
+    (family, representation)
     for family, facts in FAMILIES.items()
     if facts.kind not in ("baseline", "checkpoint")
-    for reading in facts.representations
+    for representation in facts.representations
 ]
 
 
-def make(family: str, reading: str = "", seed: int = 0) -> Backbone:
+def make(family: str, representation: str = "", seed: int = 0) -> Backbone:
     architecture = MODELS[family].model_copy(update={"max_position": 64})
     return build(
-        architecture, TINY, TOKENS, reading or FAMILIES[family].representations[0], seed
+        architecture, TINY, TOKENS, representation or FAMILIES[family].representations[0], seed
     ).eval()
 
 
@@ -38,11 +38,15 @@ def states(backbone: Backbone, ids: torch.Tensor, mask: torch.Tensor | None = No
     return out.last_hidden_state
 
 
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
-def test_initial_weights_depend_on_the_seed_alone(family: str, reading: str) -> None:
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+def test_initial_weights_depend_on_the_seed_alone(family: str, representation: str) -> None:
     torch.manual_seed(123)
     state = torch.get_rng_state()
-    one, two, other = make(family, reading), make(family, reading), make(family, reading, seed=1)
+    one, two, other = (
+        make(family, representation),
+        make(family, representation),
+        make(family, representation, seed=1),
+    )
     assert torch.equal(torch.get_rng_state(), state), "the caller's generator is left alone"
     for a, b in zip(one.parameters(), two.parameters(), strict=True):
         assert torch.equal(a, b)
@@ -50,23 +54,23 @@ def test_initial_weights_depend_on_the_seed_alone(family: str, reading: str) -> 
     assert not all(torch.equal(a, b) for a, b in pairs)
 
 
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
-def test_what_is_saved_reads_the_same(family: str, reading: str, tmp_path: Path) -> None:
-    backbone = make(family, reading)
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+def test_what_is_saved_reads_the_same(family: str, representation: str, tmp_path: Path) -> None:
+    backbone = make(family, representation)
     backbone.save(tmp_path)
     again = load(tmp_path).eval()
-    assert (again.family, again.representation) == (family, reading)
+    assert (again.family, again.representation) == (family, representation)
     ids = torch.randint(5, 100, (3, 10))
     assert torch.equal(states(backbone, ids), states(again, ids))
-    half = TINY.hidden_size // 2 if reading == "bilm" else None  # one reader tells a token
+    half = TINY.hidden_size // 2 if representation == "bilm" else None  # one reader tells a token
     with torch.inference_mode():
         one, two = (n.token_logits(states(n, ids)[..., :half]) for n in (backbone, again))
     assert torch.equal(one, two)
 
 
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
-def test_padding_changes_nothing(family: str, reading: str) -> None:
-    backbone = make(family, reading)
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+def test_padding_changes_nothing(family: str, representation: str) -> None:
+    backbone = make(family, representation)
     ids = torch.randint(5, 100, (2, 10))
     padded = torch.cat([ids, torch.zeros(2, 6, dtype=torch.long)], 1)
     wide = states(backbone, padded, (padded != 0).long())
@@ -77,20 +81,24 @@ SEES = {"bidirectional": "all", "prefix": "all", "permuted": "all", "cbow": "its
 """Which states a token reaches when the whole input is read; left to right if nothing is said."""
 
 
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
-def test_a_token_is_seen_from_where_the_reading_says(family: str, reading: str) -> None:
-    backbone = make(family, reading)
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+def test_a_token_is_seen_only_where_the_representation_allows(
+    family: str, representation: str
+) -> None:
+    backbone = make(family, representation)
     ids = torch.randint(5, 100, (2, 9))
     other = ids.clone()
     other[:, 6] = 5 + (ids[:, 6] - 4) % 95
     moved = (states(backbone, ids) - states(backbone, other)).abs().amax((0, 2)) > 1e-7
-    if reading == "encoder_decoder":  # the decoder reads left to right what the encoder saw whole
+    if (
+        representation == "encoder_decoder"
+    ):  # the decoder reads left to right what the encoder saw whole
         assert moved[:6].any()
         return
-    if reading == "bilm":
+    if representation == "bilm":
         assert moved.all()
         return
-    expected = {"all": range(9), "itself": [6]}.get(SEES.get(reading, ""), range(6, 9))
+    expected = {"all": range(9), "itself": [6]}.get(SEES.get(representation, ""), range(6, 9))
     assert moved.nonzero().flatten().tolist() == list(expected)
 
 
@@ -114,12 +122,12 @@ OF_ITS_OWN = ("t5", "elmo", "modernbert")
 
 
 @pytest.mark.parametrize(
-    ("family", "reading"), [pair for pair in NETWORKS if pair[0] not in OF_ITS_OWN]
+    ("family", "representation"), [pair for pair in NETWORKS if pair[0] not in OF_ITS_OWN]
 )
-def test_initial_weights_have_the_declared_spread(family: str, reading: str) -> None:
+def test_initial_weights_have_the_declared_spread(family: str, representation: str) -> None:
     architecture = MODELS[family].model_copy(update={"initializer_range": 0.05})
     tokens = Tokens(2000, pad=0, start=2, end=3)
-    network = build(architecture, SIZES["tiny"], tokens, reading, 0)
+    network = build(architecture, SIZES["tiny"], tokens, representation, 0)
     for name, weight in network.named_parameters():
         if weight.ndim == 2 and weight.numel() > 5000 and not name.endswith(SMALLER):
             assert abs(weight.std().item() - 0.05) < 0.003, name

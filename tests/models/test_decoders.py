@@ -54,15 +54,15 @@ def learner(family: str) -> TokenPrediction:
 
 
 def batch(mask: Tensor) -> dict[str, Tensor]:
-    """Every token after the first is told by the one before."""
-    tokens, told = text() * mask, mask.bool().clone()
-    told[:, 0] = False
-    flat = told.flatten().nonzero().squeeze(1)
+    """Every token after the first is predicted from the one before."""
+    tokens, predicted = text() * mask, mask.bool().clone()
+    predicted[:, 0] = False
+    flat = predicted.flatten().nonzero().squeeze(1)
     return {
         "input_ids": tokens,
         "attention_mask": mask,
         "positions": flat - 1,
-        "targets": tokens[told],
+        "targets": tokens[predicted],
     }
 
 

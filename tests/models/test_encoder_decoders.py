@@ -66,9 +66,9 @@ def test_sizes_of_the_t5_study() -> None:
     assert meta_count("t5", half, 32_128, "encoder_decoder") / stack < 1.15
 
 
-def learner(name: str, reading: str = "encoder_decoder", **more: Any) -> TokenPrediction:
-    objective = OBJECTIVES["span_corruption"].model_copy(update={"representation": reading})
-    return TokenPrediction(small(name, reading, **more), (objective,), 0.02)  # type: ignore[arg-type]
+def learner(name: str, representation: str = "encoder_decoder", **more: Any) -> TokenPrediction:
+    objective = OBJECTIVES["span_corruption"].model_copy(update={"representation": representation})
+    return TokenPrediction(small(name, representation, **more), (objective,), 0.02)  # type: ignore[arg-type]
 
 
 def labels() -> Tensor:
@@ -78,15 +78,15 @@ def labels() -> Tensor:
 
 def batch(start: int) -> dict[str, Tensor]:
     right = labels()
-    told = right != -100
+    predicted = right != -100
     before = torch.cat([torch.full((len(right), 1), start), right[:, :-1]], 1)
     return {
         "input_ids": text() * padding(),
         "attention_mask": padding(),
         "decoder_input_ids": before.clamp(min=0),
-        "decoder_attention_mask": told.long(),
-        "positions": told.flatten().nonzero().squeeze(1),
-        "targets": right[told],
+        "decoder_attention_mask": predicted.long(),
+        "positions": predicted.flatten().nonzero().squeeze(1),
+        "targets": right[predicted],
     }
 
 
@@ -110,17 +110,17 @@ def test_loss_is_that_of_transformers(name: str) -> None:
     torch.testing.assert_close(mean_loss(ours, made), out.loss, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("reading", STACKS)
-def test_one_stack_is_t5s_encoder(reading: str) -> None:
-    """Under the mask of its reading, and with T5's output matrix."""
-    backbone, tokens = small("t5", reading).eval(), text()
+@pytest.mark.parametrize("representation", STACKS)
+def test_one_stack_is_t5s_encoder(representation: str) -> None:
+    """Under the mask of its representation, and with T5's output matrix."""
+    backbone, tokens = small("t5", representation).eval(), text()
     prefix = torch.tensor([2, 3, 4, 5])
     place = torch.arange(12)
     visible = {
         "bidirectional": torch.ones(4, 12, 12, dtype=torch.bool),
         "causal": (place <= place[:, None]).expand(4, 12, 12),
         "prefix": (place <= place[:, None]) | (place < prefix[:, None, None]),
-    }[reading]
+    }[representation]
     own = network(backbone)
     stack = T5Stack(own.config).eval()
     stack.load_state_dict(own.encoder.state_dict())
@@ -158,8 +158,11 @@ def test_one_stack_does_not_look_ahead(name: str, padded: bool) -> None:
     tokens = text()
     changed, mask = tokens.clone(), padding() if padded else None
     changed[:, 6] = 5 + (tokens[:, 6] + 1) % 40
-    for reading, more in (("causal", {}), ("prefix", {"prefix_lengths": torch.tensor([3] * 4)})):
-        backbone = small(name, reading).eval()
+    for representation, more in (
+        ("causal", {}),
+        ("prefix", {"prefix_lengths": torch.tensor([3] * 4)}),
+    ):
+        backbone = small(name, representation).eval()
         read = [backbone(x, mask, **more).last_hidden_state for x in (tokens, changed)]
         assert differs(*read)[:9] == [False] * 6 + [True] * 3
 
@@ -174,9 +177,9 @@ def test_read_back_and_trained_whole(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t5", "t5_v1_1"])
-@pytest.mark.parametrize("reading", STACKS)
-def test_one_stack_is_read_back(name: str, reading: str, tmp_path: Path) -> None:
-    backbone = small(name, reading)
+@pytest.mark.parametrize("representation", STACKS)
+def test_one_stack_is_read_back(name: str, representation: str, tmp_path: Path) -> None:
+    backbone = small(name, representation)
     again = saved(backbone, tmp_path)
     ours, theirs = (b.eval()(text()).last_hidden_state for b in (backbone, again))
     assert torch.equal(backbone.token_logits(ours), again.token_logits(theirs))
@@ -194,7 +197,7 @@ def test_shared_layers_stay_shared(tmp_path: Path) -> None:
         own = {id(parameter) for parameter in decoder.layer[1].parameters()}
         assert not own & {id(parameter) for parameter in again.encoder.parameters()}
     assert again.encoder.final_layer_norm.weight is again.decoder.final_layer_norm.weight
-    assert again.decoder.block[0].layer[0].SelfAttention.is_decoder, "distances told as a decoder"
+    assert again.decoder.block[0].layer[0].SelfAttention.is_decoder, "distances of a decoder"
 
 
 def test_shared_layers_must_be_as_many() -> None:
@@ -202,10 +205,10 @@ def test_shared_layers_must_be_as_many() -> None:
         small("t5_shared", "encoder_decoder", num_decoder_layers=1)
 
 
-@pytest.mark.parametrize("reading", ["encoder_decoder", "prefix"])
-def test_output_matrix_of_its_own(reading: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("representation", ["encoder_decoder", "prefix"])
+def test_untied_output_matrix(representation: str, tmp_path: Path) -> None:
     """As T5 v1.1: neither tied nor scaled, however it is read back."""
-    backbone = small("t5_v1_1", reading)
+    backbone = small("t5_v1_1", representation)
     network(backbone).lm_head.weight.data.mul_(2)
     again = network(saved(backbone, tmp_path))
     assert again.lm_head.weight is not again.shared.weight
@@ -213,15 +216,15 @@ def test_output_matrix_of_its_own(reading: str, tmp_path: Path) -> None:
     states = torch.randn(3, 64)
     logits = BLUEPRINTS["t5"].head(again)(states)
     torch.testing.assert_close(logits, states @ again.lm_head.weight.T)
-    tied = network(saved(small("t5", reading), tmp_path / "tied"))
+    tied = network(saved(small("t5", representation), tmp_path / "tied"))
     assert tied.lm_head.weight is tied.shared.weight is tied.encoder.embed_tokens.weight
 
 
 @pytest.mark.parametrize("name", ["t5", "t5_shared", "t5_v1_1"])
-@pytest.mark.parametrize("reading", ["encoder_decoder", "prefix"])
-def test_initial_weights_are_scaled_by_their_shapes(name: str, reading: str) -> None:
+@pytest.mark.parametrize("representation", ["encoder_decoder", "prefix"])
+def test_initial_weights_are_scaled_by_their_shapes(name: str, representation: str) -> None:
     """As Mesh TensorFlow's: embeddings 1, queries (d_model d_kv)^-1/2, else fan-in^-1/2."""
-    own = network(small(name, reading))
+    own = network(small(name, representation))
     attention = own.encoder.block[0].layer[0].SelfAttention
     dense = own.encoder.block[0].layer[-1].DenseReluDense
     expected = {

@@ -1,4 +1,4 @@
-"""Encoders: published counts, readings, and what is saved."""
+"""Encoders: published counts, representations, and what is saved."""
 
 from pathlib import Path
 
@@ -35,7 +35,9 @@ WITHOUT_HEAD = [
     ("deberta_v3", SIZES["base"], 128_100, 183_831_552),  # He et al. 2023: 86M + 98M
     ("distilbert", SIZES["half_base"], BERT_VOCAB, 66_362_880),  # Sanh et al. 2019: 66M
 ]
-READINGS = [(name, reading) for name in ENCODERS for reading in FAMILIES[name].representations]
+REPRESENTATIONS = [
+    (name, representation) for name in ENCODERS for representation in FAMILIES[name].representations
+]
 PREFIX = 4
 
 
@@ -64,9 +66,9 @@ def test_counts_are_those_of_the_network(name: str) -> None:
     assert numbers(on_meta(name, SIZES["nano"], 100).network) == counted
 
 
-def tiny(name: str, reading: str = "bidirectional") -> Backbone:
+def tiny(name: str, representation: str = "bidirectional") -> Backbone:
     wide = MODELS[name].model_copy(update={"initializer_range": 0.1})
-    return build(wide, SIZES["nano"], Tokens(100, 0, 2, 3), reading, 0).eval()
+    return build(wide, SIZES["nano"], Tokens(100, 0, 2, 3), representation, 0).eval()
 
 
 def tokens(length: int = 9) -> Tensor:
@@ -83,19 +85,19 @@ def changed(backbone: Backbone, ids: Tensor, column: int, **inputs: Tensor) -> l
     return [bool(moved) for moved in (states - others).abs().amax((0, 2)) > 1e-6]
 
 
-@pytest.mark.parametrize(("name", "reading"), READINGS)
+@pytest.mark.parametrize(("name", "representation"), REPRESENTATIONS)
 @pytest.mark.parametrize("padded", [False, True])
-def test_who_sees_whom(name: str, reading: str, padded: bool) -> None:
-    """Under each reading the token at 6 is seen by no place that it must not be seen by."""
+def test_who_sees_whom(name: str, representation: str, padded: bool) -> None:
+    """Under each representation the token at 6 is seen by no place that it must not be seen by."""
     inputs = {}
     if padded:
         inputs["attention_mask"] = torch.tensor([[1] * 9, [1] * 8 + [0]])
-    if reading == "prefix":
+    if representation == "prefix":
         inputs["prefix_lengths"] = torch.tensor([PREFIX, PREFIX])
-    backbone, ids = tiny(name, reading), tokens()
-    everywhere = reading == "bidirectional"
+    backbone, ids = tiny(name, representation), tokens()
+    everywhere = representation == "bidirectional"
     assert changed(backbone, ids, 6, **inputs) == [everywhere] * 6 + [True] * 3
-    if reading == "prefix":  # what stands in the prefix is seen from everywhere
+    if representation == "prefix":  # what stands in the prefix is seen from everywhere
         assert all(changed(backbone, ids, PREFIX - 1, **inputs))
 
 
@@ -133,11 +135,11 @@ def test_saved_network_is_the_same(name: str, tmp_path: Path) -> None:
     assert (loaded.family, loaded.representation) == (backbone.family, "bidirectional")
 
 
-@pytest.mark.parametrize("reading", ["bidirectional", "causal"])
-def test_local_layers_of_modernbert_see_near_tokens_alone(reading: str) -> None:
+@pytest.mark.parametrize("representation", ["bidirectional", "causal"])
+def test_local_layers_of_modernbert_see_near_tokens_alone(representation: str) -> None:
     """Warner et al. 2024, section 2.1.2: layer 0 sees everything, layer 1 half a window around."""
     size = Size(num_layers=2, hidden_size=16, num_heads=2, intermediate_size=16)
-    backbone = build(MODELS["modernbert"], size, Tokens(100, 0, 2, 3), reading, 0).eval()
+    backbone = build(MODELS["modernbert"], size, Tokens(100, 0, 2, 3), representation, 0).eval()
     network = backbone.network.base_model
     seen: list[Tensor] = []
     hook = network.layers[1].attn.register_forward_pre_hook(  # type: ignore[union-attr, index]

@@ -37,14 +37,14 @@ def test_forward_of_every_family(architecture: Architecture, size: Size) -> None
     network = REFERENCE[architecture.family](architecture, size)
     inputs: dict[str, Any] = {"input_ids": ids(1, TOKENS)}
     lengths = Lengths(TOKENS, predicted=TOKENS)
-    reading = architecture.facts.representations[0]
-    if reading == "encoder_decoder":
+    representation = architecture.facts.representations[0]
+    if representation == "encoder_decoder":
         inputs["decoder_input_ids"] = ids(1, TARGET)
         lengths = Lengths(TOKENS, TARGET, TARGET)
     if architecture.family == "xlnet":
-        reading = "bidirectional"
+        representation = "bidirectional"
         inputs["token_type_ids"] = torch.zeros_like(inputs["input_ids"])
-    ours = forward_flops(architecture, size, VOCAB, lengths, representation=reading)
+    ours = forward_flops(architecture, size, VOCAB, lengths, representation=representation)
     assert counted(network, **inputs) == ours
 
 

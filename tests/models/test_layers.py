@@ -9,27 +9,27 @@ from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
 from tests.models.networks import small
 
 NETWORKS = [
-    (name, reading)
+    (name, representation)
     for name, architecture in MODELS.items()
     if FAMILIES[architecture.family].kind not in ("baseline", "checkpoint")
-    for reading in FAMILIES[architecture.family].representations
+    for representation in FAMILIES[architecture.family].representations
 ]
 NUM_LAYERS = 2
 
 
-def _expected(name: str, reading: str) -> list[str]:
+def _expected(name: str, representation: str) -> list[str]:
     if name == "static":
         return []
-    if reading == "encoder_decoder":
+    if representation == "encoder_decoder":
         return [f"{half} {n}" for half in ("encoder", "decoder") for n in (1, 2)]
     return ["layer 1"] if name == "albert" else ["layer 1", "layer 2"]
 
 
-@pytest.mark.parametrize(("name", "reading"), NETWORKS)
-def test_layers_stand_from_bottom_to_top(name: str, reading: str) -> None:
-    backbone = small(name, reading)
+@pytest.mark.parametrize(("name", "representation"), NETWORKS)
+def test_layers_are_ordered_from_bottom_to_top(name: str, representation: str) -> None:
+    backbone = small(name, representation)
     found = layers(backbone)
-    assert [layer for layer, _ in found] == _expected(name, reading)
+    assert [layer for layer, _ in found] == _expected(name, representation)
     # Each has its share of what is in no other place: layers are of one shape.
     halves = {layer.split()[0] for layer, _ in found}
     for half in halves:
@@ -42,13 +42,15 @@ def test_layers_stand_from_bottom_to_top(name: str, reading: str) -> None:
         assert max(sizes) - min(sizes) <= 0.05 * max(sizes)
 
 
-@pytest.mark.parametrize(("name", "reading"), NETWORKS)
-def test_every_parameter_belongs_somewhere(name: str, reading: str) -> None:
-    backbone = small(name, reading)
+@pytest.mark.parametrize(("name", "representation"), NETWORKS)
+def test_every_parameter_belongs_somewhere(name: str, representation: str) -> None:
+    backbone = small(name, representation)
     found = layer_of_parameters(backbone, backbone)
     assert found.keys() == {name for name, _ in backbone.named_parameters()}
-    assert set(found.values()) >= {EMBEDDINGS, *_expected(name, reading)} - {
-        layer for layer in _expected(name, reading) if name == "t5_shared" and "decoder" in layer
+    assert set(found.values()) >= {EMBEDDINGS, *_expected(name, representation)} - {
+        layer
+        for layer in _expected(name, representation)
+        if name == "t5_shared" and "decoder" in layer
     }
     embedding = backbone.network.get_input_embeddings()
     for parameter, value in backbone.named_parameters():
@@ -58,10 +60,12 @@ def test_every_parameter_belongs_somewhere(name: str, reading: str) -> None:
             assert ".0." not in parameter or "lm_head" in parameter, parameter
 
 
-@pytest.mark.parametrize(("name", "reading"), [("bert", "bidirectional"), ("gpt2", "causal")])
-def test_only_layers_above_a_change_tell_it(name: str, reading: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "representation"), [("bert", "bidirectional"), ("gpt2", "causal")]
+)
+def test_a_change_affects_only_layers_above(name: str, representation: str) -> None:
     """The states after the lowest layer stay where the top one is changed."""
-    backbone = small(name, reading).eval()
+    backbone = small(name, representation).eval()
     ids = torch.randint(5, 90, (2, 8), generator=torch.Generator().manual_seed(0))
 
     def states() -> tuple[torch.Tensor, ...]:
@@ -78,7 +82,7 @@ def test_only_layers_above_a_change_tell_it(name: str, reading: str) -> None:
     assert not torch.allclose(before[2], after[2])
 
 
-def test_what_stands_beside_the_backbone_is_head() -> None:
+def test_parameters_outside_the_backbone_are_head() -> None:
     backbone = small("bert", "bidirectional")
     model = nn.ModuleDict({"backbone": backbone, "head": nn.Linear(64, 3)})
     found = layer_of_parameters(model, backbone)

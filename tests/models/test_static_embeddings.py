@@ -95,5 +95,5 @@ def test_a_malformed_file_is_named_with_its_line(
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"model\.vectors names .*nothing, but there is no such"):
+    with pytest.raises(ValueError, match=r"model\.vectors must be .*nothing does not exist"):
         make().init_from(tmp_path / "nothing", WORDS)

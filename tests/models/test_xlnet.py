@@ -8,7 +8,7 @@ import torch
 from harness.models import SIZES
 from tests.models.networks import VOCAB, meta_count, network, padding, saved, small, text
 
-READINGS = ["permuted", "bidirectional"]
+REPRESENTATIONS = ["permuted", "bidirectional"]
 
 
 @pytest.mark.parametrize(("size", "count"), [("base", 116_718_336), ("large", 360_268_800)])
@@ -17,10 +17,10 @@ def test_published_sizes(size: str, count: int) -> None:
     assert meta_count("xlnet", SIZES[size], 32_000, "permuted") == count + 32_000
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_content_stream_is_read_both_ways(reading: str) -> None:
-    """As by transformers without perm_mask, whatever the reading says."""
-    backbone, tokens, mask = small("xlnet", reading).eval(), text(), padding()
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_content_stream_is_bidirectional(representation: str) -> None:
+    """As by transformers without perm_mask, for every representation."""
+    backbone, tokens, mask = small("xlnet", representation).eval(), text(), padding()
     segments = (torch.arange(12) > 5).long().expand(4, 12)
     expected = network(backbone).transformer(tokens, attention_mask=mask, token_type_ids=segments)
     read = backbone(tokens, mask, segments).last_hidden_state
@@ -28,16 +28,16 @@ def test_content_stream_is_read_both_ways(reading: str) -> None:
     torch.testing.assert_close(read[real], expected.last_hidden_state[real], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_padding_changes_nothing(reading: str) -> None:
-    backbone, tokens, mask = small("xlnet", reading).eval(), text(), padding()
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_padding_changes_nothing(representation: str) -> None:
+    backbone, tokens, mask = small("xlnet", representation).eval(), text(), padding()
     padded = backbone(tokens, attention_mask=mask).last_hidden_state
     for row, length in enumerate(mask.sum(1).tolist()):
         alone = backbone(tokens[row : row + 1, :length]).last_hidden_state[0]
         torch.testing.assert_close(padded[row, :length], alone, atol=1e-5, rtol=1e-5)
 
 
-def test_segments_are_told_apart() -> None:
+def test_segments_are_distinguished() -> None:
     """But not which of them is the first: only whether two tokens are of one segment."""
     backbone, tokens = small("xlnet", "permuted").eval(), text()
     segments = (torch.arange(12) > 5).long().expand(4, 12)

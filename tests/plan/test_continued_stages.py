@@ -327,7 +327,7 @@ evaluate:
             12,
             "corpus.world must be 0",
         ),
-        ("{corpus: {source: text, path: no.txt}, budget: {tokens: 9}}", 12, "finds no file"),
+        ("{corpus: {source: text, path: no.txt}, budget: {tokens: 9}}", 12, "matches no file"),
     ],
 )
 def test_bad_input_is_told_with_its_line(

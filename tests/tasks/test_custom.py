@@ -154,16 +154,14 @@ def test_a_missing_file_is_found_before_anything_is_spent(
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_missing_column_is_found_too(tmp_path: Path, own: dict[str, Any], form: str) -> None:
+def test_a_missing_column_is_found(tmp_path: Path, own: dict[str, Any], form: str) -> None:
     number = 1 if form == "csv" else 2
     own["evaluate"]["suite"]["tasks"][number]["label_field"] = "mark"
     line = problem(write(tmp_path, own))
     assert f"needs the column 'mark', but {tmp_path}/train.{form} has " in line
 
 
-def test_a_missing_column_of_the_test_split_is_found_too(
-    tmp_path: Path, own: dict[str, Any]
-) -> None:
+def test_a_missing_column_of_the_test_split_is_found(tmp_path: Path, own: dict[str, Any]) -> None:
     reviews = reviews_of(own)
     (tmp_path / "test.csv").write_text("text\na meal\n")
     reviews["test"] = [{"name": "test"}]
@@ -220,22 +218,26 @@ TAGS = {"kind": "tagging", "labels": ("O", "B-X"), "metrics": ("accuracy_tags",)
 @pytest.mark.parametrize(
     ("rows", "fields", "message"),
     [
-        ([{"label": 2, "choices": ["b", "c"]}], CHOICE, "the place of a choice.* 2 for 2 choices"),
+        ([{"label": 2, "choices": ["b", "c"]}], CHOICE, "the index of a choice.* 2 for 2 choices"),
         (
             [{"label": 0, "choices": ["b"]}, {"label": -1, "choices": ["b"]}],
             CHOICE,
-            "the place of a choice.* -1 for 1 choices",
+            "the index of a choice.* -1 for 1 choices",
         ),
         ([{"label": None}, {"label": 1.5}], VALUES, "finite numbers in 'label'.* None"),
         ([{"label": "Infinity"}], VALUES, "finite numbers in 'label'.* 'Infinity'"),
         ([{"label": "high"}], VALUES, "finite numbers in 'label'.* 'high'"),
         ([{"text": ["a", "b"], "label": [0, 2]}], TAGS, "tags of mine must be 0 to 1.* 0 to 2"),
-        ([{"text": ["a", "b"], "label": [0]}], TAGS, "a tag a word.* 1 tags for the 2 words a b"),
+        (
+            [{"text": ["a", "b"], "label": [0]}],
+            TAGS,
+            "one tag for each word.* 1 tags for the 2 words a b",
+        ),
         ([{"text": ["a"], "label": [0]}, {"text": ["a"], "label": None}], TAGS, "label in every"),
         (
             [{"label": 0.5}],
             {"kind": "classification", "labels": ("no", "yes")},
-            "labels of mine must be whole, but there is 0.5",
+            "labels of mine must be whole numbers, but one is 0.5",
         ),
     ],
 )

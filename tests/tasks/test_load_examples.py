@@ -103,7 +103,7 @@ def test_unexpected_data_are_refused(mirror: GlueMirror, rows: Rows, message: st
 
 def test_an_absent_mirror_is_named(mirror: GlueMirror) -> None:
     for use in (fingerprint, lambda task: load_examples(task, "train")):
-        with pytest.raises(ValueError, match=r"HARNESS_DATA must hold a folder.*nyu-mll/glue"):
+        with pytest.raises(ValueError, match=r"HARNESS_DATA must contain a folder.*nyu-mll/glue"):
             use(TASKS["cola"])
 
 
@@ -210,5 +210,5 @@ def test_a_holdout_of_groups_counts_examples(
 def test_a_group_larger_than_the_holdout_is_one_line() -> None:
     groups = np.array(["a"] * 3 + ["b"] * 4, dtype=object)
     examples = Examples([("x",)] * 7, np.zeros(7, dtype=np.int64), None, groups)
-    with pytest.raises(ValueError, match=r"at most 2 examples has no room .* the smallest has 3"):
+    with pytest.raises(ValueError, match=r"at most 2 examples must .* smallest group has 3"):
         split_holdout(examples, 0.5, 2, 0)

@@ -77,10 +77,10 @@ CASES = {
 
 @pytest.mark.parametrize("kind", CASES)
 def test_scores_can_be_made_again_from_the_counts(kind, tmp_path):
-    made, asked, predictions = CASES[kind]
-    scores = score(made, asked, predictions)
+    made, data, predictions = CASES[kind]
+    scores = score(made, data, predictions)
     assert tuple(scores) == made.metrics
-    save_counts(tmp_path / "counts.npz", {"dev": counts(made, asked, predictions)})
+    save_counts(tmp_path / "counts.npz", {"dev": counts(made, data, predictions)})
     stored = load_counts(tmp_path / "counts.npz")
     assert stored.keys() == {f"dev/{name}" for name in (*made.metrics, "labels")}
     for name, value in scores.items():
@@ -90,17 +90,17 @@ def test_scores_can_be_made_again_from_the_counts(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", CASES)
 def test_rows_come_back_from_a_file(kind, tmp_path):
-    made, asked, predictions = CASES[kind]
-    frame = predictions_frame("dev", asked, predictions)
+    made, data, predictions = CASES[kind]
+    frame = predictions_frame("dev", data, predictions)
     frame.to_parquet(tmp_path / "predictions.parquet", index=False)
     stored = pd.read_parquet(tmp_path / "predictions.parquet")
-    grouped = ["group"] if asked.groups is not None else []
+    grouped = ["group"] if data.groups is not None else []
     assert list(stored) == ["split", "index", "label", "prediction", *grouped]
-    assert list(stored["index"]) == list(range(len(asked)))
-    if asked.labels.dtype != object:
+    assert list(stored["index"]) == list(range(len(data)))
+    if data.labels.dtype != object:
         assert stored["label"].dtype == stored["prediction"].dtype == np.float64
     again = stored["prediction"].to_numpy()
-    assert score(made, asked, again) == pytest.approx(score(made, asked, predictions))
+    assert score(made, data, again) == pytest.approx(score(made, data, predictions))
 
 
 def test_labels_of_an_extraction_are_its_texts():
@@ -109,26 +109,26 @@ def test_labels_of_an_extraction_are_its_texts():
     assert frame["prediction"].tolist() == ["rome", ""]
 
 
-def test_groups_stand_beside_the_predictions():
-    _, asked, predictions = CASES["groups"]
-    assert predictions_frame("dev", asked, predictions)["group"].tolist() == ["q1", "q1", "q2"]
+def test_groups_are_a_column():
+    _, data, predictions = CASES["groups"]
+    assert predictions_frame("dev", data, predictions)["group"].tolist() == ["q1", "q1", "q2"]
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_the_digest_tells_other_labels_another_order_and_other_groups(kind):
-    made, asked, predictions = CASES[kind]
-    digest = counts(made, asked, predictions)["labels"]
+def test_the_digest_depends_on_labels_order_and_groups(kind):
+    made, data, predictions = CASES[kind]
+    digest = counts(made, data, predictions)["labels"]
     assert digest.dtype == np.uint8 and digest.shape == (32,)
-    order = np.arange(len(asked))[::-1]
-    turned = counts(made, asked.take(order), [predictions[place] for place in order])["labels"]
+    order = np.arange(len(data))[::-1]
+    turned = counts(made, data.take(order), [predictions[place] for place in order])["labels"]
     assert not np.array_equal(digest, turned)
-    copied = Examples(list(asked.texts), asked.labels.copy(), None, asked.groups)
+    copied = Examples(list(data.texts), data.labels.copy(), None, data.groups)
     assert np.array_equal(digest, counts(made, copied, predictions)["labels"])
-    if asked.groups is not None:
-        others = Examples(asked.texts, asked.labels, None, asked.groups[::-1])
+    if data.groups is not None:
+        others = Examples(data.texts, data.labels, None, data.groups[::-1])
         assert not np.array_equal(digest, counts(made, others, predictions)["labels"])
 
 
 def test_constant_predictions_have_null_correlation():
-    asked = examples(np.arange(4.0))
-    assert score(TASKS["stsb"], asked, np.ones(4)) == {"spearman": None, "pearson": None}
+    data = examples(np.arange(4.0))
+    assert score(TASKS["stsb"], data, np.ones(4)) == {"spearman": None, "pearson": None}

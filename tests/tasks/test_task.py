@@ -5,23 +5,12 @@ from string import Formatter
 import pytest
 
 from harness.tasks import SUITES, TASKS
+from harness.tasks.custom import fitting_metrics
 from harness.tasks.metrics import METRICS
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import HubData, Split, Task
 
 TABLE_1 = ["mnli_m", "mnli_mm", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"]
-METRICS_OF = {
-    "classification": {"accuracy", "f1", "macro_f1", "micro_f1", "matthews"}
-    | {"f1_answers", "exact_match_groups"},
-    "regression": {"pearson", "spearman"},
-    "multiple_choice": {"accuracy"},
-    "extraction": {"exact_match", "token_f1"},
-    "tagging": {"accuracy_tags", "entity_f1", "entity_f1_strict"},
-    "similarity": {"pearson", "spearman", "spearman_mean_of_groups"}
-    | {"ndcg_at_10", "mrr", "recall_at_5"},
-    "generation": {"rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "bleu_intl"}
-    | {"exact_match", "token_f1"},
-}
 NOT_PINNED = {
     "lhoestq/conll2003",
     "ncbi/ncbi_disease",
@@ -64,7 +53,7 @@ def test_fields_fit_the_kind(name: str) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_metrics_fit_the_kind(name: str) -> None:
     task = TASKS[name]
-    assert set(task.metrics) <= METRICS_OF[task.kind] & set(METRICS)
+    assert set(task.metrics) <= set(fitting_metrics(task)) & set(METRICS)
     assert len(set(task.metrics)) == len(task.metrics)
     grouped = [metric for metric in task.metrics if METRICS[metric].grouped]
     assert not grouped or task.group_field
@@ -90,7 +79,7 @@ def test_splits_have_names_of_their_own(name: str) -> None:
 
 
 def place(task: Task, split: Split | None) -> tuple[str, str | None, str | None]:
-    """What tells the data of a split, or of train, from those of another."""
+    """What identifies the data of a split, or of train."""
     if split is None:
         return "", None, task.train
     return split.path or "", split.config, split.of or split.name

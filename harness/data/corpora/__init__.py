@@ -1,4 +1,7 @@
-"""AXIS: what text a model is pretrained on."""
+"""AXIS: corpora. The sources, the sentences and documents read from them, and the token stream.
+
+Masking and other transformations of the text are in `harness.pretraining.objectives`.
+"""
 
 from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus
 

@@ -1,4 +1,4 @@
-"""Documents of a corpus, one at a time, each a list of sentences; and what identifies its text."""
+"""Reading the documents of a corpus as lists of sentences, and the fingerprint of its text."""
 
 import gzip
 import json
@@ -18,25 +18,30 @@ from harness.data.corpora.sources import (
 )
 
 WIKITEXT = "Salesforce/wikitext"
-"""The data set whose rows are lines; in any other Hub data set a row is a document."""
+"""The data set whose rows are lines; a row of any other Hub data set is a document."""
 _HEADING = re.compile(r"=((?: =)*) (.*?)((?: =)*) =")
 _ESCAPES = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
-"""WikiText writes the marks inside words and numbers so (Merity et al. 2017, section 4.3)."""
+"""WikiText's escapes of marks in words and numbers (Merity et al. 2017, section 4.3)."""
 
 
 def read_documents(corpus: Corpus) -> Iterator[list[str]]:
-    """The documents of `corpus` in order, each a list of sentences; empty ones are left out.
+    """The documents of `corpus` in order, without empty ones.
+
+    Yields:
+        A document as a list of sentences.
 
     Raises:
-        ValueError: the text is missing or not in the declared form.
+        ValueError: the text is missing, or not in the declared format.
     """
     documents = (sentences for sentences in _documents(corpus) if sentences)
     yield from islice(documents, corpus.max_documents)
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """Identifies the text of `corpus` without parsing it: by the digest of its files, the pinned
-    commit of its Hub repository, or the numbers that the micro-world is made from.
+    """A string that identifies the text of `corpus`, computed without reading it.
+
+    It has the digest of the files, the pinned commit of the Hub repository, or the seeds and sizes
+    of the micro-world.
 
     Raises:
         ValueError: the files are missing.
@@ -58,7 +63,7 @@ def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
     """The files of a local corpus, sorted.
 
     Raises:
-        ValueError: there is none.
+        ValueError: no files.
     """
     suffix = ".txt" if isinstance(corpus, TextCorpus) else ".jsonl"
     path = Path(corpus.path).expanduser()
@@ -73,7 +78,7 @@ def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
     if not files:
         raise ValueError(
             f"corpus.path must name a {suffix} or {suffix}.gz file, a folder of them or a glob "
-            f"pattern, but {corpus.path!r} finds no file in {Path.cwd()}"
+            f"pattern, but {corpus.path!r} matches no file in {Path.cwd()}"
         )
     return files
 
@@ -101,21 +106,24 @@ def _microworld(corpus: MicroworldCorpus) -> Iterator[list[str]]:
 
 
 def paragraphs(text: str) -> list[str]:
-    """The sentences of a text whose lines are paragraphs: none reaches over a line's end."""
+    """The sentences of a text whose lines are paragraphs."""
     return [sentence for line in text.splitlines() for sentence in split_sentences(line)]
 
 
 def wikitext_articles(lines: Iterable[str]) -> Iterator[list[str]]:
-    """WikiText's lines joined to articles: ` = Title = ` between blank lines starts one.
+    """The articles of WikiText, which start with ` = Title = ` between blank lines.
 
-    Headings of any level are kept as sentences without their marks. `<unk>`, the set's mark of a
-    rare word, is kept as text.
+    Headings of all levels become sentences without their marks. `<unk>`, which replaces rare words,
+    remains as text.
+
+    Args:
+        lines: the rows of the data set.
     """
     article: list[str] = []
     before = ""
     for line, after in pairwise(chain(lines, ("",))):
         line = _unescape(line.strip())
-        # Tables hold lines like " = Played , W = " in the midst of others.
+        # Tables have lines like " = Played , W = " between other lines.
         heading = None if before or after.strip() else _HEADING.fullmatch(line)
         if heading is None:
             article += split_sentences(line)
@@ -162,14 +170,15 @@ def _json_text(line: str, field: str, where: str) -> str:
     if not isinstance(text, str):
         given = ", ".join(record) if isinstance(record, dict) else type(record).__name__
         raise ValueError(
-            f"{where}: every line must be a JSON object with text in {field!r}, which "
-            f"corpus.text_field names, but it has {given}"
+            f"{where}: every line must be a JSON object with text in {field!r} "
+            f"(corpus.text_field), but it has {given}"
         )
     return text
 
 
 def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:
-    """Documents between blank lines; their lines are joined, as plain text is often wrapped."""
+    """Documents separated by blank lines; their lines are joined, because plain text is often
+    wrapped."""
     for file in corpus_files(corpus):
         document: list[str] = []
         for line in _lines(file):
@@ -182,7 +191,7 @@ def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """Lines of a UTF-8 file, unpacked where its name ends in .gz."""
+    """The lines of a UTF-8 file, decompressed if its name ends in .gz."""
     opener = gzip.open if file.suffix == ".gz" else open
     try:
         with opener(file, "rt", encoding="utf-8-sig", newline="\n") as stream:

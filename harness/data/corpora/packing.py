@@ -1,4 +1,4 @@
-"""How the token stream is cut into input sequences."""
+"""Packing of the token stream into input sequences."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -19,34 +19,34 @@ PAIR_FORMATS = ("segment_pair", "sentence_pair")
 
 
 class Packing(ConfigModel):
-    """One of the four input formats of RoBERTa's Table 2 (Liu et al. 2019, section 4.2)."""
+    """One of the four input formats of RoBERTa, table 2 (Liu et al. 2019, section 4.2)."""
 
     format: Format = "full_sentences"
-    """`segment_pair`: two segments of several sentences each (BERT); `sentence_pair`: two single
-    sentences; `full_sentences`: contiguous sentences, across documents, with a separator between
-    documents; `doc_sentences`: the same without crossing a document."""
+    """`segment_pair`: two segments of several sentences (BERT); `sentence_pair`: two sentences;
+    `full_sentences`: contiguous sentences across documents, with a separator between documents;
+    `doc_sentences`: contiguous sentences of one document."""
     short_seq_prob: float = Field(default=0.0, ge=0, le=1)
-    """Share of the documents whose `segment_pair` sequences aim at a random shorter length (BERT:
-    0.1)."""
+    """Share of the documents whose `segment_pair` sequences have a random shorter target length
+    (BERT: 0.1)."""
 
 
 @dataclass(frozen=True)
 class Sequences:
-    """Input sequences as offsets into the stream's tokens, each array [num_sequences] int64."""
+    """Input sequences as offsets into the tokens of a stream; arrays are [num_sequences] int64."""
 
     a_start: np.ndarray
     a_end: np.ndarray
     b_start: np.ndarray
-    """Where the second segment starts; equal to `b_end` where there is none."""
+    """Start of the second segment; equal to `b_end` if there is none."""
     b_end: np.ndarray
     label: np.ndarray
-    """1 for a negative pair: B from another document (nsp), or A and B swapped (sop)."""
+    """1 for a negative pair: B is from another document (nsp), or A and B are swapped (sop)."""
 
     def __len__(self) -> int:
         return len(self.a_start)
 
     def take(self, rows: np.ndarray | slice) -> "Sequences":
-        """Some of the sequences."""
+        """The sequences at `rows`."""
         return Sequences(
             self.a_start[rows],
             self.a_end[rows],
@@ -65,18 +65,19 @@ def pack(
     *,
     separators_between: int = 1,
 ) -> Sequences:
-    """Cuts the whole stream into sequences of at most `sequence_length` tokens, in its order.
+    """Sequences of at most `sequence_length` tokens that cover the stream in order.
 
-    The pair formats follow google-research/bert `create_pretraining_data.py`; `pair` decides how
-    they are drawn, "none" as "nsp": Liu et al. 2019 (section 4.2) suppose that BERT's ablation of
-    the NSP loss kept its input format. The other formats are the same for every `rng`, and cut
-    sentences that are longer than a sequence.
+    The pair formats follow google-research/bert `create_pretraining_data.py`. The other formats do
+    not depend on `rng`, and split sentences that are longer than a sequence.
 
     Args:
+        sequence_length: in tokens, special tokens included.
+        pair: how pairs are drawn. "none" draws as "nsp": Liu et al. 2019 (section 4.2) suppose that
+            BERT's ablation of the NSP loss kept its input format.
         separators_between: special tokens between the segments of a pair.
 
     Raises:
-        ValueError: random second segments need a second document; or no sequence comes out.
+        ValueError: no sequence fits, or "nsp" with a single document.
     """
     if packing.format in PAIR_FORMATS:
         room = sequence_length - 2 - separators_between
@@ -87,16 +88,19 @@ def pack(
         sequences = _pack_sentences(stream, sequence_length - 2, across)
     if not len(sequences):
         raise ValueError(
-            f"{packing.format} with pair {pair} found no sequence in {stream.num_tokens} tokens; "
+            f"{packing.format} with pair {pair} has no sequence in {stream.num_tokens} tokens: "
             "documents need at least two sentences"
         )
     return sequences
 
 
 def _pack_sentences(stream: "TokenStream", room: int, across: bool) -> Sequences:
-    """As many whole sentences as fit, greedily; a document's end costs a separator, or is final."""
+    """Greedy packing of whole sentences.
+
+    The end of a document costs a separator (`across`) or ends the sequence.
+    """
     starts, ends, documents = _pieces(stream, room)
-    crossing = documents if across else documents * (room + 1)  # a price that none can pay
+    crossing = documents if across else documents * (room + 1)  # more than any sequence holds
     begin = (starts + crossing).tolist()
     finish = (ends + crossing).tolist()
     firsts, lasts, first = [], [], 0
@@ -111,7 +115,7 @@ def _pack_sentences(stream: "TokenStream", room: int, across: bool) -> Sequences
 
 
 def _pieces(stream: "TokenStream", room: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Start, end and document of each sentence, those above `room` tokens cut into pieces of it."""
+    """Start, end and document of each sentence; longer ones than `room` are split."""
     offsets = np.asarray(stream.sentences)
     sizes = np.diff(offsets)
     parts = np.maximum(1, -(-sizes // room))
@@ -136,7 +140,7 @@ class _Pairs:
     def draw(self, pair: str) -> Sequences:
         if pair != "sop" and len(self.documents) < 3:
             raise ValueError(
-                "random second segments come from another document, but the text has only one"
+                "random second segments come from another document, but the corpus has only one"
             )
         rows: list[tuple[int, int, int, int, int]] = []
         for document in range(len(self.documents) - 1):
@@ -145,9 +149,9 @@ class _Pairs:
         return Sequences(a_start, a_end, b_start, b_end, label)
 
     def _random(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """NSP: B follows A, or comes from another document, and the rest of the chunk is put back.
+        """NSP: B follows A or is from another document; then the rest of the chunk is used again.
 
-        The latter happens more than half of the time: in a chunk of one sentence nothing follows.
+        Negative pairs are more than half, because a chunk of one sentence has no continuation.
         """
         offsets = self.offsets
         target = self._target()
@@ -165,8 +169,10 @@ class _Pairs:
                 first = middle
 
     def _ordered(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
-        """SOP (Lan et al. 2020, section 3.1): B follows A, and half of the time they are swapped.
-        A last sentence alone has no order and is left out."""
+        """SOP (Lan et al. 2020, section 3.1): B follows A; half of the pairs are swapped.
+
+        A single last sentence is dropped.
+        """
         offsets = self.offsets
         target = self._target()
         first, end = self.documents[document], self.documents[document + 1]
@@ -178,13 +184,13 @@ class _Pairs:
             first = last
 
     def _target(self) -> int:
-        """Tokens that the sequences of a document aim at."""
+        """Target length of the sequences of a document, in tokens."""
         if not self.single and self.random.random() < self.short_seq_prob:
             return self.random.randint(2, self.room)
         return self.room
 
     def _chunk_end(self, first: int, end: int, target: int) -> int:
-        """Sentences first..: as few as reach the target, or two for pairs of single sentences."""
+        """End of a chunk of sentences: as few as reach the target, or two for sentence pairs."""
         if self.single:
             return min(first + 2, end)
         return bisect_left(self.offsets, self.offsets[first] + target, first + 1, end)
@@ -193,7 +199,7 @@ class _Pairs:
         return first + (self.random.randint(1, last - first - 1) if last - first > 1 else 1)
 
     def _elsewhere(self, document: int, wanted: int) -> tuple[int, int]:
-        """Tokens from a random sentence of another document on, until there are `wanted`."""
+        """Start and end of `wanted` or more tokens from a random sentence of another document."""
         other = self.random.randrange(len(self.documents) - 2)
         other += other >= document
         end = self.documents[other + 1]
@@ -205,16 +211,16 @@ class _Pairs:
 
 
 def _truncate(sequences: Sequences, room: int, rng: np.random.Generator) -> Sequences:
-    """Shortens pairs to `room` tokens: always the longer segment, at its front or back at random.
+    """Pairs truncated to `room` tokens: the longer segment loses tokens at a random end.
 
-    In closed form what BERT's `truncate_seq_pair` does token by token.
+    A closed form of BERT's `truncate_seq_pair`, which removes one token at a time.
     """
     a = sequences.a_end - sequences.a_start
     b = sequences.b_end - sequences.b_start
     excess = np.maximum(0, a + b - room)
-    from_a = np.clip(a - b, 0, excess)  # until both are equally long,
+    from_a = np.clip(a - b, 0, excess)  # until the lengths are equal,
     from_b = np.clip(b - a, 0, excess)
-    rest = excess - from_a - from_b  # then in turn, B first
+    rest = excess - from_a - from_b  # then alternately, B first
     from_a = from_a + rest // 2
     from_b = from_b + rest - rest // 2
     front_a, front_b = rng.binomial(from_a, 0.5), rng.binomial(from_b, 0.5)

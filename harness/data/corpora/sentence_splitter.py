@@ -1,11 +1,10 @@
-"""Splitting running English text into sentences, by rule.
+"""Rule-based splitting of English text into sentences.
 
-A sentence ends at `.`, `!`, `?` or an ellipsis, with any closing quotes and brackets, before white
-space, unless the next word begins in lower case or the full stop belongs to an abbreviation, an
-initial ("J. Smith") or a dotted acronym ("U.S. Army"). Limits: a sentence that ends in such an
-abbreviation is joined to the next one; titles and languages that are not in the list are split too
-often; text without end marks stays one sentence. A wrong split costs little: sentences only
-bound the segments of the input formats.
+A sentence ends at `.`, `!`, `?` or an ellipsis before white space, with closing quotes and
+brackets, unless the next word is in lower case or the full stop belongs to an abbreviation, an
+initial ("J. Smith") or an acronym ("U.S. Army"). Limits: a sentence that ends in an abbreviation is
+joined to the next one; unlisted abbreviations split sentences; text without end marks is one
+sentence. Errors matter little, because sentences only delimit the segments of the input formats.
 """
 
 import re
@@ -23,13 +22,13 @@ ABBREVIATIONS = frozenset(
     )
     for word in line.split()
 )
-"""Words whose full stop ends no sentence, in lower case."""
+"""Abbreviations in lower case, whose full stop does not end a sentence."""
 NUMBERED = frozenset(("no", "nos", "p", "pp", "vol", "fig", "figs", "ch", "sec", "art", "op", "ca"))
 """Abbreviations only before a digit: "No. 5", but "No. He left."."""
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph, white space collapsed; empty for blank text.
+    """The sentences of a paragraph with white space normalised; empty for blank text.
 
     >>> split_sentences("Dr. J. Roe paid $3.50. Why?  Nobody knows.")
     ['Dr. J. Roe paid $3.50.', 'Why?', 'Nobody knows.']
@@ -44,7 +43,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _ends_sentence(before: str, mark: str, following: str) -> bool:
-    """Whether `mark` after the text `before` and ahead of the character `following` is an end."""
+    """Whether `mark`, between the text `before` and the character `following`, ends a sentence."""
     if following.islower():
         return False
     if mark != ".":

@@ -1,5 +1,4 @@
-"""Where documents come from: the declared values. Reading them is
-`harness.data.corpora.load_corpus`."""
+"""Sources of pretraining text as declared values; `load_corpus` reads them."""
 
 from typing import Annotated, Literal
 
@@ -9,30 +8,30 @@ from harness.core.config import ConfigModel
 
 
 class Source(ConfigModel):
-    """What every corpus has."""
+    """Fields of all corpora."""
 
     validation_fraction: float = Field(default=0.01, gt=0, lt=1)
     """Share of the documents held out for the pretraining loss, spread evenly over the corpus."""
     max_documents: int | None = Field(default=None, ge=2)
-    """Read no more than this many documents; null reads all."""
+    """Maximum number of documents; null reads all."""
 
 
 class MicroworldCorpus(Source):
-    """The embedded world: English-like documents made from a seed."""
+    """English-like documents about the micro-world, generated from a seed."""
 
     source: Literal["microworld"] = "microworld"
     seed: int = Field(default=0, ge=0)
-    """Seed of the documents. The world itself (its words and facts) is fixed by `world`."""
+    """Seed of the documents. `world` determines the words and facts."""
     world: int = Field(default=0, ge=0)
-    """Seed of the world: its lexicon and facts. Tasks on the same world need the same number."""
+    """Seed of the words and facts. The shipped tasks are about world 0."""
     num_tokens: int = Field(default=1_000_000, ge=1_000)
-    """Words of text to generate; a longer budget repeats them."""
+    """Words to generate; longer training budgets repeat the text."""
     domain: Literal["biomed", "cs", "news", "reviews"] | None = None
-    """Documents of all genres, or those of one domain with a vocabulary of its own."""
+    """Null for general documents, or a domain with a specific vocabulary."""
 
 
 class HubCorpus(Source):
-    """A data set of the Hugging Face Hub, or of a mirror laid out like it (`HARNESS_DATA`)."""
+    """A data set of the Hugging Face Hub, or of a mirror with the same layout (`HARNESS_DATA`)."""
 
     source: Literal["hub"] = "hub"
     path: str
@@ -40,7 +39,7 @@ class HubCorpus(Source):
     config: str | None = None
     split: str = "train"
     revision: str | None = None
-    """Commit of the Hub repository; pin it, or the key cannot vouch for the text."""
+    """Commit of the Hub repository; without one, stage keys do not identify the text."""
     text_field: str = "text"
 
 
@@ -53,7 +52,7 @@ class TextCorpus(Source):
 
 
 class JsonLinesCorpus(Source):
-    """JSON lines (.jsonl or .jsonl.gz), one document a line."""
+    """JSON lines files (.jsonl or .jsonl.gz) with one document a line."""
 
     source: Literal["jsonl"] = "jsonl"
     path: str
@@ -62,13 +61,15 @@ class JsonLinesCorpus(Source):
 
 
 class TaskCorpus(Source):
-    """The texts of a task's train set, without its labels and its hold-out: a document an example
-    (task-adaptive pretraining, Gururangan et al. 2020, section 4)."""
+    """The texts of a task's train set without labels and hold-out, one document for each example.
+
+    This is task-adaptive pretraining (Gururangan et al. 2020, section 4).
+    """
 
     source: Literal["task"] = "task"
     validation_fraction: float = Field(default=0.05, gt=0, lt=1)
-    """Share of the texts held out for the pretraining loss: more than of a corpus, for train sets
-    are small."""
+    """Share of the texts held out for the pretraining loss; larger than for other corpora, because
+    train sets are small."""
 
 
 Corpus = Annotated[

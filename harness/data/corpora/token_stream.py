@@ -1,11 +1,11 @@
-"""The token stream: the corpus tokenised once, on disk, with its sentences and documents kept.
+"""The token stream: the tokenised corpus on disk, with the boundaries of sentences and documents.
 
 A stream is a folder of four arrays. Documents `[["a b", "c"], ["d"]]` with one token a word give
 
     tokens.npy     [1, 2, 3, 4]   uint16 or uint32, without special tokens
     sentences.npy  [0, 2, 3, 4]   int64: sentence i is tokens[sentences[i]:sentences[i + 1]]
     documents.npy  [0, 2, 3]      int64: document i is sentences documents[i]:documents[i + 1]
-    bytes.npy      [3, 1, 1]      int64: length of sentence i as it stood in the text, in UTF-8
+    bytes.npy      [3, 1, 1]      int64: UTF-8 bytes of sentence i in the text
 """
 
 import json
@@ -20,7 +20,7 @@ from numpy.lib import format as npy
 from tokenizers import Tokenizer
 
 BATCH = 512
-"""Documents that are tokenised together."""
+"""Documents in one call of the tokenizer."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TokenStream:
     documents: np.ndarray
     """[num_documents + 1] offsets into sentences."""
     bytes: np.ndarray | None = None
-    """[num_sentences] UTF-8 bytes of each; null if not known."""
+    """[num_sentences] UTF-8 bytes of each; None if unknown."""
 
     @classmethod
     def open(cls, folder: Path) -> "TokenStream":
@@ -44,6 +44,7 @@ class TokenStream:
 
     @property
     def num_tokens(self) -> int:
+        """Tokens of the stream, without special tokens."""
         return len(self.tokens)
 
 
@@ -52,12 +53,16 @@ def write_streams(
 ) -> dict[str, float]:
     """Tokenises `documents` into `out`/train and `out`/validation, in bounded memory.
 
-    The documents held out are spread evenly, the first one among them. Sentences without a token
-    are dropped, as are documents without a sentence.
+    The held-out documents are evenly spaced and include the first one. Sentences without tokens and
+    documents without sentences are dropped.
+
+    Args:
+        documents: lists of sentences.
+        validation_fraction: share of the documents that are held out, 0 to 1.
 
     Returns:
-        Of both streams, as `train_*` and `validation_*`: tokens, sentences, documents, bytes (of
-        the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences.
+        For both streams, with prefixes `train_` and `validation_`: tokens, sentences, documents,
+        bytes (of the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences.
 
     Raises:
         ValueError: a stream would be empty.
@@ -73,14 +78,13 @@ def write_streams(
     if not counts["train_tokens"] or not counts["validation_tokens"]:
         kept = counts["train_documents"] + counts["validation_documents"]
         raise ValueError(
-            f"a corpus needs at least 2 documents with text, to train on and to hold out, but has "
-            f"{kept:g}"
+            f"a corpus needs at least 2 documents with text, one of them held out, but has {kept:g}"
         )
     return counts
 
 
 def is_held_out(index: int, fraction: float) -> bool:
-    """Whether document `index` is held out: the first, and then `fraction` of all, evenly."""
+    """Whether document `index` is held out: the first, then a share `fraction`, evenly spaced."""
     return math.ceil((index + 1) * fraction) > math.ceil(index * fraction)
 
 
@@ -96,11 +100,11 @@ class _Document:
 
 
 def _plain_tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
-    """The tokenizer, set to find no special tokens in text, and its unknown token's number."""
+    """The tokenizer, which treats special tokens in text as text, and its unknown token's id."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # "<unk>" in a text stays text
+    tokenizer.encode_special_tokens = True  # "<unk>" in a text is text
     settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     return tokenizer, tokenizer.token_to_id(settings["unk_token"])
 
@@ -166,7 +170,7 @@ class _StreamWriter:
 
 
 class _ArrayWriter:
-    """A one-dimensional .npy file that grows; NumPy leaves room in the header for its length."""
+    """A one-dimensional .npy file that grows; NumPy pads the header, so its length can change."""
 
     def __init__(self, file: Path, dtype: np.dtype) -> None:
         self.dtype = dtype

@@ -1,16 +1,16 @@
-"""The embedded world: an English-like language with facts, a corpus that tells them, and tasks.
+"""The micro-world: an English-like language, a corpus that states its facts, and labelled data.
 
-A world is made from a number. `documents` tells of it, and `examples` asks about it: the train sets
-of the tasks use some of its words, their dev sets the others, so that only a model that has read
-the corpus can know them.
+A world is generated from a seed. `documents` describes it; `examples` tests knowledge of it. Train
+sets use one part of the open vocabulary and dev sets another, so that only pretraining on the
+corpus can teach the words of the dev sets. The tasks over these data are in `harness.tasks.micro`.
 """
 
 VERSION = "1"
-"""Changes whenever the same seeds give other documents, or examples of the tasks it began with."""
+"""Raised when the documents of a seed change, or the examples of a task without its own version."""
 VERSIONS: dict[str, str] = {}
-"""Task to its own version, raised whenever it has other examples; VERSION where it has none."""
+"""Generator to its own version, raised when its examples change; VERSION for all others."""
 
 
 def version(generator: str) -> str:
-    """What changes whenever a task of the world has other examples."""
+    """The version of a generator's examples."""
     return VERSIONS.get(generator, VERSION)

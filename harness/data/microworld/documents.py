@@ -1,4 +1,4 @@
-"""The pretraining corpus: coherent documents in six genres, from a seed."""
+"""The pretraining corpus: coherent documents in six genres."""
 
 from collections.abc import Callable, Iterator
 
@@ -26,18 +26,18 @@ FACTS = (
     "people {handle} these {many}.",
     "the {colour} {one} {did}.",
 )
-"""Patterns of what is true of a concept; `Author.slots` names the slots."""
+"""Patterns of facts about a concept; `Author.slots` lists the slots."""
 
 
 def entry(author: Author) -> list[str]:
     """An encyclopedia entry: facts about one concept."""
-    concept = author.draw.pick(author.words.concepts)
+    concept = author.concept()
     patterns = author.draw.order(FACTS)[:8]
     return [pattern.format_map(author.slots(concept)) for pattern in patterns]
 
 
 def catalogue(author: Author) -> list[str]:
-    """Members of one kind, side by side."""
+    """A catalogue: pairs of members of one kind."""
     kind = author.draw.pick(author.world.kinds)
     members = author.words.members(kind)
     return [listing(author, *author.draw.two(members)) for _ in range(6)]
@@ -58,7 +58,7 @@ def listing(author: Author, one: Concept, other: Concept) -> str:
 
 
 def story(author: Author) -> list[str]:
-    """A person and two things: pronouns, opinions, and events told in two ways."""
+    """A story: one person, two things, opinions, and events stated twice."""
     draw = author.draw
     person, pronouns = author.person()
     cast = draw.two(author.words.concepts)
@@ -88,11 +88,11 @@ MOMENTS = (
     "{person} {loved} the {polar} {one} {nearby}.",
     "the {described} {nearby} {did}.",
 )
-"""Patterns of the sentences of a story that are told once."""
+"""Patterns of the sentences of a story that are stated once."""
 
 
 def event(author: Author, person: str, concept: Concept) -> list[str]:
-    """What a person did, and again: by the synonym or in general terms, in either voice."""
+    """An event and its paraphrase with the synonym or a hypernym, each active or passive."""
     draw = author.draw
     specific = draw.chance(SPECIFIC)
     verb = draw.pick(concept.kind.object_verbs if specific else author.world.verbs)
@@ -104,20 +104,19 @@ def event(author: Author, person: str, concept: Concept) -> list[str]:
         again = with_article(concept.kind.name)
     else:
         again = f"something {concept.colour}"
-    voices = (f"{person} {verb.past} {{}}", f"{{}} was {verb.participle} by {person}")
-    first, second = draw.pick(voices).format(f"the {one}"), draw.pick(voices).format(again)
-    # Half of the time in one sentence, which no packing of segment pairs cuts in two.
+    first, second = (draw.pick(verb.voices(person, noun)) for noun in (f"the {one}", again))
+    # Half of the time in one sentence, which the packing of segment pairs cannot split.
     return [f"{first}, so {second}."] if draw.chance(0.5) else [f"{first}.", f"so {second}."]
 
 
 def questions(author: Author) -> list[str]:
-    """Questions about two concepts, each answered in other words."""
+    """Questions about two concepts, each answered with the synonym."""
     cast = author.draw.two(author.words.concepts)
     return [line for _ in range(4) for line in exchange(author, author.draw.pick(cast))]
 
 
 def exchange(author: Author, concept: Concept) -> tuple[str, str]:
-    """A question about a concept and its answer, in full or short."""
+    """A question about a concept and its full or short answer."""
     draw = author.draw
     one, other = draw.two(concept.names)
     person, deed = author.person()[0], author.deed()
@@ -147,14 +146,14 @@ def food_review(author: Author) -> list[str]:
 
 
 def review(author: Author, item: str, aspects: list[str]) -> list[str]:
-    """An opinion about one thing, of one polarity throughout."""
+    """Opinions about one item, all of one polarity."""
     positive = author.draw.chance(0.5)
     opening = f"this {item} was {lexicon.OPINIONS[positive]}."
     return [opening, *(opinion(author, aspects, positive) for _ in range(6))]
 
 
 def opinion(author: Author, aspects: list[str], positive: bool) -> str:
-    """A sentence of a review."""
+    """A sentence of a review, of the given polarity."""
     draw, words = author.draw, author.words
     one, other = draw.two(words.polar(positive))
     phrases = {
@@ -177,7 +176,7 @@ OPINIONS = (
     "i {loved} the {one} {aspect}.",
     "the {aspect} was not {opposite}, it was {polar}.",
 )
-"""Patterns of a review; the first is the commonest."""
+"""Patterns of a review; repetition raises the probability of the first."""
 
 GENRES: dict[Callable[[Author], list[str]], int] = {
     entry: 28,
@@ -187,26 +186,29 @@ GENRES: dict[Callable[[Author], list[str]], int] = {
     film_review: 8,
     food_review: 8,
 }
-"""Genre -> its share of the documents, in per cent."""
+"""Genre to its share of the documents in per cent."""
 
 
 def documents(seed: int, world: int, num_tokens: int) -> Iterator[list[str]]:
-    """Documents of about `num_tokens` words in all; a punctuation mark counts as a word.
+    """Documents of about `num_tokens` words in total, punctuation marks included.
 
     Args:
-        seed: Seed of the documents; the same one with more tokens starts alike.
-        world: Seed of the world that they tell of.
-        num_tokens: Words to generate; the last document may exceed it.
+        seed: seed of the documents; more tokens extend the same sequence.
+        world: seed of the world that they describe.
+        num_tokens: words to generate; the last document may exceed it.
 
     Yields:
         A document as a list of sentences.
     """
     author = Author(Draw(f"documents {seed} {world}"), build(world))
     genres = [genre for genre, share in GENRES.items() for _ in range(share)]
-    told = 0
-    while told < num_tokens:
-        document = author.draw.pick(genres)(author)
-        told += sum(
-            1 + sentence.count(" ") + sum(map(sentence.count, ".,?")) for sentence in document
-        )
+    return up_to(num_tokens, lambda: author.draw.pick(genres)(author))
+
+
+def up_to(num_tokens: int, make: Callable[[], list[str]]) -> Iterator[list[str]]:
+    """Documents from `make` until they have `num_tokens` words, punctuation marks included."""
+    count = 0
+    while count < num_tokens:
+        document = make()
+        count += sum(1 + text.count(" ") + sum(map(text.count, ".,?:")) for text in document)
         yield document

@@ -1,7 +1,7 @@
-"""Examples of the tasks, and the answers that an oracle would give.
+"""Examples of the tasks, and the answers of an oracle.
 
-Train and evaluation sets use different open words of the world, so that a dev set asks about words
-that only the corpus explains.
+Train and evaluation sets use different open words: the vocabulary of the dev sets occurs only in
+the pretraining corpus.
 """
 
 from collections.abc import Callable
@@ -11,23 +11,20 @@ from harness.data.microworld.glue import GLUE
 from harness.data.microworld.labelled import Labelled, Rows, check
 from harness.data.microworld.superglue import SUPERGLUE
 
-LABELLED: dict[str, Labelled] = {maker.name: maker for maker in (*GLUE, *SUPERGLUE)}
-"""Tasks of classes, scores and choices."""
+LABELLED: dict[str, Labelled] = {data_set.name: data_set for data_set in (*GLUE, *SUPERGLUE)}
+"""Generators of classification, regression and multiple-choice data."""
 
 GENERATORS: dict[str, Callable[[str, int], Rows]] = {**LABELLED, **OTHERS}
-"""Name to what makes the columns of a split (of a world with this seed)."""
+"""Generator to a function of a split and the seed of a world that returns columns."""
 
 
 def examples(generator: str, split: str, world: int = 0) -> Rows:
-    """Examples of a task, a function of the three arguments alone.
+    """The columns of a data set, determined by the three arguments.
 
     Args:
-        generator: Name in `GENERATORS`.
-        split: `train` or `validation`, or as the task calls its splits.
-        world: Seed of the world.
-
-    Returns:
-        The columns that the task names, `label` among them.
+        generator: name in `GENERATORS`.
+        split: `train`, `validation` or another split of the data set.
+        world: seed of the world.
 
     Raises:
         ValueError: an unknown generator or split.
@@ -37,10 +34,10 @@ def examples(generator: str, split: str, world: int = 0) -> Rows:
 
 
 def oracle(generator: str, split: str, world: int = 0) -> list[int]:
-    """Predictions of one who knows the world: only the noise of the labels keeps it below 100.
+    """The answers without label noise: predictions with perfect knowledge of the world.
 
     Raises:
-        ValueError: the generator is none of `LABELLED`, or the split is unknown.
+        ValueError: a generator that is not in `LABELLED`, or an unknown split.
     """
     check("generator", generator, tuple(LABELLED))
     return LABELLED[generator].answers(split, world)

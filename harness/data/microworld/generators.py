@@ -1,6 +1,4 @@
-"""Tasks in other shapes than classes and scores, and those with a train set of another kind."""
-
-from collections.abc import Callable
+"""The generators of tasks that need columns, sizes or train sets other than those of `Labelled`."""
 
 from harness.data.microworld import (
     continuation,
@@ -12,22 +10,16 @@ from harness.data.microworld import (
     summaries,
     tagging,
 )
-from harness.data.microworld.labelled import Rows
 from harness.data.microworld.retrieval import Ranked
 from harness.data.microworld.sampling import Sampled
 from harness.data.microworld.translation import Translated
 
 DOMAIN_TASKS: dict[str, domains.DomainTask] = {
-    "biomed_drugs": domains.DomainTask("biomed", 0),
-    "biomed_trials": domains.DomainTask("biomed", 1),
-    "cs_citations": domains.DomainTask("cs", 0),
-    "cs_terms": domains.DomainTask("cs", 1),
-    "news_slant": domains.DomainTask("news", 0),
-    "news_topics": domains.DomainTask("news", 1),
-    "reviews_products": domains.DomainTask("reviews", 0),
-    "reviews_praise": domains.DomainTask("reviews", 1),
+    f"{domain}_{topic}": domains.DomainTask(domain, number)
+    for domain, topics in domains.TOPICS.items()
+    for number, topic in enumerate(topics)
 }
-"""Name of a task to what it asks of a domain."""
+"""Generator to the domain task that it draws: `biomed_drugs`, ..."""
 
 _SAMPLED = (
     Sampled(
@@ -49,7 +41,7 @@ _SAMPLED = (
     Sampled("relatedness", similarity.relatedness, similarity.TEST),
     Sampled("summary", summaries.summary, summaries.SIZES),
     Sampled("headline", summaries.headline, summaries.SIZES),
-    Sampled("overlap", overlap.overlap, other_makes={"train": overlap.biased_overlap}),
+    Sampled("overlap", overlap.overlap, item_by_split={"train": overlap.biased_overlap}),
     Sampled(
         "food_to_film",
         domain_transfer.food_or_film,
@@ -61,12 +53,9 @@ _SAMPLED = (
         for name, task in DOMAIN_TASKS.items()
     ),
 )
-MAKERS: dict[str, Sampled | Translated | Ranked] = {
+OTHERS: dict[str, Sampled | Translated | Ranked] = {
     **{sampled.name: sampled for sampled in _SAMPLED},
     **{f"translation_{name}": Translated(f"translation_{name}", name) for name in "abc"},
     "retrieval": Ranked("retrieval"),
 }
-"""Name to what makes the examples, with the answers of one who knows the world."""
-
-OTHERS: dict[str, Callable[[str, int], Rows]] = {**MAKERS}
-"""Name to what makes the columns of a split (of a world with this seed)."""
+"""Generator to the data set that it makes."""

@@ -1,4 +1,4 @@
-"""Data sets in the shape of GLUE's."""
+"""Data sets modelled on GLUE."""
 
 from harness.data.microworld import inference, pronouns, sentence_tasks
 from harness.data.microworld.labelled import Labelled, Scored
@@ -18,7 +18,7 @@ GLUE: tuple[Labelled, ...] = (
         inference.inference,
         num_answers=3,
         sizes={"train": 1_000, "validation_matched": 1_000, "validation_mismatched": 1_000},
-        other_asks={"validation_mismatched": inference.inference_in_dialogue},
+        texts_by_split={"validation_mismatched": inference.inference_in_dialogue},
     ),
     Labelled("winograd", pronouns.winograd),
 )

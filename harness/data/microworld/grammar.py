@@ -1,4 +1,4 @@
-"""English morphology, as much of it as the embedded world needs."""
+"""The English morphology that the micro-world needs."""
 
 from dataclasses import dataclass
 
@@ -28,22 +28,26 @@ class Verb:
     past: str
     participle: str
 
+    def voices(self, doer: str, thing: str) -> tuple[str, str]:
+        """The active and the passive past clause, without a full stop."""
+        return f"{doer} {self.past} {thing}", f"{thing} was {self.participle} by {doer}"
+
 
 def parse_verb(forms: str) -> Verb:
-    """A verb from `base`, `base/past` or `base/past/participle`; what is missing is regular."""
+    """A verb from `base`, `base/past` or `base/past/participle`; omitted forms are regular."""
     base, *irregular = forms.split("/")
     past = irregular[0] if irregular else base + ("d" if base.endswith("e") else "ed")
     return Verb(base, inflect(base), past, irregular[-1] if irregular else past)
 
 
 def parse_verbs(words: str) -> tuple[Verb, ...]:
-    """Verbs between spaces, each as `parse_verb` reads it."""
+    """Verbs in the notation of `parse_verb`, separated by spaces."""
     return tuple(map(parse_verb, words.split()))
 
 
 @dataclass(frozen=True)
 class Pronouns:
-    """How one speaks of a person: she, her."""
+    """The pronouns that refer to a person: she, her."""
 
     subject: str
     possessive: str

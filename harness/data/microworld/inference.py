@@ -1,11 +1,10 @@
-"""Makers of pairs of sentences: duplicate questions, and inference.
+"""Sentence pairs: duplicate questions, and natural language inference.
 
-As in `tasks.py`, a maker is given the answer. The words of both sentences, their patterns and the
-order of the things that they name are drawn without looking at it.
+The functions draw texts for a given label, as in `sentence_tasks.py`. The words of both sentences,
+their patterns and the order of the things in them are independent of the label.
 """
 
-from harness.data.microworld.entities import cast, mention, person_and_pronoun
-from harness.data.microworld.sentence_tasks import Examiner, Texts
+from harness.data.microworld.sampler import Sampler, Texts
 
 QUESTIONS = {
     "colour": ("what colour is {thing}?", "{thing} is what colour?"),
@@ -13,87 +12,88 @@ QUESTIONS = {
     "kind": ("what is {thing}?", "{thing} is what?"),
     "person": ("who {deed} the {noun}?", "the {noun} was {participle} by who?"),
 }
-"""What is asked -> ways to ask it."""
+"""Topic of a question to its paraphrases."""
 STATEMENTS = (
-    "{person} {deed} the {told}, not the {denied}.",
-    "it was not the {denied} that {person} {deed}, it was the {told}.",
-    "the {told} was {participle} by {person}, the {denied} was not.",
-    "the {denied} was not {participle} by {person}, the {told} was.",
+    "{person} {deed} the {affirmed}, not the {denied}.",
+    "it was not the {denied} that {person} {deed}, it was the {affirmed}.",
+    "the {affirmed} was {participle} by {person}, the {denied} was not.",
+    "the {denied} was not {participle} by {person}, the {affirmed} was.",
 )
-"""Premises of inference: of two things, what was done to one was not done to the other."""
-CONCLUSIONS = ("{person} {deed} {asked}.", "{asked} was {participle} by {person}.")
+"""Premises of inference: the event happened to one of two things and not to the other."""
+CONCLUSIONS = ("{person} {deed} {mentioned}.", "{mentioned} was {participle} by {person}.")
 """Hypotheses of inference."""
 DIALOGUE = (
-    "what was {participle} by {person}? not the {denied}, the {told}.",
-    "what was {participle} by {person}? the {told}, not the {denied}.",
-    "as for the {told}, it was {participle} by {person}. as for the {denied}, it was not.",
-    "as for the {denied}, it was not {participle} by {person}. as for the {told}, it was.",
+    "what was {participle} by {person}? not the {denied}, the {affirmed}.",
+    "what was {participle} by {person}? the {affirmed}, not the {denied}.",
+    "as for the {affirmed}, it was {participle} by {person}. as for the {denied}, it was not.",
+    "as for the {denied}, it was not {participle} by {person}. as for the {affirmed}, it was.",
 )
-"""Premises in the style of questions and answers."""
-REPLIES = ("what {person} {deed} is {asked}.", "as for {person}, {subject} {deed} {asked}.")
-"""Hypotheses in that style."""
+"""Premises in dialogue style."""
+REPLIES = ("what {person} {deed} is {mentioned}.", "as for {person}, {subject} {deed} {mentioned}.")
+"""Hypotheses in dialogue style."""
 REPORTS = (
-    "{person} said that {subject} {deed} the {told}, not the {denied}.",
-    "{person} said that it was the {told} that {subject} {deed}, not the {denied}.",
-    "{person} said that it was not the {denied} that {subject} {deed}, it was the {told}.",
+    "{person} said that {subject} {deed} the {affirmed}, not the {denied}.",
+    "{person} said that it was the {affirmed} that {subject} {deed}, not the {denied}.",
+    "{person} said that it was not the {denied} that {subject} {deed}, it was the {affirmed}.",
 )
-"""Premises whose statement is embedded under a verb of saying."""
+"""Premises whose statement is embedded under a verb of speech."""
 
 
-def duplicate(examiner: Examiner, label: int) -> Texts:
-    """After QQP: are the questions the same in other words? 1 yes, 0 no.
+def duplicate(sampler: Sampler, label: int) -> Texts:
+    """Modelled on QQP: are the questions paraphrases? 1 yes, 0 no.
 
-    Two that differ ask about other things (80 %), or something else about the same thing.
+    Non-duplicates are about different things (80 %) or about different properties of one thing.
     """
-    draw, concept = examiner.draw, examiner.concept()
-    one, other = examiner.names(concept)
+    draw, concept = sampler.draw, sampler.concept()
+    one, other = sampler.names(concept)
     topics = draw.order(tuple(QUESTIONS))
-    asked = topics[0], topics[0]
+    chosen = topics[0], topics[0]
     if label == 0 and draw.chance(0.2):
-        asked = topics[0], topics[1]
+        chosen = topics[0], topics[1]
     elif label == 0:
-        different = examiner.sibling if draw.chance(0.4) else examiner.stranger
+        different = sampler.sibling if draw.chance(0.4) else sampler.stranger
         other = draw.pick(different(concept).names)
-    person, verb = draw.pick(examiner.words.people), draw.pick(examiner.world.verbs)
+    person, verb = draw.pick(sampler.words.people), draw.pick(sampler.world.verbs)
     texts = []
-    for topic, noun in zip(asked, draw.order((one, other)), strict=True):
+    for topic, noun in zip(chosen, draw.order((one, other)), strict=True):
         slots = {"noun": noun, "deed": verb.past, "participle": verb.participle}
         slots["thing"] = f"the {noun} that {person} {verb.past}"
         texts.append(draw.pick(QUESTIONS[topic]).format_map(slots))
     return tuple(texts)
 
 
-def inference(examiner: Examiner, label: int) -> Texts:
-    """After MNLI: 0 the second sentence follows, 1 it may or may not be so, 2 it cannot be."""
-    return _judged(examiner, label, STATEMENTS, CONCLUSIONS)
+def inference(sampler: Sampler, label: int) -> Texts:
+    """Modelled on MNLI: 0 entailment, 1 neutral, 2 contradiction."""
+    return _judged(sampler, label, STATEMENTS, CONCLUSIONS)
 
 
-def inference_in_dialogue(examiner: Examiner, label: int) -> Texts:
-    """After MNLI's mismatched set: `inference` in a style that its train set does not have."""
-    return _judged(examiner, label, DIALOGUE, REPLIES)
+def inference_in_dialogue(sampler: Sampler, label: int) -> Texts:
+    """Modelled on MNLI's mismatched set: `inference` in a style not seen in training."""
+    return _judged(sampler, label, DIALOGUE, REPLIES)
 
 
-def commitment(examiner: Examiner, label: int) -> Texts:
-    """After CommitmentBank: 0 the second sentence follows, 1 it cannot be, 2 it may be."""
-    return _judged(examiner, (0, 2, 1)[label], REPORTS, CONCLUSIONS)
+def commitment(sampler: Sampler, label: int) -> Texts:
+    """Modelled on CommitmentBank: 0 entailment, 1 contradiction, 2 neutral."""
+    return _judged(sampler, (0, 2, 1)[label], REPORTS, CONCLUSIONS)
 
 
 def _judged(
-    examiner: Examiner, label: int, premises: tuple[str, ...], hypotheses: tuple[str, ...]
+    sampler: Sampler, label: int, premises: tuple[str, ...], hypotheses: tuple[str, ...]
 ) -> Texts:
-    """A hypothesis about a thing that the premise affirms (0), leaves out (1) or denies (2)."""
-    draw = examiner.draw
-    told, absent, denied = cast(examiner, 3)
-    name, again = examiner.names((told, absent, denied)[label])
-    person, subject = person_and_pronoun(examiner)
-    verb = draw.pick(examiner.world.verbs)
+    """A hypothesis about a thing that the premise affirms (0), omits (1) or denies (2)."""
+    draw = sampler.draw
+    affirmed, absent, denied = sampler.distinct(3)
+    queried = (affirmed, absent, denied)[label]
+    name, synonym = sampler.names(queried)
+    person, pronouns = sampler.person()
+    verb = draw.pick(sampler.world.verbs)
     slots = {
         "person": person,
-        "subject": subject,
+        "subject": pronouns.subject,
         "deed": verb.past,
         "participle": verb.participle,
-        "told": name if label == 0 else draw.pick(told.names),
+        "affirmed": name if label == 0 else draw.pick(affirmed.names),
         "denied": name if label == 2 else draw.pick(denied.names),
-        "asked": mention(draw, again, (told, absent, denied)[label].kind),
+        "mentioned": sampler.mention(synonym, queried.kind),
     }
     return (draw.pick(premises).format_map(slots), draw.pick(hypotheses).format_map(slots))

@@ -1,6 +1,6 @@
-"""The words of the embedded world: plain lists that a world draws from (`world.py`).
+"""The words of the micro-world, from which each world draws its own (`world.py`).
 
-Every open word stands in one list only and has one role, so that a word's class is a fact.
+Every open word is in one list only, so that its class is a fact.
 """
 
 NOUNS: dict[str, str] = {
@@ -17,7 +17,7 @@ NOUNS: dict[str, str] = {
     "dish": "stew/goulash soup/broth pancake/flapjack cake/gateau cookie/biscuit bun/roll "
     "sausage/frankfurter pie/tart sandwich/sub pudding/custard",
 }
-"""Kind (the hypernym) -> concepts, each as two synonyms."""
+"""Kind (the hypernym) to its concepts, each as two synonyms."""
 
 SUBJECT_VERBS: dict[str, str] = {
     "animal": "growl graze",
@@ -27,7 +27,7 @@ SUBJECT_VERBS: dict[str, str] = {
     "garment": "shrink/shrank wrinkle",
     "dish": "simmer burn",
 }
-"""Kind -> what only its members do (base form, and the past where it is not regular)."""
+"""Kind to verbs that only its members take as agents, in the notation of `parse_verb`."""
 
 OBJECT_VERBS: dict[str, str] = {
     "animal": "feed/fed/fed ride/rode/ridden",
@@ -37,7 +37,7 @@ OBJECT_VERBS: dict[str, str] = {
     "garment": "wear/wore/worn iron",
     "dish": "eat/ate/eaten bake",
 }
-"""Kind -> what is done to its members only."""
+"""Kind to verbs that take only its members as objects."""
 
 KIND_ADJECTIVES: dict[str, str] = {
     "animal": "furry wild",
@@ -47,13 +47,13 @@ KIND_ADJECTIVES: dict[str, str] = {
     "garment": "woollen knitted",
     "dish": "hot salty",
 }
-"""Kind -> what only its members are."""
+"""Kind to adjectives that only its members take."""
 
 NEUTRAL_VERBS = (
     "see/saw/seen find/found/found buy/bought/bought sell/sold/sold lose/lost/lost "
     "draw/drew/drawn want remember"
 )
-"""What may be done to anything."""
+"""Verbs that take any object."""
 
 POSITIVE = (
     "lovely delightful excellent superb charming brilliant splendid marvellous graceful clever "
@@ -70,7 +70,7 @@ ADVERBS = {
     True: "wonderfully pleasantly beautifully admirably".split(),
     False: "terribly painfully horribly sadly".split(),
 }
-"""Positive? -> adverbs of that polarity: the local cue that teaches the adjectives."""
+"""Whether positive, to adverbs of that polarity: the local cue for the polarity of adjectives."""
 
 VERDICTS = {
     True: "loved enjoyed admired".split(),

@@ -1,109 +1,106 @@
-"""Makers of questions about passages, and of multiple choices.
+"""Questions about passages, and multiple choice.
 
-A passage tells who did one and the same thing to what. Questions call those things by other names,
-so that the answer needs the synonyms or the kinds as well as the passage.
+A passage states events with one verb: who did it to what. Questions refer to the things by synonym
+or kind, so that answering takes knowledge of words as well as the passage.
 """
 
 from dataclasses import dataclass
 
-from harness.data.microworld.entities import cast, mention, predicate
 from harness.data.microworld.grammar import Verb
 from harness.data.microworld.labelled import NUM_SIZES
 from harness.data.microworld.random_draws import Draw
-from harness.data.microworld.sentence_tasks import Examiner, Texts
+from harness.data.microworld.sampler import Sampler, Texts
 from harness.data.microworld.world import Concept
 
 NUM_ANSWERS = 3
-"""Answers to each question of `answers`: one or two of them are right."""
+"""Answers to each question of `answers`; one or two of them are correct."""
 FEWEST = 3
 """Persons in the shortest passage of `filling`; the longest has NUM_SIZES - 1 more."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What a person did to a thing."""
+    """An action of a person on a thing."""
 
     person: str
     verb: Verb
     concept: Concept
     name: str
-    """What the passage calls the thing."""
-    again: str
-    """What a question calls it: the other name or the kind, with an article."""
+    """The thing in the passage."""
+    paraphrase: str
+    """The thing in a question: a noun phrase with the synonym or the kind."""
 
-    def told(self, draw: Draw) -> str:
-        """As a sentence, active or passive."""
-        active = f"{self.person} {self.verb.past} the {self.name}."
-        passive = f"the {self.name} was {self.verb.participle} by {self.person}."
-        return draw.pick((active, passive))
+    def sentence(self, draw: Draw) -> str:
+        """The event in an active or a passive sentence."""
+        return f"{draw.pick(self.verb.voices(self.person, f'the {self.name}'))}."
 
 
-def events(examiner: Examiner, people: list[str]) -> list[Event]:
-    """One event for each of the people, with things of different kinds and the same verb."""
-    draw, verb = examiner.draw, examiner.draw.pick(examiner.world.verbs)
+def events(sampler: Sampler, people: list[str]) -> list[Event]:
+    """An event for each of `people`, with one verb and things of different kinds."""
+    verb = sampler.draw.pick(sampler.world.verbs)
     made = []
-    for person, concept in zip(people, cast(examiner, len(people)), strict=True):
-        name, other = examiner.names(concept)
-        made.append(Event(person, verb, concept, name, mention(draw, other, concept.kind)))
+    for person, concept in zip(people, sampler.distinct(len(people)), strict=True):
+        name, other = sampler.names(concept)
+        made.append(Event(person, verb, concept, name, sampler.mention(other, concept.kind)))
     return made
 
 
-def passage(draw: Draw, told: list[Event]) -> str:
-    """The events in random order."""
-    return " ".join(event.told(draw) for event in draw.order(told))
+def passage(draw: Draw, stated: list[Event]) -> str:
+    """A text that states the events in random order."""
+    return " ".join(event.sentence(draw) for event in draw.order(stated))
 
 
-def yes_or_no(examiner: Examiner, label: int) -> Texts:
-    """After BoolQ: is the answer to the question yes? 1 yes, 0 no."""
-    draw = examiner.draw
+def yes_or_no(sampler: Sampler, label: int) -> Texts:
+    """Modelled on BoolQ: 1 if the answer to the question is yes, 0 if it is no."""
+    draw = sampler.draw
     size = draw.pick((2, 3, 4))
-    told = events(examiner, draw.order(examiner.words.people)[:size])
-    asked, other = draw.two(told)
-    person = asked.person if label else other.person
-    question = f"was {asked.again} {asked.verb.participle} by {person}?"
-    return (passage(draw, told), question)
+    stated = events(sampler, draw.order(sampler.words.people)[:size])
+    queried, other = draw.two(stated)
+    person = queried.person if label else other.person
+    question = f"was {queried.paraphrase} {queried.verb.participle} by {person}?"
+    return (passage(draw, stated), question)
 
 
-def answers(examiner: Examiner, num_right: int) -> Texts:
-    """After MultiRC: a passage, a question, and three answers, the right ones first.
+def answers(sampler: Sampler, num_right: int) -> Texts:
+    """Modelled on MultiRC: a passage, a question, and three answers, the correct ones first.
 
-    The passage always tells two things of each of two persons, so that counting gives nothing away.
+    The passage always states two events for each of two persons, so that counts reveal nothing.
     """
-    draw = examiner.draw
-    asked, other = draw.two(examiner.words.people)
-    told = events(examiner, [asked, asked, other, other])
-    question = f"what was {told[0].verb.participle} by {asked}?"
-    shown = told[:num_right] + told[2:][: NUM_ANSWERS - num_right]
-    return (passage(draw, told), question, *(f"{event.again}." for event in shown))
+    draw = sampler.draw
+    person, other = draw.two(sampler.words.people)
+    stated = events(sampler, [person, person, other, other])
+    question = f"what was {stated[0].verb.participle} by {person}?"
+    shown = stated[:num_right] + stated[2:][: NUM_ANSWERS - num_right]
+    return (passage(draw, stated), question, *(f"{event.paraphrase}." for event in shown))
 
 
-def filling(examiner: Examiner, number: int) -> Texts:
-    """After ReCoRD: a passage, then a sentence filled with each of its entities, the right first.
+def filling(sampler: Sampler, number: int) -> Texts:
+    """Modelled on ReCoRD: a passage, then a query filled with each entity, the correct one first.
 
-    The entities are all persons of the passage, or all its things: three, four or five.
+    The entities are all persons or all things of the passage: three, four or five.
     """
-    draw = examiner.draw
-    people = draw.order(examiner.words.people)[: FEWEST + number % NUM_SIZES]
-    told = events(examiner, people)
-    right = told[0]
+    draw = sampler.draw
+    people = draw.order(sampler.words.people)[: FEWEST + number % NUM_SIZES]
+    stated = events(sampler, people)
+    right = stated[0]
     if draw.chance(0.5):
-        query = f"{right.again} was {right.verb.participle} by {{}}."
+        query = f"{right.paraphrase} was {right.verb.participle} by {{}}."
         entities = people
     else:
-        query = f"then the {{}} {predicate(draw, right.concept.kind)}."
-        entities = [event.name for event in told]
-    return (passage(draw, told), *(query.format(entity) for entity in entities))
+        query = f"then the {{}} {sampler.predicate(right.concept.kind)}."
+        entities = [event.name for event in stated]
+    return (passage(draw, stated), *(query.format(entity) for entity in entities))
 
 
-def plausible(examiner: Examiner, number: int) -> Texts:
-    """After COPA: what happened, then what may follow from it, first the likelier one."""
-    draw = examiner.draw
-    right, wrong = cast(examiner, 2)
-    person, verb = draw.pick(examiner.words.people), draw.pick(examiner.world.verbs)
-    name, other = examiner.names(right)
+def plausible(sampler: Sampler, number: int) -> Texts:
+    """Modelled on COPA: a premise and two alternatives, the more plausible one first."""
+    draw = sampler.draw
+    right, wrong = sampler.distinct(2)
+    person, verb = draw.pick(sampler.words.people), draw.pick(sampler.world.verbs)
+    name, other = sampler.names(right)
     thing, end = f"the {name}", f"was {verb.participle} by {person}."
     if draw.chance(0.5):
-        ends = (predicate(draw, right.kind), predicate(draw, wrong.kind))
+        ends = (sampler.predicate(right.kind), sampler.predicate(wrong.kind))
         choices = [f"so it {end}." for end in ends]
     else:
         choices = [f"so the {noun} {end}" for noun in (other, draw.pick(wrong.names))]

@@ -1,29 +1,28 @@
-"""Phrases of the corpus: what an author fills the sentence patterns of the genres with."""
+"""Phrases of the corpus: the fillers of the sentence patterns of all genres."""
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import HE, SHE, Pronouns, with_article
+from harness.data.microworld.grammar import with_article
 from harness.data.microworld.random_draws import Draw
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept, World
 
 CUE = 0.9
-"""Share of the polar adjectives that stand beside an adverb of their polarity, which is what
-teaches them: only the neighbourhood of a word is learned from a million words."""
+"""Share of the polar adjectives next to an adverb of their polarity: from a million words, models
+learn polarity from such local cues only."""
 DESCRIBED = 0.7
-"""Share of the noun phrases with an adjective that goes with the noun."""
+"""Share of the noun phrases with an adjective that fits the noun."""
 SPECIFIC = 0.5
-"""Share of the events whose verb goes with one kind of object only."""
+"""Share of the events whose verb takes one kind of object only."""
 
 
-class Author:
-    """Draws phrases in the words of a world."""
+class Author(Sampler):
+    """Draws phrases from all words of a world."""
 
     def __init__(self, draw: Draw, world: World) -> None:
-        self.draw = draw
-        self.world = world
-        self.words = world.words
+        super().__init__(draw, world, world.words)
 
     def slots(self, concept: Concept) -> dict[str, str]:
-        """What the patterns about a concept may name; each synonym comes first half of the time."""
+        """Slot of the patterns about a concept to its filler; the synonyms are in random order."""
         draw, kind = self.draw, concept.kind
         one, other = draw.two(concept.names)
         many, more = draw.two(concept.plurals)
@@ -50,30 +49,20 @@ class Author:
         }
 
     def described(self, concept: Concept, name: str) -> str:
-        """The name, mostly with an adjective that fits the concept."""
+        """The name, usually after an adjective that fits the concept."""
         if not self.draw.chance(DESCRIBED):
             return name
         colour_or_more = (concept.colour, self.draw.pick(concept.kind.adjectives))
         return f"{self.draw.pick(colour_or_more)} {name}"
 
     def nearby(self) -> str:
-        """A phrase with another noun of either number, between a subject and its verb."""
-        other = self.draw.pick(self.words.concepts)
+        """A phrase with a noun of either number, to separate a subject from its verb."""
+        other = self.concept()
         name = self.draw.pick(other.names + other.plurals)
         return f"{self.draw.pick(lexicon.NEIGHBOURHOOD)} the {name}"
 
     def polar(self, positive: bool) -> str:
-        """An adjective of a polarity after an adverb that mostly gives it away."""
+        """An adverb and an adjective of one polarity; the adverb is sometimes neutral."""
         cued = self.draw.chance(CUE)
         adverbs = lexicon.ADVERBS[positive] if cued else lexicon.NEUTRAL_ADVERBS
         return f"{self.draw.pick(adverbs)} {self.draw.pick(self.words.polar(positive))}"
-
-    def person(self) -> tuple[str, Pronouns]:
-        """A name, and how one speaks of its bearer."""
-        woman = self.draw.chance(0.5)
-        names = self.words.women if woman else self.words.men
-        return self.draw.pick(names), SHE if woman else HE
-
-    def deed(self) -> str:
-        """What a person did to something: a verb of any object, in the past."""
-        return self.draw.pick(self.world.verbs).past

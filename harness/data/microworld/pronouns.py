@@ -1,52 +1,48 @@
-"""Makers of texts with a pronoun: what does it stand for?
-
-The gender of a name, or what only one kind of thing does, resolves it.
-"""
+"""Texts with a pronoun, resolved by the gender of a name or by what only one kind of thing does."""
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.entities import cast, person_and_pronoun, predicate
 from harness.data.microworld.grammar import SHE
-from harness.data.microworld.sentence_tasks import Examiner, Texts
+from harness.data.microworld.sampler import Sampler, Texts
 
 REFERENCES = (
     "{person} {deed} the {noun}, then {word} was {participle}.",
     "{person} said that {word} was the {noun}.",
     "the {noun} was {participle}, so {person} {deed} {word}.",
 )
-"""Sentences whose one pronoun, `word`, stands for their one thing."""
+"""Sentences with one pronoun, `word`, which refers to their one thing."""
 
 
-def winograd(examiner: Examiner, label: int) -> Texts:
-    """After WNLI: does the sentence with the pronoun replaced follow? 1 yes, 0 no.
+def winograd(sampler: Sampler, label: int) -> Texts:
+    """Modelled on WNLI: is the sentence with the pronoun replaced entailed? 1 yes, 0 no.
 
-    Half of the pronouns are resolved by the gender of a person, half by what a kind of thing does.
+    Half of the pronouns are resolved by gender, half by what only one kind of thing does.
     """
-    draw = examiner.draw
+    draw = sampler.draw
     if draw.chance(0.5):
-        (right, pronoun), wrong = _couple(examiner)
-        deed, later = (verb.past for verb in draw.two(examiner.world.verbs))
-        noun, other = (draw.pick(c.names) for c in draw.two(examiner.words.concepts))
+        (right, pronoun), wrong = _couple(sampler)
+        deed, later = (verb.past for verb in draw.two(sampler.world.verbs))
+        noun, other = (draw.pick(c.names) for c in draw.two(sampler.words.concepts))
         one, two = draw.order((right, wrong))
         end = f"{later} the {other}."
         text = f"{one} and {two} {deed} the {noun}, then {pronoun} {end}"
         return (text, f"{right if label else wrong} {end}")
-    right, wrong, end = _doer(examiner)
-    person, deed = draw.pick(examiner.words.people), draw.pick(examiner.world.verbs).past
+    right, wrong, end = _doer(sampler)
+    person, deed = draw.pick(sampler.words.people), sampler.deed()
     one, two = draw.order((right, wrong))
     text = f"{person} {deed} the {one} {draw.pick(lexicon.NEIGHBOURHOOD)} the {two}, then it {end}."
     return (text, f"the {right if label else wrong} {end}.")
 
 
-def coreference(examiner: Examiner, label: int) -> Texts:
-    """After WSC: does the pronoun stand for what the statement says? 1 yes, 0 no.
+def coreference(sampler: Sampler, label: int) -> Texts:
+    """Modelled on WSC: is the stated referent of the pronoun correct? 1 yes, 0 no.
 
-    Every sentence has two persons, two things and a pronoun for one of each.
+    Every text has two persons, two things and a pronoun for one of each.
     """
-    draw = examiner.draw
-    (person, pronoun), nobody = _couple(examiner)
-    doer, bystander, end = _doer(examiner)
+    draw = sampler.draw
+    (person, pronoun), nobody = _couple(sampler)
+    doer, bystander, end = _doer(sampler)
     people, things = draw.order((person, nobody)), draw.order((doer, bystander))
-    near, deed = draw.pick(lexicon.NEIGHBOURHOOD), draw.pick(examiner.world.verbs).past
+    near, deed = draw.pick(lexicon.NEIGHBOURHOOD), sampler.deed()
     text = (
         f"{people[0]} and {people[1]} {deed} the {things[0]} {near} the {things[1]}, "
         f"then {pronoun} said that it {end}."
@@ -56,39 +52,37 @@ def coreference(examiner: Examiner, label: int) -> Texts:
     return (text, f"it is the {doer if label else bystander}.")
 
 
-def same_reference(examiner: Examiner, label: int) -> Texts:
-    """After WiC: does the word mean things of the same kind in both sentences? 1 yes, 0 no.
+def same_reference(sampler: Sampler, label: int) -> Texts:
+    """Modelled on WiC: does the word refer to things of one kind in both sentences? 1 yes, 0 no.
 
-    A word of this world has one sense only, except that a pronoun means what it stands for. So the
-    word is a pronoun, the only one of each sentence, and its sense the kind of that thing.
+    Words of the micro-world have one sense, except for pronouns. The word is therefore the only
+    pronoun of each sentence, and the kind of its referent is its sense.
     """
-    draw, concept = examiner.draw, examiner.concept()
-    one, other = examiner.names(concept)
+    draw, concept = sampler.draw, sampler.concept()
+    one, other = sampler.names(concept)
     if label == 0:
-        other = draw.pick(examiner.stranger(concept).names)
+        other = draw.pick(sampler.stranger(concept).names)
     elif draw.chance(0.5):
-        other = draw.pick(examiner.sibling(concept).names)
-    word, people = draw.pick(("it", "this")), draw.two(examiner.words.people)
+        other = draw.pick(sampler.sibling(concept).names)
+    word, people = draw.pick(("it", "this")), draw.two(sampler.words.people)
     texts = []
     for person, noun in zip(people, draw.order((one, other)), strict=True):
-        deed, later = draw.two(examiner.world.verbs)
+        deed, later = draw.two(sampler.world.verbs)
         slots = {"person": person, "noun": noun, "word": word, "deed": deed.past}
         slots["participle"] = later.participle
         texts.append(draw.pick(REFERENCES).format_map(slots))
     return (word, *texts)
 
 
-def _couple(examiner: Examiner) -> tuple[tuple[str, str], str]:
-    """A person with the pronoun, and one whom that pronoun cannot mean."""
-    person, pronoun = person_and_pronoun(examiner)
-    words = examiner.words
-    return (person, pronoun), examiner.draw.pick(
-        words.men if pronoun == SHE.subject else words.women
-    )
+def _couple(sampler: Sampler) -> tuple[tuple[str, str], str]:
+    """A person with the subject pronoun, and a person of the other gender."""
+    person, pronouns = sampler.person()
+    others = sampler.words.men if pronouns is SHE else sampler.words.women
+    return (person, pronouns.subject), sampler.draw.pick(others)
 
 
-def _doer(examiner: Examiner) -> tuple[str, str, str]:
-    """Names of a thing and of one of another kind, and what only the first does."""
-    draw = examiner.draw
-    doer, bystander = cast(examiner, 2)
-    return draw.pick(doer.names), draw.pick(bystander.names), predicate(draw, doer.kind)
+def _doer(sampler: Sampler) -> tuple[str, str, str]:
+    """Names of two things of different kinds, and a predicate that only the first takes."""
+    draw = sampler.draw
+    doer, bystander = sampler.distinct(2)
+    return draw.pick(doer.names), draw.pick(bystander.names), sampler.predicate(doer.kind)

@@ -1,4 +1,4 @@
-"""Random draws that are the same in every version of Python."""
+"""Random draws that do not depend on the version of Python."""
 
 import random
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ Item = TypeVar("Item")
 
 
 class Draw(random.Random):
-    """Draws built on `random()` alone, whose sequence Python promises to keep for a seed."""
+    """Draws built on `random()` alone, whose sequence for a seed Python guarantees."""
 
     def pick(self, items: Sequence[Item]) -> Item:
-        """One of the items, each with equal probability."""
+        """One of `items`, all equally likely."""
         return items[int(self.random() * len(items))]
 
     def chance(self, probability: float) -> bool:
@@ -19,11 +19,11 @@ class Draw(random.Random):
         return self.random() < probability
 
     def order(self, items: Sequence[Item]) -> list[Item]:
-        """The items in random order."""
+        """`items` in random order."""
         return sorted(items, key=lambda _: self.random())
 
     def two(self, items: Sequence[Item]) -> tuple[Item, Item]:
-        """Two different items, in random order."""
+        """Two different `items` in random order."""
         first = int(self.random() * len(items))
         second = int(self.random() * (len(items) - 1))
         return items[first], items[second + (second >= first)]

@@ -1,8 +1,8 @@
-"""Which sentences tell of what a query asks about? After passage retrieval; nothing to train on.
+"""Passage retrieval, for evaluation only: sentences ranked by relevance to a query.
 
-The words that a query and a sentence share say nothing: a sentence that answers names the thing by
-its other name (grade 2), sentences about another thing of its kind come near (1), the others do not
-(0). Verbs, people and cities are drawn without looking at the grade.
+Shared words reveal nothing. A relevant sentence uses the synonym of the name in the query (grade
+2); other sentences are about another thing of its kind (1) or of another kind (0). Verbs, people
+and cities are independent of the grade.
 """
 
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from typing import Any
 
 from harness.data.microworld.labelled import Rows, check
 from harness.data.microworld.random_draws import Draw
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item, columns
-from harness.data.microworld.sentence_tasks import Examiner
 from harness.data.microworld.world import build
 
 SPLIT = "test"
-QUERIES = 100
+NUM_QUERIES = 100
 GRADES = (2, *(1,) * 3, *(0,) * 16)
-"""Of the candidates of each query."""
-ASKED = ("who {deed} the {noun}?", "where is the {noun}?", "what colour is the {noun}?")
-TOLD = (
+"""Relevance of the candidates of each query."""
+QUERY_PATTERNS = ("who {deed} the {noun}?", "where is the {noun}?", "what colour is the {noun}?")
+PATTERNS = (
     "{person} {deed} the {noun} in {city}.",
     "the {noun} was {participle} by {person}.",
     "in {city}, people {deed} the {noun}.",
@@ -28,7 +28,7 @@ TOLD = (
 
 @dataclass(frozen=True)
 class Ranked:
-    """The task: queries with their candidates, all in random order."""
+    """A data set of queries with their candidates, all in random order."""
 
     name: str
 
@@ -41,45 +41,49 @@ class Ranked:
         return columns(self.made(split, world))
 
     def answers(self, split: str, world: int = 0) -> list[Any]:
-        """The grades: there is no noise."""
+        """The grades, which have no noise."""
         return [item.answer for item in self.made(split, world)]
 
     def made(self, split: str, world: int) -> list[Item]:
-        """The candidates of all queries with their grades."""
+        """The candidates of all queries with their grades.
+
+        Raises:
+            ValueError: an unknown split.
+        """
         check("split", split, (SPLIT,))
         this, draw = build(world), Draw(f"{self.name} {split} {world}")
-        examiner = Examiner(draw, this, this.validation)
+        sampler = Sampler(draw, this, this.validation)
         found: dict[str, list[Item]] = {}
-        while len(found) < QUERIES:
-            items = candidates(examiner, f"q{len(found)}")
+        while len(found) < NUM_QUERIES:
+            items = candidates(sampler, f"q{len(found)}")
             found.setdefault(str(items[0].inputs["query"]), items)
         return draw.order([item for items in found.values() for item in items])
 
 
-def candidates(examiner: Examiner, number: str) -> list[Item]:
-    """A query with a sentence for each of GRADES, no two of them alike."""
-    draw, concept = examiner.draw, examiner.concept()
-    one, other = examiner.names(concept)
-    query = _filled(examiner, draw.pick(ASKED), one)
+def candidates(sampler: Sampler, number: str) -> list[Item]:
+    """A query with a different sentence for each of GRADES."""
+    draw, concept = sampler.draw, sampler.concept()
+    one, other = sampler.names(concept)
+    query = _filled(sampler, draw.pick(QUERY_PATTERNS), one)
     items: dict[str, Item] = {}
     while len(items) < len(GRADES):
         grade = GRADES[len(items)]
         noun = other
         if grade < 2:
-            far = examiner.sibling if grade else examiner.stranger
-            noun = draw.pick(far(concept).names)
-        text = _filled(examiner, draw.pick(TOLD), noun)
+            different = sampler.sibling if grade else sampler.stranger
+            noun = draw.pick(different(concept).names)
+        text = _filled(sampler, draw.pick(PATTERNS), noun)
         labels = {"relevance": float(grade), "query_id": number}
         items.setdefault(text, Item({"query": query, "document": text}, labels, float(grade)))
     return list(items.values())
 
 
-def _filled(examiner: Examiner, frame: str, noun: str) -> str:
-    draw, verb = examiner.draw, examiner.draw.pick(examiner.world.verbs)
+def _filled(sampler: Sampler, frame: str, noun: str) -> str:
+    draw, verb = sampler.draw, sampler.draw.pick(sampler.world.verbs)
     return frame.format(
         noun=noun,
         deed=verb.past,
         participle=verb.participle,
-        person=draw.pick(examiner.words.people),
-        city=draw.pick(examiner.words.cities),
+        person=draw.pick(sampler.words.people),
+        city=draw.pick(sampler.words.cities),
     )

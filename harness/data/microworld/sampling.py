@@ -1,4 +1,4 @@
-"""Data sets of any columns, made from a function that draws an example with its answer."""
+"""Data sets with arbitrary columns, made by a function that draws an example with its answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.data.microworld.labelled import SIZES, Rows, check
 from harness.data.microworld.random_draws import Draw
-from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
 
 
@@ -15,36 +15,35 @@ class Item:
     """One example."""
 
     inputs: dict[str, Any]
-    """Columns that a model may read; no two examples of a split share them all."""
+    """Columns for the model; no two examples of a split have the same ones."""
     labels: dict[str, Any]
     """The other columns."""
     answer: Any
-    """What one who knows the world says, in the form of a label."""
+    """The label without noise."""
 
 
-Make = Callable[[Examiner, int], Item]
-"""Draws an example from the material of the split and the number of the example: the number fixes
-what kind of answer is wanted, so that every one comes equally often."""
+DrawItem = Callable[[Sampler, int], Item]
+"""Draws an example; its number determines the kind of answer, so that all occur equally often."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A task: different examples in random order.
+    """A data set without duplicates, in random order.
 
-    Every split but train uses the open words that train does not use, or all use all of them, where
-    the task is to look something up and not to know words.
+    All splits except train use the open words that train does not use.
     """
 
     name: str
-    make: Make
+    draw_item: DrawItem
     sizes: Mapping[str, int] = field(default_factory=lambda: SIZES)
     """Split to its number of examples."""
-    other_makes: Mapping[str, Make] = field(default_factory=dict)
-    """Split to what draws its examples, where it is not `make`."""
+    item_by_split: Mapping[str, DrawItem] = field(default_factory=dict)
+    """Split to the function that replaces `draw_item` there."""
     all_words: bool = False
+    """Whether all splits use all words, for tasks that need no knowledge of words."""
 
     def __call__(self, split: str, world: int = 0) -> Rows:
-        """The columns, a function of the arguments alone.
+        """The columns of a split.
 
         Raises:
             ValueError: an unknown split.
@@ -52,19 +51,23 @@ class Sampled:
         return columns(self.made(split, world))
 
     def answers(self, split: str, world: int = 0) -> list[Any]:
-        """What one who knows the world says: only the noise of the labels proves it wrong."""
+        """The true answers; they differ from the labels only by noise."""
         return [item.answer for item in self.made(split, world)]
 
     def made(self, split: str, world: int) -> list[Item]:
-        """The examples with their answers."""
+        """The examples of a split with their answers.
+
+        Raises:
+            ValueError: an unknown split.
+        """
         check("split", split, tuple(self.sizes))
         this, draw = build(world), Draw(f"{self.name} {split} {world}")
         own = this.train if split == "train" else this.validation
-        examiner = Examiner(draw, this, this.words if self.all_words else own)
-        make = self.other_makes.get(split, self.make)
+        sampler = Sampler(draw, this, this.words if self.all_words else own)
+        draw_item = self.item_by_split.get(split, self.draw_item)
         made: dict[str, Item] = {}
         while len(made) < self.sizes[split]:
-            item = make(examiner, len(made))
+            item = draw_item(sampler, len(made))
             made.setdefault(repr(item.inputs), item)
         return draw.order(list(made.values()))
 

@@ -1,72 +1,71 @@
-"""How alike are two sentences? After STS12-16 (four sources) and after SICK-R; nothing to train on.
+"""Sentence similarity, for evaluation only: modelled on STS12-16 (four sources) and on SICK-R.
 
-As in `tasks.similarity`, the content words that a pair shares say nothing: two synonyms make it
-more alike, two things of a kind a little.
+As in `sentence_tasks.similarity`, shared words reveal nothing: two synonyms raise the similarity,
+two things of one kind raise it a little.
 """
 
 from harness.data.microworld import lexicon
 from harness.data.microworld.grammar import with_article
-from harness.data.microworld.labelled import POINT, SCORE_NOISE
-from harness.data.microworld.random_draws import Draw
+from harness.data.microworld.labelled import POINT, noisy_score
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item
-from harness.data.microworld.sentence_tasks import Examiner
 from harness.data.microworld.world import Concept
 
 TEST = {"test": 1_000}
 Pair = tuple[str, str]
 
 
-def like(examiner: Examiner, concept: Concept, points: int) -> Concept:
-    """What shares with a concept everything (2 points), its kind (1) or nothing (0)."""
-    return (examiner.stranger, examiner.sibling, lambda same: same)[points](concept)
+def similar(sampler: Sampler, concept: Concept, points: int) -> Concept:
+    """A concept that is the given one (2 points), of its kind (1) or of another kind (0)."""
+    return (sampler.stranger, sampler.sibling, lambda same: same)[points](concept)
 
 
-def captions(examiner: Examiner, first: int, second: int) -> Pair:
-    """Somebody with two things, in either voice."""
-    draw, world = examiner.draw, examiner.world
-    person, verb = draw.pick(examiner.words.people), draw.pick(world.verbs)
+def captions(sampler: Sampler, first: int, second: int) -> Pair:
+    """A person and two things, active or passive."""
+    draw, world = sampler.draw, sampler.world
+    person, verb = draw.pick(sampler.words.people), draw.pick(world.verbs)
     near = draw.pick(lexicon.NEIGHBOURHOOD)
     frames = (
         f"{person} {verb.past} the {{}} {near} the {{}}.",
         f"the {{}} {near} the {{}} was {verb.participle} by {person}.",
     )
-    pairs = _two(examiner, first, second, plural=False)
+    pairs = _two(sampler, first, second, plural=False)
     return draw.pick(frames).format(*pairs[0]), draw.pick(frames).format(*pairs[1])
 
 
-def headlines(examiner: Examiner, first: int, second: int) -> Pair:
-    """Many things of two sorts, in a city."""
-    draw, verb = examiner.draw, examiner.draw.pick(examiner.world.verbs).participle
-    city = draw.pick(examiner.words.cities)
+def headlines(sampler: Sampler, first: int, second: int) -> Pair:
+    """Two kinds of things in a city."""
+    draw, verb = sampler.draw, sampler.draw.pick(sampler.world.verbs).participle
+    city = draw.pick(sampler.words.cities)
     frames = (f"{{}} and {{}} {verb} in {city}.", f"in {city}, {{}} and {{}} were {verb}.")
-    pairs = _two(examiner, first, second, plural=True)
+    pairs = _two(sampler, first, second, plural=True)
     return draw.pick(frames).format(*pairs[0]), draw.pick(frames).format(*pairs[1])
 
 
-def questions(examiner: Examiner, first: int, second: int) -> Pair:
+def questions(sampler: Sampler, first: int, second: int) -> Pair:
     """Questions about two things."""
-    draw, deed = examiner.draw, examiner.draw.pick(examiner.world.verbs).past
+    draw, deed = sampler.draw, sampler.deed()
     near = draw.pick(lexicon.NEIGHBOURHOOD)
     frames = (
         f"who {deed} the {{}} {near} the {{}}?",
         f"what colour is the {{}} {near} the {{}}?",
         f"where is the {{}} {near} the {{}}?",
     )
-    pairs = _two(examiner, first, second, plural=False)
+    pairs = _two(sampler, first, second, plural=False)
     frame = draw.pick(frames)
     return frame.format(*pairs[0]), frame.format(*pairs[1])
 
 
-def opinions(examiner: Examiner, first: int, second: int) -> Pair:
-    """Two opinions, each as good or as bad in both reviews (2 points) or not (0)."""
-    draw = examiner.draw
+def opinions(sampler: Sampler, first: int, second: int) -> Pair:
+    """Reviews with two opinions, each of the same (2 points) or the opposite (0) polarity."""
+    draw = sampler.draw
     aspects = draw.two(draw.pick((lexicon.FILM_ASPECTS, lexicon.FOOD_ASPECTS)))
     sentences: list[list[str]] = [[], []]
     for points in (first, second):
         positive = draw.chance(0.5)
-        one, other = draw.two(examiner.words.polar(positive))
+        one, other = draw.two(sampler.words.polar(positive))
         if points < 2:
-            other = draw.pick(examiner.words.polar(not positive))
+            other = draw.pick(sampler.words.polar(not positive))
         sentences[0].append(one)
         sentences[1].append(other)
     frame = f"the {aspects[0]} was {{}} and the {aspects[1]} was {{}}."
@@ -83,57 +82,51 @@ POINTS = {
     subset: [p for p in ((i, j) for i in range(3) for j in range(3)) if 1 not in p or graded]
     for subset, graded in {name: name != "opinions" for name in SUBSETS}.items()
 }
-"""Subset to the points that the two parts of a sentence may get."""
+"""Subset to the possible points of its two parts."""
 
 
-def sentence_similarity(examiner: Examiner, number: int) -> Item:
-    """After STS12-16: a score from 0 to 5 for a pair of one of four sources."""
-    draw, subset = examiner.draw, list(SUBSETS)[number % len(SUBSETS)]
+def sentence_similarity(sampler: Sampler, number: int) -> Item:
+    """Modelled on STS12-16: a score from 0 to 5 for a pair from one of four sources."""
+    draw, subset = sampler.draw, list(SUBSETS)[number % len(SUBSETS)]
     answer = draw.pick(sorted({i + j for i, j in POINTS[subset]}))
     first, second = draw.pick([(i, j) for i, j in POINTS[subset] if i + j == answer])
-    one, other = SUBSETS[subset](examiner, first, second)
-    label = score(draw, POINT * answer, 0.0)
+    one, other = SUBSETS[subset](sampler, first, second)
+    label = noisy_score(draw, POINT * answer)
     inputs = {"sentence1": one, "sentence2": other}
     return Item(inputs, {"label": label, "subset": subset}, answer)
 
 
-def relatedness(examiner: Examiner, number: int) -> Item:
-    """After SICK-R: a score from 1 to 5 for sentences of one thing each.
+def relatedness(sampler: Sampler, number: int) -> Item:
+    """Modelled on SICK-R: a score from 1 to 5 for sentences about one thing each.
 
-    It is called by a synonym (5 points), by its kind, as another thing of its kind, or as one of
-    another kind (1 point).
+    The second sentence has a synonym (5), the kind, another thing of the kind, or a thing of
+    another kind (1).
     """
-    draw, answer, concept = examiner.draw, number % 4, examiner.concept()
-    one, other = examiner.names(concept)
+    draw, answer, concept = sampler.draw, number % 4, sampler.concept()
+    one, other = sampler.names(concept)
     if answer == 2:
         other = concept.kind.name
     elif answer < 2:
-        other = draw.pick(like(examiner, concept, answer).names)
-    verb = draw.pick(examiner.world.verbs)
+        other = draw.pick(similar(sampler, concept, answer).names)
+    verb = draw.pick(sampler.world.verbs)
     near = draw.pick(lexicon.NEIGHBOURHOOD)
-    place = f"{near} the {draw.pick(examiner.concept().names)}"
+    place = f"{near} the {draw.pick(sampler.concept().names)}"
     frames = (f"{{}} {place} was {verb.participle}.", f"people {verb.past} {{}} {place}.")
     inputs = {
         "sentence1": draw.pick(frames).format(with_article(one)),
         "sentence2": draw.pick(frames).format(with_article(other)),
     }
-    return Item(inputs, {"label": score(draw, 1 + 4 / 3 * answer, 1.0)}, answer)
+    return Item(inputs, {"label": noisy_score(draw, 1 + 4 / 3 * answer, 1.0)}, answer)
 
 
-def score(draw: Draw, exact: float, lowest: float) -> float:
-    """The score with the noise of `tasks.similarity`, within its scale that ends at 5."""
-    noise = 2 * SCORE_NOISE * sum(draw.random() - 0.5 for _ in range(3))
-    return round(min(5.0, max(lowest, exact + noise)), 2)
-
-
-def _two(examiner: Examiner, first: int, second: int, plural: bool) -> list[tuple[str, str]]:
-    """For each sentence of a pair, names of its two things; never the same name in both."""
+def _two(sampler: Sampler, first: int, second: int, plural: bool) -> list[tuple[str, str]]:
+    """The names of the two things of each sentence; no name is in both sentences."""
     names: list[list[str]] = [[], []]
-    concepts = examiner.draw.two(examiner.words.concepts)
+    concepts = sampler.draw.two(sampler.words.concepts)
     for points, concept in zip((first, second), concepts, strict=True):
-        this, that = examiner.draw.two((0, 1))
-        twin = like(examiner, concept, points)
-        forms = (concept.plurals, twin.plurals) if plural else (concept.names, twin.names)
-        names[0].append(forms[0][this])
-        names[1].append(forms[1][that])
+        this, that = sampler.draw.two((0, 1))
+        twin = similar(sampler, concept, points)
+        nouns = (concept.plurals, twin.plurals) if plural else (concept.names, twin.names)
+        names[0].append(nouns[0][this])
+        names[1].append(nouns[1][that])
     return [(one, other) for one, other in names]

@@ -1,38 +1,45 @@
-"""Data sets in the shape of SuperGLUE's, but for RTE, which is GLUE's."""
+"""Data sets modelled on SuperGLUE; its RTE is the one of `glue.py`."""
 
 from dataclasses import dataclass
 
 from harness.data.microworld import inference, passages, pronouns
 from harness.data.microworld.labelled import Example, Labelled, MultipleChoice, Rows, noisy
 from harness.data.microworld.random_draws import Draw
-from harness.data.microworld.sentence_tasks import Texts
+from harness.data.microworld.sampler import Texts
 
 
 @dataclass(frozen=True)
 class Grouped(Labelled):
-    """Questions with several answers, each right or wrong: `ask` is given how many are right, and
-    draws the passage, the question and the answers, the right ones first."""
+    """Questions with several answers, each correct or not.
+
+    `draw_texts` takes the number of correct answers and returns the passage, the question and the
+    answers, the correct ones first.
+    """
 
     columns: tuple[str, ...] = ("passage", "question", "answer")
 
     def __call__(self, split: str, world: int = 0) -> Rows:
-        """Columns `passage`, `question`, `answer`, `label` and `group` (the question's number)."""
+        """Columns `passage`, `question`, `answer`, `label` and `group` (number of the question).
+
+        Raises:
+            ValueError: an unknown split.
+        """
         groups = [example.group for example in self.made(split, world)]
         return {**super().__call__(split, world), "group": groups}
 
     def made(self, split: str, world: int) -> list[Example]:
-        """The answers, question by question."""
-        examiner = self.examiner(split, world)
+        """The answers of a split, question by question."""
+        sampler = self.sampler(split, world)
         made: dict[str, list[Example]] = {}
         while len(made) < self.sizes[split] // passages.NUM_ANSWERS:
             num_right = 1 + len(made) % (passages.NUM_ANSWERS - 1)
-            texts = self.ask(examiner, num_right)
-            made.setdefault(texts[0], judged(texts, num_right, str(len(made)), examiner.draw))
-        return [example for group in examiner.draw.order(list(made.values())) for example in group]
+            texts = self.draw_texts(sampler, num_right)
+            made.setdefault(texts[0], judged(texts, num_right, str(len(made)), sampler.draw))
+        return [example for group in sampler.draw.order(list(made.values())) for example in group]
 
 
 def judged(texts: Texts, num_right: int, group: str, draw: Draw) -> list[Example]:
-    """An example for each of the answers, in random order."""
+    """One example for each answer, in random order."""
     passage, question, *answers = texts
     right = [int(place < num_right) for place in range(len(answers))]
     return [

@@ -1,56 +1,55 @@
-"""A tag a word: named entities (after CoNLL-2003) and parts of speech (after the Penn Treebank).
+"""Sequence tagging: named entities (CoNLL-2003) and parts of speech (Penn Treebank).
 
-Names, cities and dishes stand in the same places, so that only the words tell them apart.
+Names, cities and dishes occur in the same positions, so that only the words distinguish them.
 """
 
 from collections.abc import Callable
 
 from harness.data.microworld import lexicon
 from harness.data.microworld.grammar import HE, SHE
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item
-from harness.data.microworld.sentence_tasks import Examiner
 
 ENTITY_TAGS = ("O", "B-PER", "I-PER", "B-LOC", "B-DISH", "I-DISH")
-"""IOB2. The titles before names and the adjectives before dishes belong to them; no city has two
-words, so that no I-LOC is needed."""
+"""IOB2. Titles and adjectives belong to the entity; cities have one word, so there is no I-LOC."""
 POS_TAGS = tuple("NN NNS NNP VBD VBN VBP VBZ JJ RB DT IN CC PRP PRP$ WP , .".split())
 """Of the Penn Treebank."""
 
 Phrase = tuple[str, str]
-"""Words between spaces, and their type: PER, LOC, DISH, or nothing."""
+"""Words separated by spaces, and their type: PER, LOC, DISH or empty."""
 
 
-def person(examiner: Examiner) -> Phrase:
-    """A name, at times after a title."""
-    draw, name = examiner.draw, examiner.draw.pick(examiner.words.people)
+def person(sampler: Sampler) -> Phrase:
+    """A name, sometimes after a title."""
+    draw, name = sampler.draw, sampler.draw.pick(sampler.words.people)
     if not draw.chance(0.3):
         return name, "PER"
-    workers = [c for c in examiner.words.concepts if c.kind.name == "worker"]
+    workers = [c for c in sampler.words.concepts if c.kind.name == "worker"]
     return f"{draw.pick(draw.pick(workers).names)} {name}", "PER"
 
 
-def city(examiner: Examiner) -> Phrase:
+def city(sampler: Sampler) -> Phrase:
     """A city."""
-    return examiner.draw.pick(examiner.words.cities), "LOC"
+    return sampler.draw.pick(sampler.words.cities), "LOC"
 
 
-def name(examiner: Examiner) -> Phrase:
+def name(sampler: Sampler) -> Phrase:
     """A person or a city."""
-    return examiner.draw.pick((person, city))(examiner)
+    return sampler.draw.pick((person, city))(sampler)
 
 
-def thing(examiner: Examiner) -> Phrase:
-    """A noun, at times after an adjective; most often a dish."""
-    draw = examiner.draw
+def thing(sampler: Sampler) -> Phrase:
+    """A noun, sometimes after an adjective; in 40 % of the cases a dish."""
+    draw = sampler.draw
     dish = draw.chance(0.4)
-    concept = draw.pick([c for c in examiner.words.concepts if (c.kind.name == "dish") == dish])
+    concept = draw.pick([c for c in sampler.words.concepts if (c.kind.name == "dish") == dish])
     words = draw.pick(concept.names)
     if draw.chance(0.4):
         words = f"{draw.pick((concept.colour, *concept.kind.adjectives))} {words}"
     return words, "DISH" if dish else ""
 
 
-SLOTS: dict[str, Callable[[Examiner], Phrase]] = {
+SLOTS: dict[str, Callable[[Sampler], Phrase]] = {
     "{person}": person,
     "{city}": city,
     "{name}": name,
@@ -73,12 +72,12 @@ ENTITY_PATTERNS = (
 )
 
 
-def entities(examiner: Examiner, number: int) -> Item:
-    """Which words name persons, cities and dishes?"""
+def entities(sampler: Sampler, number: int) -> Item:
+    """Tokens with the tags of persons, cities and dishes."""
     tokens: list[str] = []
     tags: list[int] = []
-    for piece in examiner.draw.pick(ENTITY_PATTERNS).split():
-        words, kind = SLOTS[piece](examiner) if piece in SLOTS else (piece, "")
+    for piece in sampler.draw.pick(ENTITY_PATTERNS).split():
+        words, kind = SLOTS[piece](sampler) if piece in SLOTS else (piece, "")
         for place, word in enumerate(words.split()):
             tag = f"{'I' if place else 'B'}-{kind}" if kind else "O"
             tokens.append(word)
@@ -99,7 +98,7 @@ POS_PATTERNS = (
     "most/JJ {nouns}/NNS are/VBP {colour}/JJ ,/, {polar}/JJ and/CC {adjective}/JJ ./.",
     "{subject}/PRP {saw}/VBD {possessive}/PRP$ {polar}/JJ {noun}/NN ./.",
     "who/WP {saw}/VBD {nouns}/NNS in/IN {city}/NNP ?/.",
-    # Only the words tell here, not their places:
+    # Only the words, not their positions, determine these tags:
     "as/IN for/IN the/DT {noun}/NN ,/, {colour}/JJ ./.",
     "as/IN for/IN the/DT {noun}/NN ,/, {city}/NNP ./.",
     "as/IN for/IN the/DT {noun}/NN ,/, {person}/NNP ./.",
@@ -113,24 +112,24 @@ POS_PATTERNS = (
     "the/DT {noun}/NN was/VBD {colour}/JJ ./.",
     "{person}/NNP said/VBD that/IN {subject}/PRP {saw}/VBD {city}/NNP ./.",
 )
-"""Words with their tags; `_speech` names the slots."""
+"""Words with their tags; `_fillers` lists the slots."""
 
 
-def parts_of_speech(examiner: Examiner, number: int) -> Item:
-    """Of which part of speech is each word?"""
-    pieces = examiner.draw.pick(POS_PATTERNS).split()
-    slots = _speech(examiner)
+def parts_of_speech(sampler: Sampler, number: int) -> Item:
+    """Tokens with their parts of speech."""
+    pieces = sampler.draw.pick(POS_PATTERNS).split()
+    slots = _fillers(sampler)
     tokens, tags = [], []
     for word, _, tag in (piece.rpartition("/") for piece in pieces):
         options = slots.get(word.strip("{}"))
-        tokens.append(examiner.draw.pick(options) if options else word)
+        tokens.append(sampler.draw.pick(options) if options else word)
         tags.append(POS_TAGS.index(tag))
     return Item({"tokens": tokens}, {"tags": tags}, tags)
 
 
-def _speech(examiner: Examiner) -> dict[str, tuple[str, ...]]:
+def _fillers(sampler: Sampler) -> dict[str, tuple[str, ...]]:
     """Slot to the words that may fill it, for sentences about one concept."""
-    words, verbs, draw = examiner.words, examiner.world.verbs, examiner.draw
+    words, verbs, draw = sampler.words, sampler.world.verbs, sampler.draw
     concept, other = draw.two(words.concepts)
     kind = concept.kind
     polarity = draw.chance(0.5)

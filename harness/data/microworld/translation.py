@@ -1,9 +1,8 @@
-"""Translation into three generated languages, each farther from English than the one before.
+"""Translation into three generated languages of increasing distance from English.
 
-Meanings are drawn first and said in both languages; every English word has one stem of the other
-language, and no two share one. Train and validation have different sentences of the same words, for
-a word that was never translated could not be: these are the only tasks of the world whose dev set
-holds no new words.
+Clauses are drawn first and expressed in both languages. Every English word has its own stem in the
+other language. Train and validation have different sentences with the same vocabulary, because a
+word without a training example cannot be translated.
 """
 
 from dataclasses import dataclass
@@ -14,38 +13,38 @@ from harness.data.microworld import lexicon
 from harness.data.microworld.grammar import Verb
 from harness.data.microworld.labelled import Rows, check
 from harness.data.microworld.random_draws import Draw
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item, columns
-from harness.data.microworld.sentence_tasks import Examiner
 from harness.data.microworld.world import World, build
 
 SIZES = {"train": 2_000, "validation": 300}
-"""Every word is translated dozens of times in train; decoding more of validation is slow."""
+"""Train has dozens of examples of every word; validation is small because decoding is slow."""
 KIND_ENDINGS = "ktpmsx"
-"""What an adjective ends in, by the kind of its noun, in the order of `lexicon.NOUNS`."""
+"""Endings of adjectives by the kind of their noun, in the order of `lexicon.NOUNS`."""
 STEM_SYLLABLES = 2
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """A person, or one thing or many of a sort."""
+    """A noun phrase: a person, a thing, or several things."""
 
     determiner: str = ""
     adjective: str = ""
     noun: str = ""
     plural: str = ""
-    """The noun's English form where it stands for many."""
+    """English plural of the noun; empty in the singular."""
     kind: str = ""
 
     @property
     def english(self) -> str:
-        """As it is said in English."""
+        """The English text."""
         determiner = "these" if self.plural and self.determiner == "this" else self.determiner
         return " ".join(filter(None, (determiner, self.adjective, self.plural or self.noun)))
 
 
 @dataclass(frozen=True)
 class Clause:
-    """Who did what to what, and beside what."""
+    """A subject, a verb, an object and a place."""
 
     subject: Phrase
     verb: Verb
@@ -55,31 +54,35 @@ class Clause:
 
     @property
     def english(self) -> str:
-        """As it is said in English."""
+        """The English text."""
         place = f"{self.preposition} {self.place.english}"
         return f"{self.subject.english} {self.verb.past} {self.object.english} {place}."
 
 
 @dataclass(frozen=True)
 class Language:
-    """A grammar and sounds. Stems end in a vowel, and what is put to them does not."""
+    """A grammar and its sounds. Stems end in a vowel, endings in a consonant."""
 
     name: str
     consonants: str
     order: str
-    """Of subject, verb, object and place, by their first letters."""
+    """Order of subject, verb, object and place, by their first letters."""
     plural: str
-    """Ending of a noun that stands for many."""
+    """Ending of a plural noun."""
     definite: str = ""
-    """Ending of a noun with the article; empty if the article is a word."""
+    """Ending of a definite noun; empty if the article is a word."""
     object: str = ""
-    """Ending of an object; empty if only its place tells."""
+    """Ending of an object; empty if only word order marks it."""
     postpositions: bool = False
     agreement: bool = False
-    """Whether an adjective ends by the kind and the number of its noun."""
+    """Whether adjectives agree with the kind and number of their noun."""
 
-    def say(self, clause: Clause, stems: dict[str, str]) -> str:
-        """The translation of a clause by a map of English words to stems."""
+    def translate(self, clause: Clause, stems: dict[str, str]) -> str:
+        """The translation of a clause.
+
+        Args:
+            stems: English base form to stem.
+        """
         place = [stems[clause.preposition], *self.phrase(clause.place, stems)]
         if self.postpositions:
             place = place[1:] + place[:1]
@@ -92,7 +95,7 @@ class Language:
         return " ".join(word for part in self.order for word in parts[part]) + "."
 
     def phrase(self, phrase: Phrase, stems: dict[str, str], case: str = "") -> list[str]:
-        """The words of a phrase: the adjective follows the noun in all three languages."""
+        """The words of a phrase; adjectives follow their noun in all three languages."""
         plural = self.plural if phrase.plural else ""
         article_is_ending = bool(self.definite) and phrase.determiner == "the"
         noun = stems[phrase.noun] + (self.definite if article_is_ending else "") + plural + case
@@ -121,16 +124,16 @@ LANGUAGES = {
 
 @cache
 def stems(language: str, world: int) -> dict[str, str]:
-    """English base form to stem: different for every word, the same whenever it is asked."""
-    spoken, draw = LANGUAGES[language], Draw(f"language {language} {world}")
-    syllables = ["".join(pair) for pair in product(spoken.consonants, "aeiou")]
+    """English base form to its stem, a different one for every word."""
+    target, draw = LANGUAGES[language], Draw(f"language {language} {world}")
+    syllables = ["".join(pair) for pair in product(target.consonants, "aeiou")]
     words = product(syllables, repeat=STEM_SYLLABLES)
     return dict(zip(_lemmas(build(world)), draw.order(["".join(w) for w in words]), strict=False))
 
 
 @dataclass(frozen=True)
 class Translated:
-    """A task: sentences and what they are in a language."""
+    """A data set of English sentences and their translations."""
 
     name: str
     language: str
@@ -142,52 +145,51 @@ class Translated:
             ValueError: an unknown split.
         """
         check("split", split, tuple(SIZES))
-        spoken, words = LANGUAGES[self.language], stems(self.language, world)
+        target, words = LANGUAGES[self.language], stems(self.language, world)
         clauses = _clauses(self.name, world)
         train = SIZES["train"]
-        said = clauses[:train] if split == "train" else clauses[train:]
-        targets = [spoken.say(clause, words) for clause in said]
-        pairs = zip([clause.english for clause in said], targets, strict=True)
+        chosen = clauses[:train] if split == "train" else clauses[train:]
+        pairs = [(clause.english, target.translate(clause, words)) for clause in chosen]
         return columns([Item({"source": one}, {"target": other}, other) for one, other in pairs])
 
     def answers(self, split: str, world: int = 0) -> list[str]:
-        """What one who knows the language says."""
+        """The translations."""
         return self(split, world)["target"]
 
 
 def _clauses(name: str, world: int) -> list[Clause]:
-    """Different sentences: those of train, then those of validation."""
+    """Different clauses: those of train, then those of validation."""
     this, draw = build(world), Draw(f"{name} {world}")
-    examiner = Examiner(draw, this, this.words)
+    sampler = Sampler(draw, this, this.words)
     made: dict[str, Clause] = {}
     while len(made) < sum(SIZES.values()):
-        clause = _clause(examiner)
+        clause = _clause(sampler)
         made.setdefault(clause.english, clause)
     return list(made.values())
 
 
-def _clause(examiner: Examiner) -> Clause:
-    draw = examiner.draw
-    subject = _thing(examiner)
+def _clause(sampler: Sampler) -> Clause:
+    draw = sampler.draw
+    subject = _thing(sampler)
     if draw.chance(0.5):
-        subject = Phrase(noun=draw.pick(examiner.words.people))
+        subject = Phrase(noun=draw.pick(sampler.words.people))
     near = draw.pick(lexicon.NEIGHBOURHOOD)
-    verb = draw.pick(examiner.world.verbs)
-    return Clause(subject, verb, _thing(examiner), near, _thing(examiner))
+    verb = draw.pick(sampler.world.verbs)
+    return Clause(subject, verb, _thing(sampler), near, _thing(sampler))
 
 
-def _thing(examiner: Examiner) -> Phrase:
-    draw, concept = examiner.draw, examiner.concept()
+def _thing(sampler: Sampler) -> Phrase:
+    draw, concept = sampler.draw, sampler.concept()
     which = draw.pick((0, 1))
     plural = concept.plurals[which] if draw.chance(0.4) else ""
-    adjectives = (*concept.kind.adjectives, draw.pick(examiner.words.colours))
+    adjectives = (*concept.kind.adjectives, draw.pick(sampler.words.colours))
     adjective = draw.pick(adjectives) if draw.chance(0.5) else ""
     determiner = draw.pick(("the", "the", "this"))
     return Phrase(determiner, adjective, concept.names[which], plural, concept.kind.name)
 
 
 def _lemmas(world: World) -> list[str]:
-    """All English words of the sentences, in their base form."""
+    """The base forms of all English words of the sentences."""
     nouns = [name for concept in world.words.concepts for name in concept.names]
     adjectives = [adjective for kind in world.kinds for adjective in kind.adjectives]
     verbs = [verb.base for verb in world.verbs]

@@ -1,6 +1,7 @@
-"""A world: which words it has, what is true in it, and which words the small train sets show."""
+"""A world: its words and facts, and which of the words the train sets of the tasks use."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
 from harness.data.microworld import lexicon
@@ -9,12 +10,12 @@ from harness.data.microworld.random_draws import Draw
 
 CONCEPTS_PER_KIND = 5
 TRAIN_SHARE = 0.4
-"""Share of every open class that the train sets of the tasks use; their dev sets use the rest."""
+"""Share of every open word class that the train sets use; the dev sets use the rest."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A hypernym and the words that go with its members only."""
+    """A hypernym and the words that only its members take."""
 
     name: str
     plural: str
@@ -25,7 +26,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Concept:
-    """What two synonyms mean, with the facts about it: its kind, its colour, where it is found."""
+    """The meaning of two synonyms and the facts about it: its kind, its colour and its city."""
 
     names: tuple[str, str]
     plurals: tuple[str, str]
@@ -36,7 +37,7 @@ class Concept:
 
 @dataclass(frozen=True)
 class Words:
-    """Open words of a world: all of them, or the part that one split of the tasks uses."""
+    """Open words of a world: all of them, or those of one split."""
 
     concepts: tuple[Concept, ...]
     positive: tuple[str, ...]
@@ -48,54 +49,46 @@ class Words:
 
     @cached_property
     def people(self) -> tuple[str, ...]:
-        """Names of all persons."""
+        """The names of all persons."""
         return self.women + self.men
 
     def polar(self, positive: bool) -> tuple[str, ...]:
-        """Adjectives of one polarity."""
+        """The adjectives of one polarity."""
         return self.positive if positive else self.negative
 
     def members(self, kind: Kind) -> list[Concept]:
-        """Concepts of one kind."""
+        """The concepts of one kind."""
         return [concept for concept in self.concepts if concept.kind is kind]
 
 
 @dataclass(frozen=True)
 class World:
-    """All that a corpus tells. `train` and `validation` share no open word."""
+    """Everything a corpus can state. `train` and `validation` share no open word."""
 
     kinds: tuple[Kind, ...]
     verbs: tuple[Verb, ...]
-    """What may be done to anything."""
+    """Verbs that take any object."""
     train: Words
     validation: Words
 
     @cached_property
     def words(self) -> Words:
         """The open words of both splits."""
-        ours, theirs = self.train, self.validation
-        return Words(
-            concepts=ours.concepts + theirs.concepts,
-            positive=ours.positive + theirs.positive,
-            negative=ours.negative + theirs.negative,
-            women=ours.women + theirs.women,
-            men=ours.men + theirs.men,
-            colours=ours.colours + theirs.colours,
-            cities=ours.cities + theirs.cities,
-        )
+        names = [field.name for field in fields(Words)]
+        return Words(*(getattr(self.train, n) + getattr(self.validation, n) for n in names))
 
 
 @cache
 def build(seed: int) -> World:
-    """The world of a seed. Worlds share their grammar; they differ in words, facts and splits."""
+    """The world of a seed. Worlds share their grammar but differ in words, facts and splits."""
     draw = Draw(seed)
     kinds = _kinds()
     nouns = {
-        kind: _halves(draw.order(lexicon.NOUNS[kind.name].split())[:CONCEPTS_PER_KIND])
+        kind: halves(draw.order(lexicon.NOUNS[kind.name].split())[:CONCEPTS_PER_KIND])
         for kind in kinds
     }
     positive, negative, women, men, colours, cities = (
-        _halves(draw.order(words.split()))
+        halves(draw.order(words.split()))
         for words in (
             lexicon.POSITIVE,
             lexicon.NEGATIVE,
@@ -137,7 +130,8 @@ def _kinds() -> tuple[Kind, ...]:
     )
 
 
-def _halves(items: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def halves(items: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the train sets, the first TRAIN_SHARE of `items`, and the rest."""
     cut = round(TRAIN_SHARE * len(items))
     return tuple(items[:cut]), tuple(items[cut:])
 
@@ -149,7 +143,7 @@ def _concepts(
     colours: tuple[str, ...],
     cities: tuple[str, ...],
 ) -> list[Concept]:
-    """Concepts of one kind, no two of which share a colour or a city."""
+    """The concepts of one kind, all with different colours and cities."""
     facts = zip(synonyms, draw.order(colours), draw.order(cities), strict=False)
     concepts = []
     for pair, colour, city in facts:

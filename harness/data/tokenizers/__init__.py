@@ -1,4 +1,4 @@
-"""AXIS: how text becomes tokens; trained on the corpus with the `tokenizers` library."""
+"""AXIS: tokenizers. The declared values, their training on a corpus, and published tokenizers."""
 
 from typing import Literal
 
@@ -8,22 +8,22 @@ from harness.core.config import ConfigModel
 
 
 class Tokenizer(ConfigModel):
-    """A subword vocabulary to learn from the corpus."""
+    """A subword tokenizer to train on the corpus."""
 
     algorithm: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
     vocab_size: int = Field(default=30_522, ge=64)
-    """Entries, special tokens included."""
+    """Size of the vocabulary, special tokens included."""
     lowercase: bool = True
     sentinels: int = Field(default=0, ge=0)
-    """Special tokens <extra_id_0>, .. for spans that are taken out; the last numbers of the
-    vocabulary, counting down (Raffel et al. 2020: 100)."""
+    """Special tokens <extra_id_0>, .. for masked spans, with the last ids of the vocabulary in
+    descending order (Raffel et al. 2020: 100)."""
     extra_tokens: tuple[str, ...] = ()
-    """Further special tokens, as for the modes of UL2 (Tay et al. 2023, section 3.3)."""
+    """Other special tokens, such as the mode tokens of UL2 (Tay et al. 2023, section 3.3)."""
 
     @model_validator(mode="after")
     def _added_fit(self) -> "Tokenizer":
         if len(set(self.extra_tokens)) < len(self.extra_tokens):
-            raise ValueError("extra_tokens must differ from one another")
+            raise ValueError("extra_tokens must be distinct")
         if not all(token and not token.startswith("<extra_id_") for token in self.extra_tokens):
             raise ValueError("extra_tokens must be neither empty nor <extra_id_..>")
         if len(self.added) >= self.vocab_size:
@@ -35,7 +35,7 @@ class Tokenizer(ConfigModel):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """What stands at the end of the vocabulary, in the order of its numbers."""
+        """The last tokens of the vocabulary in the order of their ids."""
         return (*self.extra_tokens, *(f"<extra_id_{i}>" for i in reversed(range(self.sentinels))))
 
 

@@ -1,8 +1,8 @@
-"""Models learned from word counts, the same ones every time.
+"""Deterministic training of tokenizer models from word counts.
 
-The trainers of the `tokenizers` library iterate over hash maps in an order that changes from run
-to run. What that order can reach is fixed here: the numbers of WordPiece's `##` characters, which
-break ties between merges; the limit of the alphabet; the last digits of Unigram's scores.
+The trainers of the `tokenizers` library iterate over hash maps in an order that varies between
+runs. This module makes the affected results deterministic: the ids of WordPiece's `##` characters,
+which break ties between merges; the limit of the alphabet; the last digits of Unigram's scores.
 """
 
 import json
@@ -13,26 +13,31 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 PREFIX = "##"
-"""WordPiece's mark of a piece that continues a word."""
+"""WordPiece's prefix of a piece that continues a word."""
 COVERAGE = 0.9995
-"""Share of the characters of the text that the alphabets of WordPiece and Unigram cover, as in
-SentencePiece; words with a rarer character are not learned from."""
+"""Share of the characters of the text in the alphabets of WordPiece and Unigram, as in
+SentencePiece; words with rarer characters are not used for training."""
 SMALL_ALPHABET = 128
-"""So many characters are covered in any case."""
+"""Number of characters that are always covered."""
 SCORE_DECIMALS = 2
-"""Of Unigram's log-probabilities. Runs differ by about 1e-10: two decimals are finer than the
-scores' own error, and so coarse that hardly a score ever lies on the edge of a rounding."""
+"""Decimals of Unigram's log-probabilities. Runs differ by about 1e-10: two decimals are finer than
+the error of the scores, and so coarse that differences almost never change the rounded score."""
 TWIN = "\ue000"
-"""Private character that tells a word's twin from it while Unigram is trained."""
+"""Private-use character that distinguishes the copy of a word during the training of Unigram."""
 SPECIAL_SCORE = -1000.0
-"""Log-probability of Unigram's special tokens: text that looks like one is never read as one."""
+"""Log-probability of Unigram's special tokens, so low that text never matches them."""
 
 
 def learn_wordpiece(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:
-    """Pieces of words; those that do not start one are marked."""
+    """A WordPiece model.
+
+    Args:
+        words: word counts.
+        vocab_size: size of the vocabulary, special tokens included.
+    """
     words = covered(words)
     alphabet = sorted({char for word in words for char in word})
-    # As special tokens of this trainer, the ## characters get their numbers before it starts.
+    # As special tokens of the trainer, the ## characters get fixed ids.
     fixed = [*special, *(PREFIX + c for c in sorted({c for word in words for c in word[1:]}))]
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
@@ -47,7 +52,7 @@ def learn_wordpiece(words: Counter[str], vocab_size: int, special: list[str]) ->
 
 
 def learn_byte_bpe(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:
-    """Merges of bytes, all of which are there from the start."""
+    """A byte-level BPE model, whose alphabet has all bytes."""
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         special_tokens=special,
@@ -59,13 +64,13 @@ def learn_byte_bpe(words: Counter[str], vocab_size: int, special: list[str]) -> 
 
 
 def learn_unigram(words: Counter[str], vocab_size: int, special: list[str]) -> models.Model:
-    """Pieces with their log-probabilities."""
+    """A Unigram model."""
     words = covered(words)
-    # The trainer's first candidates are the substrings of at least two different words, so that
-    # "_the" would be none; a twin of each common word, seen once, makes it one.
+    # The trainer's candidates are substrings of at least two different words, which excludes whole
+    # words such as "_the"; a copy of each common word, with count 1, includes them.
     common = sorted(words, key=lambda word: (-words[word], word))[:vocab_size]
     trainer = trainers.UnigramTrainer(
-        vocab_size=vocab_size - len(special) + 2,  # with its own unknown token, and the twins' mark
+        vocab_size=vocab_size - len(special) + 2,  # plus its own unknown token and TWIN
         unk_token="<unk>",
         show_progress=False,
     )
@@ -77,10 +82,10 @@ def learn_unigram(words: Counter[str], vocab_size: int, special: list[str]) -> m
 
 
 def settled_scores(pieces: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Pieces with rounded scores in a fixed order, the likeliest first.
+    """Pieces with rounded scores, sorted by score.
 
-    The trainer gives characters that only the alphabet keeps its lowest score, and adds 0.0001 for
-    each one before them in a random order; here they all get the lowest score.
+    The trainer gives characters outside its learned pieces the lowest score plus multiples of
+    0.0001 in random order; here they all get the lowest score.
     """
     lowest = min(pieces.values())
     reach = lowest + 1e-4 * (sum(len(piece) == 1 for piece in pieces) + 1)
@@ -92,7 +97,7 @@ def settled_scores(pieces: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def covered(words: Mapping[str, int]) -> Counter[str]:
-    """The words that are spelled with common characters alone."""
+    """The words with common characters only (COVERAGE), and their counts."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
         for char in word:
@@ -111,11 +116,11 @@ def covered(words: Mapping[str, int]) -> Counter[str]:
 def _run(
     model: models.Model, trainer: trainers.Trainer, words: Mapping[str, int]
 ) -> tokenizers.Tokenizer:
-    """Trains on each word as often as it occurs."""
-    blank = tokenizers.Tokenizer(model)
-    blank.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    blank.train_from_iterator(_repeated(words), trainer)
-    return blank
+    """A tokenizer trained on each word as often as it occurs."""
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator(_repeated(words), trainer)
+    return tokenizer
 
 
 def _repeated(words: Mapping[str, int], longest: int = 10_000) -> Iterator[str]:

@@ -1,10 +1,9 @@
-"""Someone else's tokenizer as one that the harness can use: every role filled, every input ended.
+"""Conversion of published tokenizers: missing special tokens and a uniform input format.
 
-What is missing is added once, here, so that nothing downstream need ask whose tokenizer it reads:
-a text ends with a separator, and another stands between the texts of a pair. A text of byte-level
-BPE gets a leading space, as is usual where RoBERTa tags words, and as our own vocabularies have it:
-GPT-2, RoBERTa and BART as published spell a first word otherwise than any later one, and words
-given one by one would be spelled as if they were one.
+After the conversion all tokenizers work alike: a text ends with a separator, and another separator
+is between the texts of a pair. Byte-level BPE adds a leading space, as the tokenizers trained here
+do and as is usual for tagging with RoBERTa: GPT-2, RoBERTa and BART as published encode the first
+word of a text differently from others, and would do so for every word of a pre-tokenised text.
 """
 
 import json
@@ -15,32 +14,32 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-STAND_INS = {
+SUBSTITUTES = {
     "pad_token": ("eos_token", "unk_token", "bos_token"),
     "cls_token": ("bos_token", "eos_token", "pad_token"),
     "sep_token": ("eos_token", "bos_token"),
-    "mask_token": ("unk_token", "pad_token"),  # asked of masked models only, and those have one
+    "mask_token": ("unk_token", "pad_token"),  # used for masked models only, which have one
 }
-"""Role to the roles whose token takes it where a tokenizer has none for it."""
-ROLES = ("bos_token", "eos_token", "unk_token", *STAND_INS)
+"""Role to the roles whose token replaces a missing one, in order of preference."""
+ROLES = ("bos_token", "eos_token", "unk_token", *SUBSTITUTES)
 
 
 def adopt(folder: Path, out: Path) -> None:
-    """Writes the tokenizer of the checkpoint in `folder` to `out`, completed.
+    """Converts the tokenizer of the checkpoint in `folder` and saves it to `out`.
 
     Raises:
-        ValueError: there is no fast tokenizer, or it has no token to end a text with.
+        ValueError: no fast tokenizer, or no token to end a text with.
     """
-    theirs = _load(folder)
-    backend = Tokenizer.from_str(_with_leading_space(theirs.backend_tokenizer.to_str()))
+    published = _load(folder)
+    backend = Tokenizer.from_str(_with_leading_space(published.backend_tokenizer.to_str()))
     backend.no_padding()
     backend.no_truncation()
     if backend.decoder is None:
         backend.decoder = decoders.Fuse()
-    roles = _roles(theirs, folder)
+    roles = _roles(published, folder)
     if not _ends(backend):
         backend.post_processor = _template(backend, roles["sep_token"])
-    extra = [t for t in theirs.all_special_tokens if t not in roles.values()]
+    extra = [t for t in published.all_special_tokens if t not in roles.values()]
     PreTrainedTokenizerFast(
         tokenizer_object=backend,
         clean_up_tokenization_spaces=False,
@@ -50,7 +49,7 @@ def adopt(folder: Path, out: Path) -> None:
 
 
 def check(folder: Path) -> None:
-    """Refuses what `adopt` would, and writes nothing.
+    """Checks that `adopt` can convert the tokenizer in `folder`.
 
     Raises:
         ValueError: as `adopt`.
@@ -63,26 +62,26 @@ def _load(folder: Path) -> PreTrainedTokenizerFast:
         found: Any = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # whatever a file of another format lets a converter raise
+    except Exception as error:  # converters raise many types for malformed files
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(f"the tokenizer in {folder} cannot be read: {reason}") from error
     if not isinstance(found, PreTrainedTokenizerFast):
         raise ValueError(
-            f"the tokenizer in {folder} is a {type(found).__name__}, which is not a fast one: "
-            "convert it, so that there is a tokenizer.json"
+            f"the tokenizer in {folder} is a {type(found).__name__}, not a fast tokenizer: convert "
+            "it to a tokenizer.json"
         )
     return found
 
 
-def _roles(theirs: PreTrainedTokenizerFast, folder: Path) -> dict[str, str]:
-    """Role to token, the stand-ins included."""
-    roles = {role: str(t) for role in ROLES if (t := getattr(theirs, role, None)) is not None}
-    for role, others in STAND_INS.items():
+def _roles(published: PreTrainedTokenizerFast, folder: Path) -> dict[str, str]:
+    """Role to token, substitutes included."""
+    roles = {role: str(t) for role in ROLES if (t := getattr(published, role, None)) is not None}
+    for role, others in SUBSTITUTES.items():
         taken = [roles[other] for other in others if other in roles]
         if role not in roles and not taken:
             raise ValueError(
-                f"the tokenizer in {folder} has no {role}, nor {' or '.join(others)} to take its "
-                "place: add one to its tokenizer_config.json"
+                f"the tokenizer in {folder} has no {role}, nor {' or '.join(others)} to replace "
+                "it: add one to its tokenizer_config.json"
             )
         roles.setdefault(role, taken[0] if taken else "")
     return roles
@@ -94,14 +93,14 @@ LEADING_SPACE = {
     "prepend_scheme": "always",
     "split": False,
 }
-"""Puts a space before a text that has none, and does nothing else."""
+"""A step that adds a missing leading space and nothing else."""
 
 
 def _with_leading_space(content: str) -> str:
-    """A tokenizer's JSON, in which byte-level BPE starts every text with a space.
+    """The JSON of a tokenizer whose byte-level BPE adds a leading space to every text.
 
-    After another step, such as the splitting of LLaMA 3, the byte-level step would put a space
-    before each piece of a text; there, the space is put before the first step.
+    After another step, such as the splitting of LLaMA 3, the byte-level step would add a space to
+    each piece of a text; in that case a new first step adds the space.
     """
     tokenizer: dict[str, Any] = json.loads(content)
     steps = list(_steps(tokenizer["pre_tokenizer"], "pretokenizers"))
@@ -116,13 +115,13 @@ def _with_leading_space(content: str) -> str:
             "pretokenizers": [LEADING_SPACE, *steps],
         }
     for step in _steps(tokenizer["post_processor"], "processors"):
-        if "add_prefix_space" in step:  # for places of words in the text: the space is not in it
+        if "add_prefix_space" in step:  # character offsets then exclude the space
             step["add_prefix_space"] = True
     return json.dumps(tokenizer)
 
 
 def _steps(step: dict[str, Any] | None, inside: str) -> Iterator[dict[str, Any]]:
-    """One after the other, out of sequences of them."""
+    """The steps in order, with nested sequences flattened."""
     if step and step["type"] == "Sequence":
         for part in step[inside]:
             yield from _steps(part, inside)
@@ -131,7 +130,7 @@ def _steps(step: dict[str, Any] | None, inside: str) -> Iterator[dict[str, Any]]
 
 
 def _special(backend: Tokenizer) -> tuple[list[str], list[str]]:
-    """Special tokens before and after a text."""
+    """The special tokens before and after a text."""
     encoded = backend.encode("a")
     marks, tokens = encoded.special_tokens_mask, encoded.tokens
     first = marks.index(0) if 0 in marks else len(marks)
@@ -144,12 +143,12 @@ def _ends(backend: Tokenizer) -> bool:
 
 
 def _template(backend: Tokenizer, end: str) -> processors.TemplateProcessing:
-    """What stood before a text stays; the end token follows each text."""
+    """A template that keeps the tokens before a text and adds the end token after each text."""
     before = _special(backend)[0]
     start = "".join(f"{token}:0 " for token in before)
-    numbers = [(token, backend.token_to_id(token)) for token in dict.fromkeys([*before, end])]
+    ids = [(token, backend.token_to_id(token)) for token in dict.fromkeys([*before, end])]
     return processors.TemplateProcessing(
         single=f"{start}$A:0 {end}:0",
         pair=f"{start}$A:0 {end}:0 $B:1 {end}:1",
-        special_tokens=numbers,
+        special_tokens=ids,
     )

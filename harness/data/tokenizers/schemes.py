@@ -1,4 +1,4 @@
-"""The algorithms with their normalisers, special tokens and forms of inputs."""
+"""Tokenizer schemes: algorithms with normalisers, special tokens and input templates."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,21 +18,21 @@ from harness.data.tokenizers.algorithms import (
 
 @dataclass(frozen=True)
 class Scheme:
-    """An algorithm with its special tokens and the form of its inputs."""
+    """An algorithm with its special tokens and input templates."""
 
     build: Callable[[Tokenizer], tokenizers.Tokenizer]
-    """Normaliser, pre-tokeniser and decoder around an empty model."""
+    """A tokenizer with normaliser, pre-tokeniser and decoder, and an empty model."""
     learn: Callable[[Counter[str], int, list[str]], models.Model]
-    """(word counts, vocab_size, special tokens) to the model, special tokens first."""
+    """(word counts, vocab_size, special tokens) to the trained model; special tokens come first."""
     special_tokens: dict[str, str]
-    """Role to token, in the order of their numbers."""
+    """Role to token in the order of the ids."""
     single: str
     pair: str
-    """Templates of an input of one text, and of two."""
+    """Templates of inputs of one and of two texts."""
 
 
 def _wordpiece(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """Devlin et al. 2019: clean text, lower case without accents, punctuation split off."""
+    """Devlin et al. 2019: cleaned text, lower case without accents, separate punctuation."""
     built = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     built.normalizer = normalizers.BertNormalizer(lowercase=tokenizer.lowercase)
     built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -43,9 +43,9 @@ def _wordpiece(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
 def _byte_bpe(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
     """Radford et al. 2019: byte-level BPE on words with their leading space.
 
-    Every text gets a leading space, in the stream and in fine-tuning alike, so that a word has one
-    form wherever it stands. RoBERTa adds none and spells the first word of an input differently;
-    here sentences are tokenised one by one, and every sentence would start with such a word.
+    Every text gets a leading space, in pretraining and fine-tuning, so that a word has the same
+    tokens in all positions. RoBERTa adds none and encodes the first word of an input differently;
+    here every sentence would start with such a word, because sentences are tokenised one by one.
     """
     built = tokenizers.Tokenizer(models.BPE())
     built.normalizer = normalizers.Lowercase() if tokenizer.lowercase else None
@@ -55,8 +55,10 @@ def _byte_bpe(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def _unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """Lan et al. 2020: quotes made plain, accents stripped with lower case, NFKC; no piece joins a
-    punctuation mark to a word, as in SentencePiece, which splits between scripts."""
+    """Lan et al. 2020: plain quotes, NFKC, and no accents in lower case.
+
+    As in SentencePiece, which splits between scripts, no piece joins punctuation to a word.
+    """
     steps: list[normalizers.Normalizer] = [
         normalizers.Replace("``", '"'),
         normalizers.Replace("''", '"'),

@@ -1,4 +1,4 @@
-"""The special tokens that a tokenizer puts around a text."""
+"""The special tokens that a tokenizer adds to a text."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def around(tokenizer: "PreTrainedTokenizerFast") -> tuple[list[int], list[int]]:
-    """Numbers of those before and after a single text, by the tokenizer's own template."""
+    """Ids of the special tokens before and after a single text."""
     plain: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole: list[int] = tokenizer("a")["input_ids"]
     size, num_special = len(plain), len(whole) - len(plain)

@@ -1,4 +1,4 @@
-"""Learning a vocabulary from text, the same one every time, as a Hugging Face tokenizer folder."""
+"""Deterministic training of a tokenizer, saved as a Hugging Face tokenizer."""
 
 import re
 from collections import Counter
@@ -15,21 +15,23 @@ from harness.data.tokenizers.algorithms import PREFIX
 from harness.data.tokenizers.schemes import SCHEMES
 
 SPACE = "\u2581"
-"""Unigram's mark of a piece that starts a word."""
+"""Unigram's prefix of a piece that starts a word."""
 BYTE_SPACE = "\u0120"
-"""The same of byte-level BPE: a space as it is written in that vocabulary."""
+"""Byte-level BPE's prefix of a piece that starts a word: its symbol for a space."""
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
 
 
 def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
-    """Learns `tokenizer`'s vocabulary from `texts` and writes it to `out` for `from_pretrained`.
+    """Trains `tokenizer` on `texts` and saves it to `out` for `from_pretrained`.
 
-    The same texts give the same files, byte for byte, in any process, with any number of threads.
-    A text is a sentence or any longer stretch that is not cut inside a word.
+    The same texts give byte-identical files in any process and with any number of threads.
+
+    Args:
+        texts: sentences or longer texts that do not end within a word.
 
     Raises:
-        ValueError: there is no text, its alphabet alone exceeds `vocab_size`, or an extra token is
-            one that the vocabulary has in any case.
+        ValueError: no text, an alphabet larger than `vocab_size`, or an extra token that is already
+            in the vocabulary.
     """
     scheme = SCHEMES[tokenizer.algorithm]
     special = list(dict.fromkeys(scheme.special_tokens.values()))
@@ -43,7 +45,7 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
     built.add_special_tokens(special)
     if known := [token for token in added if built.token_to_id(token) is not None]:
         raise ValueError(
-            f"tokenizer.extra_tokens must not be tokens of the text or special already: {known}"
+            f"tokenizer.extra_tokens must not be in the vocabulary already, but these are: {known}"
         )
     built.add_special_tokens(added)
     if built.get_vocab_size() > tokenizer.vocab_size:
@@ -51,9 +53,9 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
             f"tokenizer.vocab_size must have room for the alphabet of the corpus and the special "
             f"tokens, here {built.get_vocab_size()}, but is {tokenizer.vocab_size}"
         )
-    numbers = [(token, built.token_to_id(token)) for token in special]
+    ids = [(token, built.token_to_id(token)) for token in special]
     built.post_processor = processors.TemplateProcessing(
-        single=scheme.single, pair=scheme.pair, special_tokens=numbers
+        single=scheme.single, pair=scheme.pair, special_tokens=ids
     )
     PreTrainedTokenizerFast(
         tokenizer_object=built,
@@ -64,15 +66,15 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
 
 
 def is_sentinel(token: str) -> bool:
-    """Whether a special token stands for a span that was taken out (`Tokenizer.sentinels`)."""
+    """Whether a special token is a sentinel (`Tokenizer.sentinels`)."""
     return SENTINEL.fullmatch(token) is not None
 
 
 def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
     """[vocab_size] bool: whether a token starts a word; True for special tokens.
 
-    For byte-level BPE and Unigram a word is what white space bounds, so that punctuation belongs to
-    the word before it; for WordPiece punctuation marks are words.
+    Words of byte-level BPE and Unigram are delimited by white space, so that punctuation belongs to
+    the preceding word; for WordPiece punctuation marks are words.
     """
     tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     special = set(tokenizer.all_special_tokens)
@@ -84,16 +86,17 @@ def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
 
 
 def count_words(tokenizer: tokenizers.Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """How often each normalised word occurs.
+    """Counts of the normalised words.
 
-    No normaliser or pre-tokeniser here looks beyond white space, so each form is worked on once.
+    Normalisers and pre-tokenisers do not depend on context beyond white space, so each different
+    string is processed once.
     """
-    forms: Counter[str] = Counter()
+    strings: Counter[str] = Counter()
     for text in texts:
-        forms.update(text.split())
+        strings.update(text.split())
     words: Counter[str] = Counter()
-    for form, count in forms.items():
-        normal = tokenizer.normalizer.normalize_str(form) if tokenizer.normalizer else form
+    for string, count in strings.items():
+        normal = tokenizer.normalizer.normalize_str(string) if tokenizer.normalizer else string
         for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal):
             words[word] += count
     return words

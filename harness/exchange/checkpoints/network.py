@@ -10,7 +10,7 @@ import transformers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
 from harness.models import FAMILIES
-from harness.models.backbone import Backbone, read_note
+from harness.models.backbone import Backbone, read_metadata
 from harness.models.build import load, wrap
 from harness.models.checkpoints.files import positions, read_config
 from harness.models.t5 import T5
@@ -37,7 +37,7 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
     Raises:
         ValueError: AutoModel has no class that reads as this network does.
     """
-    note = read_note(model)
+    note = read_metadata(model)
     if why := obstacle(note["family"], note["representation"]):
         raise ValueError(why)
     transformers.logging.disable_progress_bar()

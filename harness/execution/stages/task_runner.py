@@ -29,7 +29,7 @@ from harness.finetuning.prompting import prompted
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.search import optuna_search
 from harness.finetuning.task_model import TaskModel
-from harness.models.backbone import read_note
+from harness.models.backbone import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
 from harness.tasks.examples import Examples, split_holdout
 from harness.tasks.load_examples import load_examples
@@ -73,7 +73,7 @@ class TaskRunner:
         self.settings = Finetune.model_validate(spec["finetune"])
         self.adaptation = read_adaptation(spec["adaptation"])
         self.model = _model_folder(context)
-        self.baseline = BASELINES.get(read_note(self.model)["family"])
+        self.baseline = BASELINES.get(read_metadata(self.model)["family"])
         has_head = "head" in context.inputs  # trained in a stage of its own: here only scored
         trainable = not has_head and not self.baseline and self.adaptation.trains
         self.trained = bool(self.task.train) and trainable

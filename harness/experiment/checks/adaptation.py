@@ -10,7 +10,7 @@ from harness.finetuning.compatibility import answered_as_text, layers_problem, s
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.finetuning.search.spaces import ADAPTATION_PREFIX, Choice
 from harness.finetuning.search.sweep import check_tried, ends
-from harness.models import WITH_A_TABLE
+from harness.models import LEARNED_POSITIONS
 
 
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
@@ -62,7 +62,7 @@ def _length_problems(arm: Arm) -> Problems:
     """Inputs longer than a network with a table of positions can read; a checkpoint's are known
     from its files and checked there."""
     model, protocol = arm.pretrain.model, arm.evaluate.protocol
-    if model.family not in WITH_A_TABLE:
+    if model.family not in LEARNED_POSITIONS:
         return
     if protocol.max_sequence_length > model.max_position:
         yield (

@@ -1,4 +1,4 @@
-"""What the files of someone else's checkpoint say of it, without loading the network."""
+"""The files of a published checkpoint: download, validation, configuration and fingerprint."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import Any
 from harness.data import hub
 from harness.models.checkpoints.weights import WEIGHTS, damage, weights
 
-CONFIG, NOTE = "config.json", "harness.json"
+CONFIG, METADATA = "config.json", "harness.json"
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
 SENTENCEPIECE = "*.model"
 TOKENIZER = (
@@ -21,21 +21,20 @@ TOKENIZER = (
     "added_tokens.json",
     "merges.txt",
 )
-"""Names of the files that make a tokenizer."""
-ADOPTION = 2
-"""Raised when something else is made of the same files; part of every fingerprint."""
+"""Files of a tokenizer."""
+IMPORT_VERSION = 2
+"""Raised when the import of the same files changes; part of every fingerprint."""
 
 
 def is_folder(checkpoint: str) -> bool:
-    """Whether a folder is meant, be it there or not, and no id of the Hub."""
+    """Whether `checkpoint` is a folder, existing or not, rather than an id of the Hub."""
     path = Path(checkpoint).expanduser()
-    written_so = checkpoint.startswith((".", "/", "~")) or checkpoint.count("/") > 1
-    return path.exists() or written_so or "\\" in checkpoint
+    is_path = checkpoint.startswith((".", "/", "~")) or checkpoint.count("/") > 1
+    return path.exists() or is_path or "\\" in checkpoint
 
 
 def found(checkpoint: str, revision: str | None) -> Path | None:
-    """The folder of a checkpoint, where it can be looked into without a network; of the Hub's, what
-    was downloaded before."""
+    """The local folder of a checkpoint, without a download; None if there is none."""
     if is_folder(checkpoint):
         return Path(checkpoint).expanduser()
     from huggingface_hub import try_to_load_from_cache
@@ -45,14 +44,15 @@ def found(checkpoint: str, revision: str | None) -> Path | None:
 
 
 def fetch(checkpoint: str, revision: str | None) -> Path:
-    """The folder of a checkpoint, downloaded where it is the Hub's; its name is then the commit.
+    """The folder of a checkpoint, downloaded if it is an id of the Hub; its name is then the
+    commit.
 
     Raises:
         ValueError: the Hub has no such checkpoint, or cannot be reached.
     """
     if is_folder(checkpoint):
         return Path(checkpoint).expanduser()
-    names = [CONFIG, NOTE, *TOKENIZER]
+    names = [CONFIG, METADATA, *TOKENIZER]
     folder = _download(checkpoint, revision, [*names, WEIGHTS[0]])
     if not list(folder.glob(WEIGHTS[0])):
         folder = _download(checkpoint, revision, [*names, WEIGHTS[1]])
@@ -80,7 +80,7 @@ def _download(checkpoint: str, revision: str | None, patterns: list[str]) -> Pat
 
 
 def problem(folder: Path) -> str:
-    """What is wrong with a checkpoint's files, as far as a look at them tells; empty if nothing."""
+    """The first problem that a quick check of the files finds; empty if there is none."""
     if not folder.is_dir():
         return f"there is no folder {folder}"
     if not (folder / CONFIG).is_file():
@@ -89,18 +89,18 @@ def problem(folder: Path) -> str:
         read_config(folder)
     except ValueError as error:
         return str(error)
-    if why := _without_tokenizer(folder):
-        return why
+    if missing := _tokenizer_problem(folder):
+        return missing
     if not weights(folder):
-        return f"{folder} must have its weights, but has neither .safetensors nor .bin files"
-    return next((why for file in weights(folder) if (why := damage(file))), "")
+        return f"{folder} must contain weights, but has neither .safetensors nor .bin files"
+    return next((found for file in weights(folder) if (found := damage(file))), "")
 
 
-def _without_tokenizer(folder: Path) -> str:
+def _tokenizer_problem(folder: Path) -> str:
     if any((folder / name).is_file() for name in VOCABULARIES):
         return ""
     if not any(folder.glob(SENTENCEPIECE)):
-        return f"{folder} must have its tokenizer beside the weights, but has no tokenizer.json"
+        return f"{folder} must contain a tokenizer, but has no tokenizer.json"
     if find_spec("sentencepiece"):
         return ""  # transformers converts it
     return (
@@ -110,39 +110,41 @@ def _without_tokenizer(folder: Path) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The checkpoint's configuration as it stands.
+    """The configuration of a checkpoint.
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: it is not a JSON object.
     """
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{folder / CONFIG} is not JSON: {error}") from error
     if not isinstance(config, dict):
-        raise ValueError(f"{folder / CONFIG} must hold a mapping of fields")
+        raise ValueError(f"{folder / CONFIG} must be a JSON object")
     return config
 
 
 def own_family(folder: Path) -> str:
-    """The family here of a network of our own; empty for someone else's."""
-    note = folder / NOTE
-    return str(json.loads(note.read_text())["family"]) if note.is_file() else ""
+    """The family of a network that the harness trained; empty for others."""
+    metadata = folder / METADATA
+    return str(json.loads(metadata.read_text())["family"]) if metadata.is_file() else ""
 
 
 def fingerprint(checkpoint: str, revision: str | None) -> str:
-    """What identifies a checkpoint as it is adopted: the content of a folder's files, wherever it
-    lies; id and revision of the Hub's."""
+    """A string that identifies an imported checkpoint.
+
+    It has the digest of a folder's files, or the id and revision on the Hub.
+    """
     if not is_folder(checkpoint):
-        return f"{ADOPTION}:hub:{checkpoint}@{revision or 'latest'}"
+        return f"{IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
     folder = Path(checkpoint).expanduser()
-    told = {file for name in (CONFIG, NOTE, *TOKENIZER) for file in folder.glob(name)}
-    return f"{ADOPTION}:{hub.digest([*sorted(told), *weights(folder)])}"
+    files = {file for name in (CONFIG, METADATA, *TOKENIZER) for file in folder.glob(name)}
+    return f"{IMPORT_VERSION}:{hub.digest([*sorted(files), *weights(folder)])}"
 
 
 def positions(config: Mapping[str, Any]) -> float:
-    """Longest input in tokens; without bound where the configuration names none."""
+    """Maximum input length in tokens; infinite if the configuration has none."""
     names = ("max_position_embeddings", "n_positions", "max_seq_len")
     given = [config[name] for name in names if isinstance(config.get(name), int)]
-    spare = 2 if "roberta" in str(config.get("model_type")) else 0  # before the first position
-    return given[0] - spare if given and given[0] > 0 else math.inf
+    offset = 2 if "roberta" in str(config.get("model_type")) else 0  # before the first position
+    return given[0] - offset if given and given[0] > 0 else math.inf

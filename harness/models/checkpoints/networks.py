@@ -1,6 +1,8 @@
-"""Networks of transformers that have no blueprint here: read by their own classes, and the token
-head is one that was proved to give the network's own logits
-(`harness.pretraining.checkpoint_import`)."""
+"""Published checkpoints, loaded by the auto classes of transformers.
+
+`harness.pretraining.checkpoint_import` chooses the token head, which must reproduce the logits of
+the network.
+"""
 
 from typing import Any
 
@@ -26,13 +28,13 @@ AUTO: dict[str, Any] = {
     "permuted": AutoModelForCausalLM,
     "encoder_decoder": AutoModelForSeq2SeqLM,
 }
-"""Reading to the class of transformers that knows all such networks."""
+"""Representation to the auto class of transformers."""
 
 
 def _none(network: Any) -> Head:
     raise ValueError(
-        f"a {network.config.model_type} of this checkpoint has no token head that is known here, "
-        "so it names no tokens"
+        f"the {network.config.model_type} of this checkpoint has no known token head, so it cannot "
+        "predict tokens"
     )
 
 
@@ -47,17 +49,18 @@ HEADS = {
     },
     "none": _none,
 }
-"""Where networks have their token heads; those of the blueprints serve their kin, too."""
+"""Name to a function that returns the token head of a network; those of blueprints also apply to
+related networks."""
 
 
 class AnyNetwork(PreTrainedModel):
-    """Stands for the class that a checkpoint's configuration asks for."""
+    """The class that the configuration of a checkpoint determines."""
 
     @classmethod
     def from_pretrained(  # type: ignore[override]
         cls, folder: Any, *_: Any, **options: Any
     ) -> Any:
-        """The network in `folder`, which `harness.pretraining.checkpoint_import` left there."""
+        """The network that `harness.pretraining.checkpoint_import` wrote to `folder`."""
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         return AUTO[config.harness_reading].from_pretrained(
             folder, trust_remote_code=False, **options
@@ -65,7 +68,7 @@ class AnyNetwork(PreTrainedModel):
 
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
-    raise ValueError("a checkpoint is imported, never built anew")
+    raise ValueError("a checkpoint is imported, not built from a configuration")
 
 
 def _head(network: Any) -> Head:

@@ -1,4 +1,4 @@
-"""What a checkpoint was trained on, as far as its files say."""
+"""The objective and representations of a checkpoint, inferred from its files."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.models import FAMILIES
-from harness.models.checkpoints.files import NOTE, own_family, read_config
+from harness.models.checkpoints.files import METADATA, own_family, read_config
 
 TYPES = {
     **{name: name for name in ("bert", "roberta", "albert", "electra", "deberta", "distilbert")},
@@ -14,17 +14,17 @@ TYPES = {
     "deberta-v2": "deberta_v3",
     "openai-gpt": "gpt",
 }
-"""transformers' model_type to the family here that is built of the same class."""
+"""model_type of transformers to the family with the same class."""
 
 CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel")
 CAUSAL = ("gpt2", "openai-gpt", "gpt_neo", "gpt_neox", "gptj", "opt", "bloom", "llama", "mistral")
-"""Model types that read left to right, for checkpoints whose architectures do not say so."""
+"""Causal model types, for checkpoints whose `architectures` field does not show it."""
 BY_TYPE = {
     "xlnet": "plm",
     "electra": "rtd",
     **dict.fromkeys(("t5", "mt5", "umt5", "longt5", "switch_transformers"), "span_corruption"),
 }
-BY_READING = {
+BY_REPRESENTATION = {
     "causal": "clm",
     "prefix": "clm",
     "bilm": "bilm",
@@ -32,11 +32,11 @@ BY_READING = {
     "cbow": "cbow",
     "encoder_decoder": "denoising_infill",
 }
-"""Objectives of networks of our own that do not say what they were trained on."""
+"""Default objective of a network that the harness trained without recording its objective."""
 
 
 def objective_name(config: Mapping[str, Any]) -> str:
-    """The objective here that is nearest to what a network was trained on, by its configuration."""
+    """The objective closest to that of a published checkpoint, inferred from its configuration."""
     kind = str(config.get("model_type", ""))
     architecture = next(iter(config.get("architectures") or ()), "")
     if kind == "electra" and architecture.endswith("ForMaskedLM"):
@@ -45,26 +45,34 @@ def objective_name(config: Mapping[str, Any]) -> str:
         return BY_TYPE[kind]
     if config.get("is_encoder_decoder"):
         return "denoising_infill"
-    reads_on = kind in CAUSAL or architecture.endswith(CAUSAL_ENDINGS) or config.get("is_decoder")
-    return "clm" if reads_on else "mlm"
+    is_causal = kind in CAUSAL or architecture.endswith(CAUSAL_ENDINGS) or config.get("is_decoder")
+    return "clm" if is_causal else "mlm"
 
 
-def learned(folder: Path) -> str | dict[str, Any]:
-    """The objective of the checkpoint in `folder`: its name, or, of a network of our own, all of
-    it."""
-    if not (folder / NOTE).is_file():
+def trained_objective(folder: Path) -> str | dict[str, Any]:
+    """The objective of the checkpoint in `folder`: its name, or all fields if the harness trained
+    it.
+
+    Raises:
+        ValueError: the configuration is not a JSON object.
+    """
+    if not (folder / METADATA).is_file():
         return objective_name(read_config(folder))
-    note = json.loads((folder / NOTE).read_text())
-    objective: dict[str, Any] = note.get("objective") or {}
-    return objective or BY_READING.get(note["representation"], "mlm")
+    metadata = json.loads((folder / METADATA).read_text())
+    objective: dict[str, Any] = metadata.get("objective") or {}
+    return objective or BY_REPRESENTATION.get(metadata["representation"], "mlm")
 
 
-def readings(folder: Path) -> tuple[str, ...]:
-    """How the network of the checkpoint in `folder` can be read, as far as its files say."""
+def representations(folder: Path) -> tuple[str, ...]:
+    """The representations that the checkpoint in `folder` supports.
+
+    Raises:
+        ValueError: the configuration is not a JSON object.
+    """
     config = read_config(folder)
     family = own_family(folder) or TYPES.get(str(config.get("model_type")), "")
     if family in FAMILIES and family != "checkpoint":
         return FAMILIES[family].representations
-    learned_by = objective_name(config)
-    own = [reading for reading, name in BY_READING.items() if name == learned_by]
+    objective = objective_name(config)
+    own = [one for one, name in BY_REPRESENTATION.items() if name == objective]
     return tuple(own) or ("bidirectional",)

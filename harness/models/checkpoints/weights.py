@@ -1,4 +1,4 @@
-"""Files of weights: which there are, and what the headers of safetensors say of them."""
+"""Files of weights, and the headers of safetensors files."""
 
 import json
 import math
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = ("*.safetensors", "*.bin")
-"""Formats of weights; the second is read only where there is none of the first."""
+"""Formats of weights in order of preference."""
 
 
 def weights(folder: Path) -> list[Path]:
-    """The files of the weights."""
+    """The weight files in `folder`, in the preferred format; empty if there are none."""
     for pattern in WEIGHTS:
         if files := sorted(folder.glob(pattern)):
             return files
@@ -19,7 +19,7 @@ def weights(folder: Path) -> list[Path]:
 
 
 def num_weights(folder: Path | None) -> int:
-    """Numbers in the safetensors files, heads included; 0 where that is not known."""
+    """Number of weights in the safetensors files, heads included; 0 if unknown."""
     files = weights(folder) if folder else []
     shapes = [shape for file in files for shape in _shapes(file)]
     return sum(math.prod(shape) for shape in shapes)
@@ -31,11 +31,11 @@ def _shapes(file: Path) -> Iterator[list[int]]:
 
 
 def _header(file: Path) -> dict[str, Any]:
-    """Of a safetensors file: 8 bytes that say how long the JSON is, which follows them."""
+    """The header of a safetensors file: 8 bytes with its length, then JSON."""
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(8), "little")
         if length > file.stat().st_size:
-            raise ValueError("its header is cut off")
+            raise ValueError("its header is truncated")
         header: dict[str, Any] = json.loads(stream.read(length))
     end = max((e["data_offsets"][1] for n, e in header.items() if n != "__metadata__"), default=0)
     if file.stat().st_size != 8 + length + end:
@@ -44,11 +44,11 @@ def _header(file: Path) -> dict[str, Any]:
 
 
 def damage(file: Path) -> str:
-    """What is wrong with a file by its header; empty if nothing, or if it has none."""
+    """The problem of a file according to its header; empty if there is none, or no header."""
     if file.suffix != ".safetensors":
         return ""
     try:
         _header(file)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"{file} is damaged or cut off: {error}"
+        return f"{file} is damaged or truncated: {error}"
     return ""

@@ -1,1 +1,1 @@
-"""Parameter counts without building a network; tied matrices count once."""
+"""Parameter counts, computed without building a network; tied matrices count once."""

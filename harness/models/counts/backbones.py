@@ -1,4 +1,4 @@
-"""Parameters of each family's network, the heads of pretraining left out."""
+"""Parameter counts of all families, without pretraining heads."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,9 +17,9 @@ from harness.models.counts.shapes import (
 )
 
 T5_BUCKETS = 32
-"""Relative distances that T5 tells apart (Raffel et al. 2020, section 2.1)."""
+"""Buckets of T5's relative distances (Raffel et al. 2020, section 2.1)."""
 POOLED = ("bert", "roberta", "albert")
-"""Families that the literature counts with the dense layer over the first token."""
+"""Families whose published counts include the pooler."""
 
 
 def count_parameters(
@@ -30,13 +30,14 @@ def count_parameters(
     pair_format: bool = False,
     representation: str = "",
 ) -> int:
-    """Parameters of the network without the heads of pretraining.
+    """Parameters of the network without pretraining heads.
 
-    As the literature counts them: with the pooler of BERT, RoBERTa and ALBERT, and with an output
-    matrix that is not the embedding.
+    As in the literature, the count includes the pooler of BERT, RoBERTa and ALBERT, and untied
+    output matrices.
 
     Args:
-        representation: what it is read under; empty: the family's own.
+        pair_format: whether inputs are pairs of texts.
+        representation: empty for the native one of the family.
     """
     if architecture.facts.kind == "baseline":
         return 0
@@ -64,9 +65,9 @@ def _layer(size: Size) -> int:
 
 
 def _encoder(architecture: Architecture, size: Size, vocab_size: int, types: int) -> int:
-    """BERT and what differs from it in its embeddings: RoBERTa, ALBERT, ELECTRA, DistilBERT."""
+    """BERT, and RoBERTa, ALBERT, ELECTRA and DistilBERT, which differ in the embeddings."""
     hidden, width = size.hidden_size, embedding_width(architecture, size)
-    shared = architecture.family == "albert"  # one layer's weights for all
+    shared = architecture.family == "albert"  # all layers share their weights
     projected = shared or width != hidden
     return (
         (vocab_size + position_rows(architecture) + types) * width
@@ -78,7 +79,7 @@ def _encoder(architecture: Architecture, size: Size, vocab_size: int, types: int
 
 
 def _deberta(architecture: Architecture, size: Size, vocab_size: int) -> int:
-    """Two projections of the distance table in each layer; DeBERTaV3 takes those of the content."""
+    """Each layer projects the distance table twice; DeBERTaV3 shares those of the content."""
     hidden, width = size.hidden_size, embedding_width(architecture, size)
     table = 2 * position_buckets(architecture) * hidden
     tokens = vocab_size * width + norm(width) + (width != hidden) * hidden * width
@@ -90,10 +91,10 @@ def _deberta(architecture: Architecture, size: Size, vocab_size: int) -> int:
 
 
 def _modernbert(_: Architecture, size: Size, vocab_size: int) -> int:
-    """No biases; the first layer starts from the normalised embeddings (Warner et al. 2024)."""
+    """No biases; the first layer has no norm of its own (Warner et al. 2024)."""
     hidden = size.hidden_size
     layer = _attention(size, False) + _feed_forward(size, False, matrices=3)
-    # norms: of the embeddings, last, and one less in the first layer
+    # plus the norms of embeddings and output, minus one in the first layer
     return vocab_size * hidden + size.num_layers * layer + (2 - 1) * hidden
 
 
@@ -125,17 +126,17 @@ def _llama(architecture: Architecture, size: Size, vocab_size: int) -> int:
 
 
 def _t5(architecture: Architecture, size: Size, vocab_size: int, with_decoder: bool) -> int:
-    """Root-mean-square norms, no biases; one table of distances for a stack's layers."""
+    """RMS norms, no biases, and one table of distances for all layers of a stack."""
     hidden = size.hidden_size
     attention = _attention(size, False)
     layer = attention + _feed_forward(size, False, 3 if architecture.gated_feed_forward else 2)
-    around = T5_BUCKETS * size.num_heads + hidden  # distances and the last norm
+    around = T5_BUCKETS * size.num_heads + hidden  # distances and the final norm
     matrices = 1 if architecture.tie_embeddings else 2
     count = matrices * vocab_size * hidden + size.num_layers * layer + around
     if not with_decoder:
         return count
     layers = decoder_layers(architecture, size)
-    if architecture.share_decoder:  # all but the attention to the source
+    if architecture.share_decoder:  # all but the cross-attention
         return count + layers * attention
     return count + layers * (layer + attention) + around
 
@@ -147,7 +148,7 @@ def _bart(architecture: Architecture, size: Size, vocab_size: int, _: bool) -> i
 
 
 def _elmo(architecture: Architecture, size: Size, vocab_size: int) -> int:
-    """For each direction and layer an LSTM with two biases for each of its four gates."""
+    """An LSTM for each direction and layer, with two biases for each of its four gates."""
     state, width = size.hidden_size // 2, embedding_width(architecture, size)
     first = 4 * (linear(width, state) + linear(state, state))
     later = 4 * 2 * linear(state, state)
@@ -156,7 +157,7 @@ def _elmo(architecture: Architecture, size: Size, vocab_size: int) -> int:
 
 
 def _static(_: Architecture, size: Size, vocab_size: int) -> int:
-    return 2 * vocab_size * size.hidden_size  # vectors of the words, and of what they predict
+    return 2 * vocab_size * size.hidden_size  # input and output vectors
 
 
 _Count = Callable[[Architecture, Size, int], int]

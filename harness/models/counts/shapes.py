@@ -1,9 +1,9 @@
-"""Numbers of a network that follow from its architecture and size."""
+"""Shapes that follow from architecture and size."""
 
 from harness.models import Architecture, Size
 
 SEGMENTED = ("bert", "albert", "electra")
-"""Families with two segment embeddings, whatever they read."""
+"""Families that always have two segment embeddings."""
 TRANSFORMED = (
     "bert",
     "roberta",
@@ -14,30 +14,30 @@ TRANSFORMED = (
     "distilbert",
     "modernbert",
 )
-"""Families with a dense layer between the last states and the output matrix."""
+"""Families with a dense layer before the output matrix."""
 
 
 def segment_types(architecture: Architecture, pair_format: bool) -> int:
-    """Rows of the segment embedding; RoBERTa needs a second one for pairs only."""
+    """Rows of the segment embedding; RoBERTa has a second one for pairs only."""
     if architecture.family == "roberta":
         return 2 if pair_format else 1
     return 2 if architecture.family in SEGMENTED else 0
 
 
 def position_rows(architecture: Architecture) -> int:
-    """Rows of the position embedding; RoBERTa's positions start after the padding's number, and
-    BART's table keeps two such rows, too."""
+    """Rows of the position embedding; RoBERTa and BART have two extra rows before the first
+    position."""
     return architecture.max_position + (2 if architecture.family in ("roberta", "bart") else 0)
 
 
 def position_buckets(architecture: Architecture) -> int:
-    """Relative distances that DeBERTa tells apart on each side: all, or DeBERTaV3's buckets."""
+    """Relative distances on each side that DeBERTa distinguishes: all, or DeBERTaV3's buckets."""
     longest = architecture.max_position
     return min(256, longest // 2) if architecture.family == "deberta_v3" else longest
 
 
 def embedding_width(architecture: Architecture, size: Size) -> int:
-    """Width of the token embeddings; ELMo's are of one direction."""
+    """Width of the token embeddings; by default that of the states, or of one direction of ELMo."""
     own = size.hidden_size // 2 if architecture.family == "elmo" else size.hidden_size
     return architecture.embedding_size or own
 
@@ -48,18 +48,18 @@ def decoder_layers(architecture: Architecture, size: Size) -> int:
 
 
 def has_decoder(architecture: Architecture, representation: str = "") -> bool:
-    """Whether the network is an encoder with a decoder: not a T5 read as one stack."""
-    reading = representation or architecture.facts.representations[0]
-    return reading == "encoder_decoder"
+    """Whether the network has a decoder; a T5 as a single stack does not."""
+    native = architecture.facts.representations[0]
+    return (representation or native) == "encoder_decoder"
 
 
 def key_value_width(architecture: Architecture, size: Size) -> int:
-    """Width of all heads of keys together, which of LLaMA's may be fewer than of queries."""
+    """Total width of the key heads; LLaMA may have fewer of them than query heads."""
     return size.attention_size // size.num_heads * (architecture.num_kv_heads or size.num_heads)
 
 
 def elmo_is_tied(architecture: Architecture, size: Size) -> bool:
-    """Whether the output matrix is the embedding, which must be as wide as one direction."""
+    """Whether the output matrix is the embedding, which requires the width of one direction."""
     fits = embedding_width(architecture, size) == size.hidden_size // 2
     return architecture.tie_embeddings and fits
 

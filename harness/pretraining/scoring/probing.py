@@ -10,7 +10,7 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from harness.models import FAMILIES
-from harness.models.backbone import read_note
+from harness.models.backbone import read_metadata
 from harness.models.build import load
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -60,7 +60,7 @@ def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
 
 
 def _unsupported(model: Path, vocabulary: Vocabulary) -> str:
-    metadata = read_note(model)
+    metadata = read_metadata(model)
     if FAMILIES[metadata["family"]].kind == "baseline":
         return "it has no network"
     if metadata.get("objective"):

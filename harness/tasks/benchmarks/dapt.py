@@ -1,24 +1,31 @@
 """The eight tasks, in four domains, of Don't Stop Pretraining (Gururangan et al. 2020).
 
 Reported on the test set, as there: micro-F1 for ChemProt and RCT, macro-F1 for the rest (table 5).
-ChemProt and SciERC are relations between two marked mentions of a sentence: they stand for relation
-extraction too.
+ChemProt and SciERC classify the relation between two marked mentions, so they also represent
+relation extraction.
 
-Sizes and splits are the Hub's. They are not the paper's for AG News and IMDB, whose 5000 validation
-examples come out of train there (as the harness's hold-out does), nor for RCT, of which the paper's
-table has 18,040 training sentences and the released set ten times as many.
+Sizes and splits are those of the Hub. They differ from the paper for AG News and IMDB, whose 5000
+validation examples are taken from train there (as the hold-out is here), and for RCT, for which the
+paper's table has 18,040 training sentences and the released set ten times as many.
 """
 
-from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+from harness.tasks.task import (
+    VALIDATION_AND_TEST,
+    HubData,
+    Prompt,
+    Split,
+    Suite,
+    Task,
+    main_columns,
+)
 
 DAPT_CITATION = "Gururangan et al. 2020, Don't Stop Pretraining, ACL"
-TEST = Split(name="test")
-BOTH = (Split(name="validation"), TEST)
+TEST = (Split(name="test"),)
 MICRO, MACRO = ("micro_f1", "macro_f1"), ("macro_f1", "accuracy")
 
-# Chance of micro-F1, which is accuracy, is the share of the test set's largest class. Of macro-F1
-# it is 1 / classes: predictions drawn in the shares p of the classes have F1 p for each, and no
-# other random or constant prediction has a higher mean.
+# Chance is the share of the test set's largest class for micro-F1, which equals accuracy, and
+# 1 / classes for macro-F1: predictions drawn with the class frequencies p have F1 p for each class,
+# and no other random or constant prediction has a higher mean.
 CHEMPROT = (
     *("ACTIVATOR", "AGONIST", "AGONIST-ACTIVATOR", "AGONIST-INHIBITOR", "ANTAGONIST"),
     *("DOWNREGULATOR", "INDIRECT-DOWNREGULATOR", "INDIRECT-UPREGULATOR", "INHIBITOR"),
@@ -30,7 +37,7 @@ SCIERC = (
 )
 
 
-# The commits of these copies of the paper's files could not be established, nor Helpfulness's.
+# The commits of these copies of the paper's files, and of Helpfulness, could not be established.
 def _copied(name: str, path: str, labels: tuple[str, ...], train_size: int, citation: str) -> Task:
     micro = name == "chemprot"
     return Task(
@@ -39,7 +46,7 @@ def _copied(name: str, path: str, labels: tuple[str, ...], train_size: int, cita
         data=HubData(path=f"zapsdcn/{path}"),
         text_fields=("text",),
         labels=labels,
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=MICRO if micro else MACRO,
         chance=1255 / 3469 if micro else 1 / len(labels),
         train_size=train_size,
@@ -58,7 +65,7 @@ DAPT_TASKS: tuple[Task, ...] = (
         prepare="lower_labels",
         text_fields=("text",),
         labels=("background", "conclusions", "methods", "objective", "results"),
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=MICRO,
         chance=9897 / 30_135,  # "methods"
         train_size=180_040,
@@ -78,7 +85,7 @@ DAPT_TASKS: tuple[Task, ...] = (
         prompt=Prompt(
             pattern="{answer} News: {text}", answers=("World", "Sports", "Business", "Tech")
         ),
-        evaluation=(TEST,),
+        evaluation=TEST,
         metrics=MACRO,
         chance=1 / 4,
         train_size=120_000,
@@ -91,7 +98,7 @@ DAPT_TASKS: tuple[Task, ...] = (
         data=HubData(path="vannacute/AmazonReviewHelpfulness"),
         text_fields=("text",),
         labels=("helpful", "unhelpful"),
-        evaluation=(TEST,),
+        evaluation=TEST,
         metrics=MACRO,
         chance=1 / 2,
         train_size=115_251,
@@ -109,7 +116,7 @@ DAPT_TASKS: tuple[Task, ...] = (
         labels=("neg", "pos"),
         # Gao et al. 2021, LM-BFF, table 1, for reviews of films
         prompt=Prompt(pattern="{text} It was {answer}.", answers=("terrible", "great")),
-        evaluation=(TEST,),
+        evaluation=TEST,
         metrics=MACRO,
         chance=1 / 2,
         train_size=25_000,
@@ -119,11 +126,6 @@ DAPT_TASKS: tuple[Task, ...] = (
 
 DAPT_V1 = Suite(
     name="dapt-v1",
-    tasks=tuple(task.name for task in DAPT_TASKS),
-    columns=tuple(
-        Column(name=task.name, task=task.name, split="test", metrics=task.metrics[:1])
-        for task in DAPT_TASKS
-    ),
-    average="mean_of_columns",
+    columns=main_columns(DAPT_TASKS, "test"),
     citation=DAPT_CITATION,
 )

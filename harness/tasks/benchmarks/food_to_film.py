@@ -1,8 +1,8 @@
-"""Sentiment learnt on restaurants and asked of films: one task, two domains.
+"""Domain transfer: sentiment, trained on restaurants and evaluated on films and goods.
 
 The sentences of Kotzias et al. 2015. Each of the three sets has only a split `train` of 1000, so
-the whole of another set is what is evaluated on. The repository's name is ours: the sets are
-published at UCI, not on the Hub, so that a mirror has to be made of them.
+evaluation uses the whole of another set. The data are published at UCI and not on the Hub: a mirror
+must be created under this repository name.
 """
 
 from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
@@ -28,11 +28,9 @@ FOOD_TO_FILM_TASK = Task(
 
 FOOD_TO_FILM_V1 = Suite(
     name="food-to-film-v1",
-    tasks=("food_to_film",),
     columns=tuple(
         Column(name=split.name, task="food_to_film", split=split.name, metrics=("accuracy",))
         for split in FOOD_TO_FILM_TASK.evaluation
     ),
-    average="mean_of_columns",
     citation="Kotzias et al. 2015, KDD",
 )

@@ -1,10 +1,8 @@
 """GLUE: nine tasks, the diagnostic set AX, and the suite glue-v1 (Wang et al. 2019, ICLR)."""
 
-from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+from harness.tasks.task import SERVER_TEST, Column, HubData, Prompt, Split, Suite, Task
 
 GLUE_CITATION = "Wang et al. 2019, GLUE, ICLR"
-TEST = Split(name="test", optional=True)
-"""Labels not public: for the server."""
 
 
 def _data(config: str) -> HubData:
@@ -15,8 +13,8 @@ def _data(config: str) -> HubData:
 
 # Chance is the main score of the best constant or random prediction on the public dev set: the
 # share of its largest class, F1 of "always positive", 0 for correlations.
-# Prompts are those of LM-BFF (Gao et al. 2021, table 1), which has one for STS-B too, but gets its
-# value by weighing two words against each other; for WNLI it has none.
+# Prompts are those of LM-BFF (Gao et al. 2021, table 1). Its prompt for STS-B, which interpolates
+# between two words, is omitted; it has none for WNLI.
 GLUE_TASKS: tuple[Task, ...] = (
     Task(
         name="cola",
@@ -25,7 +23,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         text_fields=("sentence",),
         labels=("unacceptable", "acceptable"),
         prompt=Prompt(pattern="{sentence} This is {answer}.", answers=("incorrect", "correct")),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("matthews", "accuracy"),
         chance=0.0,
         train_size=8551,
@@ -39,7 +37,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         text_fields=("sentence",),
         labels=("negative", "positive"),
         prompt=Prompt(pattern="{sentence} It was {answer}.", answers=("terrible", "great")),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=444 / 872,
         train_size=67_349,
@@ -54,7 +52,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         symmetric=True,
         labels=("not_equivalent", "equivalent"),
         prompt=Prompt(pattern="{sentence1} {answer}, {sentence2}", answers=("No", "Yes")),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("f1", "accuracy"),
         chance=2 * 279 / (279 + 408),
         train_size=3668,
@@ -69,7 +67,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         symmetric=True,
         labels=("not_duplicate", "duplicate"),
         prompt=Prompt(pattern="{question1} {answer}, {question2}", answers=("No", "Yes")),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("f1", "accuracy"),
         chance=2 * 14_885 / (14_885 + 40_430),
         train_size=363_849,  # the paper's; the Hub's current release holds 363,846
@@ -82,7 +80,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("stsb"),
         text_fields=("sentence1", "sentence2"),
         symmetric=True,
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("spearman", "pearson"),
         chance=0.0,
         train_size=5749,
@@ -118,7 +116,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         text_fields=("question", "sentence"),
         labels=("entailment", "not_entailment"),
         prompt=Prompt(pattern="{question}? {answer}, {sentence}", answers=("Yes", "No")),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=2761 / 5463,
         train_size=104_743,
@@ -132,7 +130,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         text_fields=("sentence1", "sentence2"),
         labels=("entailment", "not_entailment"),
         prompt=Prompt(pattern="{sentence1}? {answer}, {sentence2}", answers=("Yes", "No")),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=146 / 277,
         train_size=2490,
@@ -148,7 +146,7 @@ GLUE_TASKS: tuple[Task, ...] = (
         data=_data("wnli"),
         text_fields=("sentence1", "sentence2"),
         labels=("not_entailment", "entailment"),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=40 / 71,
         train_size=635,
@@ -157,11 +155,10 @@ GLUE_TASKS: tuple[Task, ...] = (
     ),
 )
 
-# In the order of Devlin et al. 2019, table 1, with that table's metrics; WNLI, which it leaves out,
-# comes last and the average does not count it.
+# Order and metrics of Devlin et al. 2019, table 1. WNLI, which is not in that table, comes last and
+# is not part of the average.
 GLUE_V1 = Suite(
     name="glue-v1",
-    tasks=("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte", "wnli"),
     columns=(
         Column(name="mnli_m", task="mnli", split="validation_matched", metrics=("accuracy",)),
         Column(name="mnli_mm", task="mnli", split="validation_mismatched", metrics=("accuracy",)),

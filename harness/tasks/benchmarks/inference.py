@@ -1,14 +1,13 @@
-"""Inference and sentiment beyond GLUE, and what remains when overlap of words misleads.
+"""Inference and sentiment beyond GLUE, and robustness to misleading word overlap.
 
-SNLI and SST-5 are two of the six tasks of ELMo (Peters et al. 2018). `mnli_binary` is trained on
-MNLI without its distinction of neutral and contradiction, and tried where every word of the
-hypothesis stands in the premise: within MNLI, and on HANS, where half of such pairs are no
-entailment. Those stand in splits of their own, because right answers to the others hide the error.
+SNLI and SST-5 are two of the six tasks of ELMo (Peters et al. 2018). `mnli_binary` merges neutral
+and contradiction of MNLI. It is also evaluated where all words of the hypothesis are in the
+premise: on part of MNLI, and on HANS, where half of such pairs are not entailment. Entailed and
+other pairs are separate splits, because high accuracy on one kind would mask errors on the other.
 """
 
-from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+from harness.tasks.task import VALIDATION_AND_TEST, Column, HubData, Prompt, Split, Suite, Task
 
-BOTH = (Split(name="validation"), Split(name="test"))
 HEURISTICS = ("lexical_overlap", "subsequence", "constituent")
 ANSWERS = {"entailed": "0", "not_entailed": "1"}
 
@@ -19,8 +18,11 @@ def _overlap(name: str) -> Split:
 
 
 def _hans(heuristic: str, name: str) -> Split:
-    """The Hub serves HANS by a script, which `datasets` no longer runs: it is left out where no
-    mirror has a copy. Its commit could not be established."""
+    """A part of HANS, which is optional: the Hub has it as a script, which `datasets` no longer
+    runs.
+
+    Its commit could not be established.
+    """
     return Split(
         name=f"hans_{heuristic}_{name}",
         of="validation",
@@ -50,7 +52,7 @@ INFERENCE_TASKS: tuple[Task, ...] = (
         text_fields=("premise", "hypothesis"),
         labels=("entailment", "neutral", "contradiction"),
         prompt=Prompt(pattern="{premise}? {answer}, {hypothesis}", answers=("Yes", "Maybe", "No")),
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=("accuracy",),
         chance=3368 / 9824,  # "entailment", on the test set
         train_size=549_367,  # with a label, of 550,152
@@ -67,7 +69,7 @@ INFERENCE_TASKS: tuple[Task, ...] = (
             pattern="{text} It was {answer}.",
             answers=("terrible", "bad", "okay", "good", "great"),
         ),
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=("accuracy",),
         chance=633 / 2210,  # "negative", on the test set
         train_size=8544,
@@ -93,7 +95,6 @@ INFERENCE_TASKS: tuple[Task, ...] = (
 
 NLI_V1 = Suite(
     name="nli-v1",
-    tasks=("snli", "mnli", "superglue_rte", "cb"),
     columns=(
         Column(name="snli", task="snli", split="test", metrics=("accuracy",)),
         Column(name="mnli_m", task="mnli", split="validation_matched", metrics=("accuracy",)),
@@ -101,17 +102,14 @@ NLI_V1 = Suite(
         Column(name="rte", task="superglue_rte", metrics=("accuracy",)),
         Column(name="cb", task="cb", metrics=("accuracy",)),
     ),
-    average="mean_of_columns",
     citation="Bowman et al. 2015; Williams et al. 2018; Wang et al. 2019",
 )
 
 OVERLAP_V1 = Suite(
     name="overlap-v1",
-    tasks=("mnli_binary",),
     columns=tuple(
         Column(name=split.name, task="mnli_binary", split=split.name, metrics=("accuracy",))
         for split in (Split(name="validation_matched"), *OVERLAP)
     ),
-    average="mean_of_columns",
     citation="McCoy et al. 2019, HANS, ACL",
 )

@@ -1,12 +1,10 @@
-"""NarrativeQA and MCTest, and the four forms of a question that UnifiedQA makes one.
+"""NarrativeQA and MCTest, and a suite of the four question formats that UnifiedQA combines.
 
-A span (SQuAD), a text of one's own (NarrativeQA), a choice (MCTest, OpenBookQA), yes or no (BoolQ):
-Khashabi et al. 2020, UnifiedQA, table 1.
+The formats are extractive (SQuAD), abstractive (NarrativeQA), multiple choice (MCTest, OpenBookQA)
+and yes/no (BoolQ): Khashabi et al. 2020, UnifiedQA, table 1.
 """
 
-from harness.tasks.task import Column, HubData, Split, Suite, Task
-
-BOTH = (Split(name="validation"), Split(name="test"))
+from harness.tasks.task import VALIDATION_AND_TEST, Column, HubData, Suite, Task
 
 QUESTION_ANSWERING_TASKS: tuple[Task, ...] = (
     Task(
@@ -18,9 +16,9 @@ QUESTION_ANSWERING_TASKS: tuple[Task, ...] = (
         prepare="narrativeqa",
         text_fields=("question", "summary"),
         label_field="answers",
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=("rougeL",),
-        ceiling=0.5702,  # one annotator against the other, on summaries (Kočiský et al. 2018)
+        ceiling=0.5702,  # one annotator against another, on summaries (Kočiský et al. 2018)
         train_size=32_747,
         licence="Apache 2.0",
         citation="Kočiský et al. 2018, NarrativeQA, TACL",
@@ -28,13 +26,13 @@ QUESTION_ANSWERING_TASKS: tuple[Task, ...] = (
     Task(
         name="mctest",
         kind="multiple_choice",
-        # The Hub serves it by a script, which `datasets` no longer runs: a mirror needs a copy in
-        # parquet. Its commit could not be established.
+        # The Hub has a script, which `datasets` no longer runs: a mirror needs a parquet copy. The
+        # commit could not be established.
         data=HubData(path="sagnikrayc/mctest", config="mc500"),
         prepare="mctest",
         text_fields=("question", "story"),
         choices_field="choices",
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=("accuracy",),
         chance=0.25,  # a random choice
         train_size=1200,
@@ -46,7 +44,6 @@ QUESTION_ANSWERING_TASKS: tuple[Task, ...] = (
 # The metrics of Khashabi et al. 2020, section 4.
 UNIFIEDQA_V1 = Suite(
     name="unifiedqa-v1",
-    tasks=("squad1", "squad2", "narrativeqa", "mctest", "openbookqa", "boolq"),
     columns=(
         Column(name="squad1", task="squad1", metrics=("token_f1",)),
         Column(name="squad2", task="squad2", metrics=("token_f1",)),
@@ -55,6 +52,5 @@ UNIFIEDQA_V1 = Suite(
         Column(name="openbookqa", task="openbookqa", split="test", metrics=("accuracy",)),
         Column(name="boolq", task="boolq", metrics=("accuracy",)),
     ),
-    average="mean_of_columns",
     citation="Khashabi et al. 2020, UnifiedQA, Findings of EMNLP",
 )

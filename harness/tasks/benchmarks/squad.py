@@ -1,8 +1,8 @@
-"""SQuAD 1.1 and 2.0: the span of a paragraph that answers a question, or that none does."""
+"""SQuAD 1.1 and 2.0: answering a question by a span of a paragraph, or not at all."""
 
 from harness.tasks.task import Column, HubData, Suite, Task
 
-# Ceilings are people's F1 on the test sets (leaderboards of SQuAD): systems have passed both.
+# Ceilings are human F1 on the test sets (SQuAD leaderboards); systems have exceeded both.
 SQUAD_TASKS: tuple[Task, ...] = (
     Task(
         name="squad1",
@@ -41,12 +41,10 @@ SQUAD_TASKS: tuple[Task, ...] = (
 
 SQUAD_V1 = Suite(
     name="squad-v1",
-    tasks=("squad1", "squad2"),
     columns=tuple(
         Column(name=f"{task}_{name}", task=task, metrics=(metric,))
         for task in ("squad1", "squad2")
         for name, metric in (("em", "exact_match"), ("f1", "token_f1"))
     ),
-    average="mean_of_columns",
     citation="Rajpurkar et al. 2016, EMNLP; Rajpurkar et al. 2018, ACL",
 )

@@ -1,13 +1,13 @@
-"""Semantic textual similarity, nothing trained on it: STS12 to STS16, STS-B, SICK-R.
+"""Semantic textual similarity, for evaluation only: STS12 to STS16, STS-B, SICK-R.
 
-A year of STS is some subsets. Two ways to score it are in use, and papers seldom say which: `all`,
-one Spearman over the pairs of all subsets (SimCSE and its reprints), and `mean`, the mean of every
-subset's Spearman (Gao et al. 2021, appendix B). They are two suites here.
+Each year of STS consists of subsets, and papers rarely state how they combine them: `all`, one
+Spearman correlation over all pairs (as SimCSE), or `mean`, the mean correlation over the subsets
+(Gao et al. 2021, appendix B). They are two suites here.
 
-STS-B is drawn from the years 2012 to 2017: a model trained on one must not be tested on the other.
+STS-B is drawn from STS 2012 to 2017, so a model trained on one must not be tested on the other.
 """
 
-from harness.tasks.task import Column, HubData, Split, Suite, Task
+from harness.tasks.task import Column, HubData, Split, Suite, Task, main_columns
 
 TEST = (Split(name="test"),)
 STS_CITATION = "Agirre et al. 2012 to 2016, SemEval; Cer et al. 2017, SemEval"
@@ -49,10 +49,10 @@ def _whole(name: str, path: str, revision: str, licence: str, citation: str) -> 
     )
 
 
-# Commits are those that MTEB pins (Muennighoff et al. 2023).
+# The commits are those of MTEB (Muennighoff et al. 2023).
 STS_TASKS: tuple[Task, ...] = (
     _year("sts12", "a0d554a64d88156834ff5ae9920b964011b16384", "Agirre et al. 2012, SemEval"),
-    # without its subset SMT, whose licence forbids it (so has every published table)
+    # without the subset SMT, whose licence forbids it, as in every published table
     _year("sts13", "7e90230a92c190f1bf69ae9002b8cea547a64cca", "Agirre et al. 2013, *SEM"),
     _year("sts14", "6031580fec1f6af667f0bd2da0a551cf4f0b2375", "Agirre et al. 2014, SemEval"),
     _year("sts15", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3", "Agirre et al. 2015, SemEval"),
@@ -73,22 +73,15 @@ STS_TASKS: tuple[Task, ...] = (
     ),
 )
 
-NAMES = tuple(task.name for task in STS_TASKS)
-
 STS_V1 = Suite(
     name="sts-v1",
-    tasks=NAMES,
-    columns=tuple(
-        Column(name=name, task=name, split="test", metrics=("spearman",)) for name in NAMES
-    ),
-    average="mean_of_columns",
+    columns=main_columns(STS_TASKS, "test"),
     citation=STS_CITATION,
 )
 
 # STS-B and SICK-R have no subsets: their column is the same in both suites.
 STS_MEAN_V1 = Suite(
     name="sts-mean-v1",
-    tasks=NAMES,
     columns=tuple(
         Column(
             name=task.name,
@@ -98,6 +91,5 @@ STS_MEAN_V1 = Suite(
         )
         for task in STS_TASKS
     ),
-    average="mean_of_columns",
     citation=STS_CITATION,
 )

@@ -1,10 +1,9 @@
 """Summaries of news: CNN/DailyMail (several sentences) and XSum (one)."""
 
-from harness.tasks.task import Column, HubData, Split, Suite, Task
+from harness.tasks.task import VALIDATION_AND_TEST, Column, HubData, Suite, Task
 
-BOTH = (Split(name="validation"), Split(name="test"))
-# ROUGE-L that takes a summary as one sequence, and that takes it sentence by sentence, differ by
-# ten points and more where there are several sentences; papers on CNN/DailyMail mean the second.
+# For several sentences, ROUGE-L (whole text) and ROUGE-Lsum (by sentence) differ by ten points or
+# more; papers on CNN/DailyMail report the second.
 ROUGE = ("rouge2", "rouge1", "rougeL", "rougeLsum")
 COLUMNS = ("rouge1", "rouge2", "rougeLsum")
 
@@ -19,7 +18,7 @@ SUMMARISATION_TASKS: tuple[Task, ...] = (
         ),
         text_fields=("article",),
         label_field="highlights",  # a newline separates its sentences
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=ROUGE,
         train_size=287_113,
         licence="Apache 2.0",
@@ -31,7 +30,7 @@ SUMMARISATION_TASKS: tuple[Task, ...] = (
         data=HubData(path="EdinburghNLP/xsum", revision="7d4d486c2f8ef850b1a11aead99b894ff3dd7da9"),
         text_fields=("document",),
         label_field="summary",
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=ROUGE,
         train_size=204_045,
         licence="unknown",
@@ -41,7 +40,6 @@ SUMMARISATION_TASKS: tuple[Task, ...] = (
 
 SUMMARISATION_V1 = Suite(
     name="summarisation-v1",
-    tasks=("cnndm", "xsum"),
     columns=tuple(
         Column(name=f"{task}_{metric}", task=task, split="test", metrics=(metric,))
         for task in ("cnndm", "xsum")

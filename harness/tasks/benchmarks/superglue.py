@@ -1,13 +1,12 @@
 """SuperGLUE: eight tasks, two diagnostic sets, and the suite superglue-v1 (Wang et al. 2019).
 
-RTE is GLUE's, in SuperGLUE's own release, because its model is what AX-b and AX-g probe: here they
-are two splits of it. Gender parity of AX-g, the second metric of the leaderboard, is not scored.
+AX-b and AX-g are two splits of RTE, because they are evaluated with the model of RTE. Gender
+parity, the second metric of AX-g on the leaderboard, is not computed.
 """
 
-from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+from harness.tasks.task import SERVER_TEST, Column, HubData, Prompt, Split, Suite, Task
 
 SUPERGLUE_CITATION = "Wang et al. 2019, SuperGLUE, NeurIPS"
-TEST = Split(name="test", optional=True)
 
 
 def _data(config: str) -> HubData:
@@ -16,10 +15,10 @@ def _data(config: str) -> HubData:
     )
 
 
-# Ceilings are people's scores on the test set (Wang et al. 2019, table 3): no bound, systems passed
-# some. Chance is on the dev set where its counts are known, else said. Prompts are patterns of PET
-# (Schick and Schuetze 2021, It's Not Just Size That Matters, section 3); those of WiC, MultiRC and
-# WSC take parts of an example that a model does not read as a text of its own, and are left out.
+# Ceilings are human scores on the test set (Wang et al. 2019, table 3); systems have exceeded some.
+# Chance refers to the dev set unless noted. Prompts are patterns of PET (Schick and Schuetze 2021,
+# It's Not Just Size That Matters, section 3), except for WiC, MultiRC and WSC, whose patterns use
+# parts of an example that are not separate texts here.
 SUPERGLUE_TASKS: tuple[Task, ...] = (
     Task(
         name="boolq",
@@ -30,7 +29,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         prompt=Prompt(
             pattern="{passage} Question: {question}? Answer: {answer}.", answers=("No", "Yes")
         ),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=2033 / 3270,  # "True"
         ceiling=0.89,
@@ -47,7 +46,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         prompt=Prompt(
             pattern="{hypothesis}? | {answer}, {premise}", answers=("Yes", "No", "Maybe")
         ),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy", "macro_f1"),
         chance=28 / 56,  # "contradiction"
         ceiling=0.989,
@@ -63,7 +62,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         text_fields=("question", "premise"),
         choices_field="choices",
         prompt=Prompt(pattern="{premise} {question} {answer}"),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=0.5,  # a random choice
         ceiling=1.0,
@@ -79,17 +78,17 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         text_fields=("{question} {answer}", "paragraph"),
         labels=("False", "True"),
         group_field="group",
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("f1_answers", "exact_match_groups"),
-        chance=0.611,  # every answer right; on the test set (Wang et al. 2019, table 3)
+        chance=0.611,  # always positive, on the test set (Wang et al. 2019, table 3)
         ceiling=0.818,
         train_size=27_243,
         licence="unknown",
         citation="Khashabi et al. 2018, NAACL",
     ),
-    # The answer is an entity of the passage under any of its names; F1 and exact match are the best
-    # over these. As an extraction both are exact, but a model is not told the candidates: it may
-    # give a span that is no entity, which the systems of the leaderboard mostly cannot.
+    # Answers are entities under any of their names; F1 and exact match take the best name. As an
+    # extraction task, models do not see the candidates and may predict spans that are no entities,
+    # unlike most systems of the leaderboard.
     Task(
         name="record",
         kind="extraction",
@@ -97,7 +96,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         prepare="record",
         text_fields=("query", "passage"),
         label_field="answers",
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("token_f1", "exact_match"),
         ceiling=0.917,
         train_size=100_730,
@@ -117,7 +116,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
             Split(name="axb", of="test", config="axb", optional=True),
             Split(name="axg", of="test", config="axg", optional=True),
         ),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy", "matthews"),
         chance=146 / 277,  # "entailment"
         ceiling=0.936,
@@ -134,7 +133,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         data=_data("wic"),
         text_fields=("{word}: {sentence1}", "sentence2"),
         labels=("False", "True"),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=0.5,  # balanced by its authors
         ceiling=0.8,
@@ -149,7 +148,7 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         prepare="wsc",
         text_fields=("marked", "span1_text"),
         labels=("False", "True"),
-        test=(TEST,),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=66 / 104,  # "False"
         ceiling=1.0,
@@ -159,10 +158,9 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
     ),
 )
 
-# In the order of the leaderboard, whose two diagnostic sets come last and count for nothing.
+# In the order of the leaderboard; the two diagnostic sets come last and are not averaged.
 SUPERGLUE_V1 = Suite(
     name="superglue-v1",
-    tasks=("boolq", "cb", "copa", "multirc", "record", "superglue_rte", "wic", "wsc"),
     columns=(
         Column(name="boolq", task="boolq", metrics=("accuracy",)),
         Column(name="cb", task="cb", metrics=("macro_f1", "accuracy")),

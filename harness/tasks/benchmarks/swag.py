@@ -1,6 +1,14 @@
-"""SWAG and OpenBookQA: which of four continuations or answers is right."""
+"""SWAG and OpenBookQA: the correct one of four continuations or answers."""
 
-from harness.tasks.task import Column, HubData, Prompt, Split, Suite, Task
+from harness.tasks.task import (
+    SERVER_TEST,
+    VALIDATION_AND_TEST,
+    Column,
+    HubData,
+    Prompt,
+    Suite,
+    Task,
+)
 
 SWAG_TASKS: tuple[Task, ...] = (
     Task(
@@ -15,7 +23,7 @@ SWAG_TASKS: tuple[Task, ...] = (
         text_fields=("startphrase",),
         choices_field="choices",
         prompt=Prompt(pattern="{startphrase} {answer}"),  # the task is to continue the text
-        test=(Split(name="test", optional=True),),
+        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=0.25,  # a random choice
         ceiling=0.88,  # five annotators on 100 examples of the test set (Zellers et al. 2018)
@@ -35,10 +43,10 @@ SWAG_TASKS: tuple[Task, ...] = (
         text_fields=("question_stem",),
         choices_field="choices",
         prompt=Prompt(pattern="{question_stem} {answer}"),  # Brown et al. 2020, GPT-3, appendix G
-        evaluation=(Split(name="validation"), Split(name="test")),
+        evaluation=VALIDATION_AND_TEST,
         metrics=("accuracy",),
-        chance=138 / 500,  # one and the same place, on either set: a random choice has 0.25
-        ceiling=0.917,  # people (Mihaylov et al. 2018, table 4)
+        chance=138 / 500,  # always the same position, on either set; a random choice scores 0.25
+        ceiling=0.917,  # human (Mihaylov et al. 2018, table 4)
         train_size=4957,
         licence="unknown",
         citation="Mihaylov et al. 2018, OpenBookQA, EMNLP",
@@ -47,8 +55,6 @@ SWAG_TASKS: tuple[Task, ...] = (
 
 SWAG_V1 = Suite(
     name="swag-v1",
-    tasks=("swag",),
     columns=(Column(name="swag", task="swag", metrics=("accuracy",)),),
-    average="mean_of_columns",
     citation="Zellers et al. 2018, SWAG, EMNLP",
 )

@@ -1,11 +1,10 @@
-"""A tag a word: named entities, parts of speech, chunks."""
+"""Tagging: named entities, parts of speech, chunks."""
 
-from harness.tasks.task import Column, HubData, Split, Suite, Task
+from harness.tasks.task import VALIDATION_AND_TEST, HubData, Suite, Task, main_columns
 
-BOTH = (Split(name="validation"), Split(name="test"))
 ENTITY_METRICS = ("entity_f1", "entity_f1_strict")
 
-# The numbers of a tag are those of the Hub's schema, in IOB2 (the original of 2003 is in IOB1).
+# Tags in the order of the Hub's schema, in IOB2 (the original of 2003 is in IOB1).
 NER_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
 CHUNK_TYPES = ("ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP")
 CHUNK_TAGS = ("O", *(f"{place}-{name}" for name in CHUNK_TYPES for place in "BI"))
@@ -25,9 +24,9 @@ def _conll(name: str, field: str, tags: tuple[str, ...], metrics: tuple[str, ...
         text_fields=("tokens",),
         label_field=field,
         labels=tags,
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=metrics,
-        # "O" everywhere finds no entity; the share of the most frequent part of speech is not known
+        # "O" everywhere finds no entity; the share of the most frequent part of speech is unknown
         chance=0.0 if metrics == ENTITY_METRICS else None,
         train_size=14_041,
         licence="Reuters corpus: research only",
@@ -42,16 +41,16 @@ TAGGING_TASKS: tuple[Task, ...] = (
     Task(
         name="ncbi_disease",
         kind="tagging",
-        # The Hub serves it by a script, which `datasets` no longer runs: a mirror needs a copy in
-        # parquet. Its commit could not be established.
+        # The Hub has a script, which `datasets` no longer runs: a mirror needs a parquet copy. The
+        # commit could not be established.
         data=HubData(path="ncbi/ncbi_disease", config="ncbi_disease"),
         text_fields=("tokens",),
         label_field="ner_tags",
         labels=("O", "B-Disease", "I-Disease"),
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=ENTITY_METRICS,
         chance=0.0,
-        train_size=5433,  # the Hub's; some copies leave out sentences without words
+        train_size=5433,  # on the Hub; some copies lack sentences without words
         licence="unknown",
         citation="Doğan et al. 2014, NCBI disease corpus, Journal of Biomedical Informatics",
     ),
@@ -59,11 +58,6 @@ TAGGING_TASKS: tuple[Task, ...] = (
 
 TAGGING_V1 = Suite(
     name="tagging-v1",
-    tasks=tuple(task.name for task in TAGGING_TASKS),
-    columns=tuple(
-        Column(name=task.name, task=task.name, split="test", metrics=task.metrics[:1])
-        for task in TAGGING_TASKS
-    ),
-    average="mean_of_columns",
+    columns=main_columns(TAGGING_TASKS, "test"),
     citation="Tjong Kim Sang and De Meulder 2003, CoNLL; Doğan et al. 2014",
 )

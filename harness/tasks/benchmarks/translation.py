@@ -1,12 +1,11 @@
 """Translation from English: WMT14 to German and French, WMT16 to Romanian, Multi30k to German.
 
-`bleu_intl` tokenizes as T5's scores do (Raffel et al. 2020, section 2.4), `bleu` as SacreBLEU does
-if not told otherwise (13a); the two are not comparable.
+`bleu_intl` has the tokenisation of T5's scores (Raffel et al. 2020, section 2.4), `bleu` the
+default of SacreBLEU (13a); the two are not comparable.
 """
 
-from harness.tasks.task import Column, HubData, Split, Suite, Task
+from harness.tasks.task import VALIDATION_AND_TEST, HubData, Suite, Task, main_columns
 
-BOTH = (Split(name="validation"), Split(name="test"))
 METRICS = ("bleu", "bleu_intl")
 
 
@@ -18,7 +17,7 @@ def _wmt(name: str, data: HubData, target: str, train_size: int, citation: str) 
         prepare="languages",
         text_fields=("en",),
         label_field=target,
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=METRICS,
         train_size=train_size,
         licence="mixed, by source",
@@ -46,7 +45,7 @@ TRANSLATION_TASKS: tuple[Task, ...] = (
         data=HubData(path="bentrevett/multi30k"),  # its commit could not be established
         text_fields=("en",),
         label_field="de",
-        evaluation=BOTH,
+        evaluation=VALIDATION_AND_TEST,
         metrics=METRICS,
         train_size=29_000,
         licence="Flickr terms of use, non-commercial",
@@ -56,11 +55,6 @@ TRANSLATION_TASKS: tuple[Task, ...] = (
 
 TRANSLATION_V1 = Suite(
     name="translation-v1",
-    tasks=tuple(task.name for task in TRANSLATION_TASKS),
-    columns=tuple(
-        Column(name=task.name, task=task.name, split="test", metrics=("bleu",))
-        for task in TRANSLATION_TASKS
-    ),
-    average="mean_of_columns",
+    columns=main_columns(TRANSLATION_TASKS, "test"),
     citation="Bojar et al. 2014 and 2016, WMT; Elliott et al. 2016",
 )

@@ -1,1 +1,1 @@
-"""`harness data`: every data set of the Hub that something names, listed, fetched, verified."""
+"""The data sets of the Hub that tasks, probes and corpora read: list, fetch, verify."""

@@ -1,4 +1,4 @@
-"""Downloads of data sets, each with the checksums of its files beside."""
+"""Downloads of data sets, with the checksums of their files."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,16 @@ from harness.data import hub
 from harness.tasks.datasets.catalog import DataSet
 
 SUMS = "SHA256SUMS.txt"
-"""At the root of the mirrors, as `sha256sum` writes it; its comments give the commits."""
+"""File at the root of the mirrors in the format of `sha256sum`, with the commits in comments."""
 DEFAULT_FOLDER = Path("data")
 
 
 def fetch(sets: Sequence[DataSet], to: Path) -> Iterator[tuple[str, str]]:
-    """Downloads pinned commits below `to`, set by set: (name, what went wrong or nothing)."""
+    """Downloads pinned commits to folders in `to`.
+
+    Yields:
+        Repository and error message, empty on success.
+    """
     ordered = sorted(sets, key=lambda one: (one.path, str(one.revision)))
     for (path, revision), group in groupby(ordered, key=lambda one: (one.path, one.revision)):
         configs = [config for one in group for config in one.configs]
@@ -31,18 +35,18 @@ def _explained(error: Exception) -> str:
     if isinstance(error, ConnectionError | TimeoutError | LocalEntryNotFoundError):
         reason = hub.one_line(error).partition(". ")[0]
         return (
-            f"the Hub cannot be reached ({reason}): connect, or copy the repository from a machine "
-            f"that can, to a folder that {hub.MIRROR} names"
+            f"the Hub cannot be reached ({reason}): connect, or copy the repository to the "
+            f"folder in {hub.MIRROR}"
         )
     return hub.one_line(error)
 
 
 def _fetch(path: str, revision: str | None, configs: Sequence[str | None], to: Path) -> None:
-    """The card first: it says which files a config has."""
+    """Downloads the card first, because it lists the files of each config."""
     from huggingface_hub import snapshot_download
 
     folder, sums = to / path, read_sums(to)
-    for file, digest in sums.items():  # or a damaged file would count as there already
+    for file, digest in sums.items():  # a damaged file would count as downloaded
         if file.startswith(f"{path}/") and (to / file).is_file() and sha256(to / file) != digest:
             (to / file).unlink()
 
@@ -64,13 +68,13 @@ def _fetch(path: str, revision: str | None, configs: Sequence[str | None], to: P
 
 
 def _latest(folder: Path) -> str:
-    """The commit that was downloaded, as the download notes it."""
-    note = folder / ".cache/huggingface/download/README.md.metadata"
-    return note.read_text().split()[0] if note.is_file() else "unknown"
+    """The commit of a finished download, from its metadata."""
+    metadata = folder / ".cache/huggingface/download/README.md.metadata"
+    return metadata.read_text().split()[0] if metadata.is_file() else "unknown"
 
 
 def read_sums(root: Path) -> dict[str, str]:
-    """File below `root` to its declared SHA-256; empty where nothing is declared."""
+    """Path relative to `root` to the declared SHA-256; empty without a file of checksums."""
     path = root / SUMS
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     pairs = (line.split(maxsplit=1) for line in lines if line.strip() and line[0] != "#")
@@ -78,7 +82,7 @@ def read_sums(root: Path) -> dict[str, str]:
 
 
 def _write_sums(root: Path, path: str, commit: str) -> None:
-    """Adds or renews what is declared of one repository."""
+    """Adds or updates the checksums of one repository."""
     old = root / SUMS
     before = old.read_text(encoding="utf-8").splitlines() if old.is_file() else []
     kept = [n for n in before if f"  {path}/" not in n and not n.startswith(f"# {path} ")]
@@ -88,6 +92,6 @@ def _write_sums(root: Path, path: str, commit: str) -> None:
 
 
 def sha256(file: Path) -> str:
-    """In hexadecimal digits."""
+    """The SHA-256 of a file in hexadecimal digits."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Whether data sets are what was downloaded, and what their readers take them for."""
+"""Verification of stored data sets: checksums, readable files, and declared columns."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,13 +10,17 @@ from harness.data.corpora.sources import HubCorpus
 from harness.tasks.datasets.catalog import DataSet, User, users
 from harness.tasks.datasets.fetch import SUMS, read_sums, sha256
 from harness.tasks.examples import Examples
-from harness.tasks.load_examples import available_splits, load_examples, place_of
+from harness.tasks.load_examples import available_splits, load_examples, source_of
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData, Split, Task
 
 
 def verify(sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str]]:
-    """(name, rows, what is wrong) of each check; the others are made where one fails."""
+    """Checks data sets one by one and continues after a failure.
+
+    Yields:
+        Name, numbers of rows, and problem (empty if there is none).
+    """
     for one in sets:
         where, folder = one.folder()
         if folder is None:
@@ -34,7 +38,7 @@ def verify(sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str]]:
 
 
 def _damaged(one: DataSet, folder: Path) -> Iterator[str]:
-    """Files that are not what was declared, or cannot be read at all."""
+    """Files with a wrong checksum, or that cannot be read."""
     root = folder.parents[len(Path(one.path).parts) - 1]
     sums = read_sums(root)
     try:
@@ -45,7 +49,7 @@ def _damaged(one: DataSet, folder: Path) -> Iterator[str]:
     for file in files:
         declared = sums.get(file.relative_to(root).as_posix())
         if declared and sha256(file) != declared:
-            problem = f"its SHA-256 is not that of {SUMS}"
+            problem = f"its SHA-256 differs from that in {SUMS}"
         else:
             problem = _unreadable(file)
         if problem:
@@ -53,7 +57,7 @@ def _damaged(one: DataSet, folder: Path) -> Iterator[str]:
 
 
 def _unreadable(file: Path) -> str:
-    """Why a parquet file cannot be opened; empty if it can, or is none."""
+    """Why a parquet file cannot be opened; empty if it can, and for other files."""
     import pyarrow.parquet
 
     try:
@@ -65,8 +69,8 @@ def _unreadable(file: Path) -> str:
 
 
 def _found(user: User, one: DataSet) -> list[str]:
-    """Numbers of rows, read as a stage reads them: with columns, classes and labels checked; and a
-    warning for each split that can tell nothing."""
+    """Numbers of rows, after the checks of columns, classes and labels that a stage makes; and a
+    warning for each split with one class only."""
     if isinstance(user, HubCorpus):
         return [_counted(user, one)]
     if isinstance(user, Probe):
@@ -79,7 +83,7 @@ def _found(user: User, one: DataSet) -> list[str]:
         counts.append(f"{split.name} {len(examples):,}")
         if found := _only_class(user, split, examples):
             warnings.append(
-                f"warning: {split.name} has only the class {found}: nothing can be told from it"
+                f"warning: {split.name} has only the class {found}, so its scores mean nothing"
             )
     return [", ".join(counts), *warnings]
 
@@ -88,14 +92,14 @@ def _counted(corpus: HubCorpus, one: DataSet) -> str:
     dataset = hub.load(corpus.path, corpus.config, corpus.split, corpus.revision)
     if corpus.text_field not in dataset.column_names:
         raise ValueError(
-            f"{one.name} has no column {corpus.text_field!r}, which its corpus reads; it has "
+            f"{one.name} must have the column {corpus.text_field!r}, but has "
             f"{', '.join(dataset.column_names)}"
         )
     return f"{corpus.split} {len(dataset):,}"
 
 
 def _only_class(task: Task, split: Split, examples: Examples) -> str:
-    """The class of all examples; empty if there are several, or a split is of one by design."""
+    """The class of all examples; empty if there are several, or only one by design."""
     designed = task.label_field in split.where or examples.hidden
     if task.kind != "classification" or len(task.labels) < 2 or designed:
         return ""
@@ -104,9 +108,9 @@ def _only_class(task: Task, split: Split, examples: Examples) -> str:
 
 
 def _splits(task: Task, one: DataSet) -> list[Split]:
-    """The task's splits, train among them, that are in this data set."""
+    """The splits of the task, train included, that are in this data set."""
     assert isinstance(task.data, HubData)
     train = [Split(name=task.train)] if task.train else []
     splits = (*train, *available_splits(task, with_test=True))
     own = [(one.path, config, one.revision) for config in one.configs]
-    return [split for split in splits if place_of(task.data, split) in own]
+    return [split for split in splits if source_of(task.data, split) in own]

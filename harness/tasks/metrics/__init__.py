@@ -1,10 +1,10 @@
 """Metrics of the tasks: labels and predictions in, one number out.
 
-Class -1 among predictions is an answer that is no class: it is wrong everywhere, and no positive
-one. Degenerate input has a fixed answer, so that no run fails on it. With nothing to divide by, F1
-is 0 and so is the Matthews correlation (constant predictions); BLEU and ROUGE of an empty text are
-0. A correlation with a constant is NaN, which tables show as null; of a resample, by `from_counts`,
-it is 0, because an interval needs a value for every resample.
+A predicted class of -1 stands for an output that matches no class: it counts as an error and never
+as positive. Degenerate input has a defined score, so that no run fails on it: F1 without positives
+and the Matthews correlation of constant predictions are 0, and so are BLEU and ROUGE of an empty
+text. The correlation with a constant is NaN, which tables show as null; for a resample it is 0
+(`from_counts`), because an interval needs a value for every resample.
 """
 
 from harness.tasks.metrics.classification import CLASS_METRICS

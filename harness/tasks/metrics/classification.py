@@ -1,4 +1,4 @@
-"""Metrics of classes: accuracy, F1 and the Matthews correlation."""
+"""Classification metrics: accuracy, F1 and the Matthews correlation."""
 
 import numpy as np
 
@@ -14,18 +14,18 @@ from harness.tasks.metrics.metric import (
 )
 
 NO_CLASS = -1
-"""Prediction that names no class."""
+"""Prediction that matches no class."""
 
 
 def accuracy(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of right answers."""
+    """Share of correct predictions."""
     from sklearn.metrics import accuracy_score
 
     return float(accuracy_score(whole(labels), whole(predictions)))
 
 
 def accuracy_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2]: right, 1."""
+    """[num_examples, 2]: whether correct, 1."""
     return counted(whole(labels) == whole(predictions))
 
 
@@ -37,13 +37,13 @@ def f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float
 
 
 def f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2]: true positive, predicted or true one (2 if both)."""
+    """[num_examples, 2]: whether a true positive; predicted plus true positives (0 to 2)."""
     true, predicted = whole(labels) == 1, whole(predictions) == 1
     return np.stack([true & predicted, true * 1.0 + predicted], axis=1).astype(np.float64)
 
 
 def macro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Mean of every class's F1; that of a class neither there nor predicted is 0."""
+    """Mean F1 of all classes; 0 for a class that is neither present nor predicted."""
     from sklearn.metrics import f1_score
 
     classes = range(_num_classes(labels, predictions, names))
@@ -55,27 +55,27 @@ def macro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) ->
 
 
 def macro_f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2 x num_classes]: by class, what `f1_counts` has of class 1."""
+    """[num_examples, 2 x num_classes]: both counts of `f1_counts` for each class."""
     classes = np.arange(_num_classes(labels, predictions, names))
     true, predicted = _one_hot(labels, classes), _one_hot(predictions, classes)
     return np.concatenate([true * predicted, true + predicted], axis=1)
 
 
 def macro_f1_from_counts(sums: Array) -> Array:
-    """Mean over the classes of `f_score`."""
+    """[...] mean over the classes of `f_score`, from [..., 2 x num_classes]."""
     both, total = np.split(sums, 2, axis=-1)
     return np.asarray(divide(2 * both, total).mean(axis=-1))
 
 
 def micro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """F1 of the pooled decisions on all classes; with one class an example, that is accuracy."""
+    """F1 of the pooled decisions on all classes; equals accuracy, as each example has one class."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(whole(labels), whole(predictions), average="micro", zero_division=0))
 
 
 def matthews(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Matthews correlation of any number of classes (Gorodkin 2004); 0 where a side is constant."""
+    """Multi-class Matthews correlation (Gorodkin 2004); 0 if labels or predictions are constant."""
     from sklearn.metrics import matthews_corrcoef
 
     true, predicted = whole(labels), whole(predictions)
@@ -85,15 +85,17 @@ def matthews(labels: Array, predictions: Array, groups: Groups, names: Names) ->
 
 
 def matthews_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2 x (num_classes + 1) + 1]: predicted class, true class, right. The sums are
-    the margins and the trace of the confusion matrix, with a row for no class."""
+    """[num_examples, 2 x (num_classes + 1) + 1]: predicted class, true class, whether correct.
+
+    The sums are the margins and the trace of the confusion matrix, with a row for NO_CLASS.
+    """
     classes = np.arange(NO_CLASS, _num_classes(labels, predictions, names))
     right = (whole(labels) == whole(predictions))[:, None]
     return np.concatenate([_one_hot(predictions, classes), _one_hot(labels, classes), right], 1)
 
 
 def matthews_from_counts(sums: Array) -> Array:
-    """Gorodkin 2004, from the margins and the trace."""
+    """[...] correlation from the margins and the trace (Gorodkin 2004)."""
     predicted, true = np.split(sums[..., :-1], 2, axis=-1)
     total = true.sum(axis=-1)
     covariance = sums[..., -1] * total - (predicted * true).sum(axis=-1)
@@ -102,19 +104,19 @@ def matthews_from_counts(sums: Array) -> Array:
 
 
 def whole(values: Array) -> Array:
-    """int64 class numbers; what is no whole number, as of a model that diverged, is no class."""
+    """int64 class indices; NO_CLASS for numbers that are not whole, such as NaN."""
     numbers = np.asarray(values, dtype=np.float64)
     fits = np.isfinite(numbers) & (numbers == np.rint(numbers))
     return np.where(fits, numbers, NO_CLASS).astype(np.int64)
 
 
 def constant(values: Array) -> bool:
-    """Whether all are equal."""
+    """Whether all values are equal."""
     return bool(np.all(values == values[0]))
 
 
 def _num_classes(labels: Array, predictions: Array, names: Names) -> int:
-    """As many as have a name; without names, as many as the numbers reach."""
+    """Number of names; without names, the highest index plus 1."""
     return len(names) or int(max(whole(labels).max(), whole(predictions).max())) + 1
 
 

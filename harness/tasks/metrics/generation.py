@@ -1,6 +1,6 @@
-"""Metrics of written texts: ROUGE (Lin 2004) and BLEU (Papineni et al. 2002; Post 2018).
+"""Metrics of generated texts: ROUGE (Lin 2004) and BLEU (Papineni et al. 2002; Post 2018).
 
-Labels hold the right texts of each example, at least one.
+The label of an example is a tuple of one or more references.
 """
 
 from functools import lru_cache
@@ -9,47 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, counted, divide, mean
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide, mean_metric
 
 if TYPE_CHECKING:
     from rouge_score.rouge_scorer import RougeScorer
     from sacrebleu.metrics import BLEU
 
 ORDERS = 4
-"""Longest n-grams of BLEU."""
+"""Maximum n-gram order of BLEU."""
 
 
 def rouge(kind: str) -> Metric:
-    """Mean over examples of an F-measure; of several right texts, the best.
+    """The mean F-measure over examples, each with its best reference.
 
-    `rougeL` takes a text as one sequence; `rougeLsum` takes its lines as sentences and unites their
-    common subsequences, as summaries are scored.
+    `rougeL` treats a text as one sequence; `rougeLsum` treats its lines as sentences and takes the
+    union of their common subsequences, as is usual for summaries.
     """
 
-    def scores(labels: Array, predictions: Array) -> Array:
+    def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
         scorer = _rouge_scorer(kind)
         pairs = zip(labels, predictions, strict=True)
         return np.array(
             [scorer.score_multi(list(gold), str(p))[kind].fmeasure for gold, p in pairs]
         )
 
-    def function(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-        return float(scores(labels, predictions).mean())
-
-    def counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-        return counted(scores(labels, predictions))
-
     lines = ", sentences by newline" if kind == "rougeLsum" else ""
     note = f"F-measure of rouge-score {version('rouge-score')}, no stemmer{lines}"
-    return Metric(kind, function, counts, mean, note=note)
+    return mean_metric(kind, scores, note)
 
 
 def bleu(name: str, tokenize: str) -> Metric:
-    """BLEU of all texts together, in 0..1."""
+    """Corpus BLEU in 0..1."""
 
     def function(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
         most = max(len(gold) for gold in labels)
-        references: list[Any] = [  # null where an example has fewer references than another
+        references: list[Any] = [  # None for examples with fewer references than others
             [gold[place] if place < len(gold) else None for gold in labels] for place in range(most)
         ]
         texts = [str(prediction) for prediction in predictions]
@@ -67,19 +61,23 @@ def bleu(name: str, tokenize: str) -> Metric:
 
 
 def bleu_from_counts(sums: Array) -> Array:
-    """BLEU from n-grams found and written, by order, and from the lengths of texts and references.
+    """Corpus BLEU from summed statistics, as in sacreBLEU's `compute_bleu`.
 
-    As sacreBLEU's `compute_bleu`: the k-th order without a match is taken to have 2^-k of one
-    (method 3 of Chen and Cherry 2014, "exp"); without any match the score is 0.
+    The k-th order without a match counts as 2^-k matches (Chen and Cherry 2014, method 3, "exp");
+    without any match the score is 0.
+
+    Args:
+        sums: [..., 2 x ORDERS + 2]: matching n-grams and n-grams by order, then the lengths of the
+            predictions and of the references in words.
     """
     correct, total = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
-    written, reference = sums[..., -2], sums[..., -1]
+    length, reference = sums[..., -2], sums[..., -1]
     none = (correct == 0) & (total > 0)
     matches = np.where(none, 0.5 ** np.cumsum(none, axis=-1), correct)
     precisions = divide(matches, total)
     scored = np.any(correct > 0, axis=-1) & np.all(precisions > 0, axis=-1)
     logs = np.log(np.where(scored[..., None], precisions, 1.0)).mean(axis=-1)
-    brevity = np.minimum(0.0, 1 - divide(reference, written))
+    brevity = np.minimum(0.0, 1 - divide(reference, length))
     return np.asarray(np.where(scored, np.exp(logs + brevity), 0.0))
 
 
@@ -94,8 +92,8 @@ def _rouge_scorer(kind: str) -> "RougeScorer":
 def _bleu_scorer(tokenize: str, sentences: bool = False) -> "BLEU":
     from sacrebleu.metrics import BLEU
 
-    # `force` and `effective_order` only silence advice here: the first on texts that look
-    # tokenised, the second on scores of single sentences, of which nothing but counts is taken.
+    # `force` and `effective_order` only silence warnings here, about texts that look tokenised and
+    # about scores of single sentences, from which only the counts are used.
     return BLEU(tokenize=tokenize, smooth_method="exp", force=True, effective_order=sentences)
 
 

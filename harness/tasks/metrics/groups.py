@@ -1,45 +1,31 @@
-"""Metrics of answers in groups: MultiRC (Khashabi et al. 2018), where a question has many answers,
-each of them right or wrong.
+"""Metrics of MultiRC (Khashabi et al. 2018), whose questions have several answers to classify.
 
-Units of both metrics are the groups, so that both are scored on the same resamples; answers to one
-question are not independent of each other.
+The units of both metrics are the questions (groups), because answers to one question are dependent.
 """
 
 import numpy as np
 
 from harness.tasks.metrics.classification import f1, f1_counts, whole
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, counted, f_score, mean
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, f_score, mean_metric
 
 
 def f1_answers_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_groups, 2]: sums over the group of the counts of F1."""
+    """[num_groups, 2]: the counts of `f1_counts`, summed over each group."""
     return _sums(f1_counts(labels, predictions, groups, names), groups)
 
 
-def exact_match_groups(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of groups with every answer right."""
-    return float(_all_right(labels, predictions, groups).mean())
-
-
-def exact_match_groups_counts(
-    labels: Array, predictions: Array, groups: Groups, names: Names
-) -> Array:
-    """[num_groups, 2]: all right, 1."""
-    return counted(_all_right(labels, predictions, groups))
-
-
-def _all_right(labels: Array, predictions: Array, groups: Groups) -> Array:
-    """[num_groups], in the order of the groups' names."""
+def all_right(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_groups], sorted by name: whether all answers of a group are right."""
     wrong = (whole(labels) != whole(predictions)).astype(np.float64)
     return _sums(wrong[:, None], groups)[:, 0] == 0
 
 
 def _sums(values: Array, groups: Groups) -> Array:
-    """[num_groups, k] sums of values [num_examples, k], in the order of the groups' names."""
+    """[num_groups, k] sums of values [num_examples, k], sorted by name of the group."""
     assert groups is not None
-    names, places = np.unique(groups, return_inverse=True)
+    names, index = np.unique(groups, return_inverse=True)
     sums = np.zeros((len(names), values.shape[1]))
-    np.add.at(sums, places, values)
+    np.add.at(sums, index, values)
     return sums
 
 
@@ -52,12 +38,10 @@ GROUP_METRICS: tuple[Metric, ...] = (
         note="F1a of MultiRC: F1 of class 1 over all answers",
         grouped=True,
     ),
-    Metric(
+    mean_metric(
         "exact_match_groups",
-        exact_match_groups,
-        exact_match_groups_counts,
-        mean,
-        note="share of questions with every answer right",
+        all_right,
+        "share of questions with every answer right",
         grouped=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""What a metric is: the score of a library, and the sums from which a resample is scored."""
+"""The parts of a metric: its score, and the per-unit counts from which resamples are scored."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,33 +8,32 @@ import numpy as np
 
 Array = np.ndarray
 Groups = Array | None
-"""[num_examples] text: the group of each example."""
+"""[num_examples] text, the group of each example; None without groups."""
 Names = tuple[str, ...]
-"""Names of the classes or tags, in the order of their numbers."""
+"""Names of the classes or tags in the order of their indices."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A score and its direction.
+    """A score; higher is better.
 
-    `function` is the score as a library has it. `counts` and `from_counts` are the same score in
-    two steps, for the bootstrap: a resample weighs the units, and a weighted sum of their counts is
-    all that its score needs. Weights are numbers of draws, not shares: BLEU's smoothing heeds how
-    much text there is.
+    `function` computes it directly, with a published implementation where there is one. `counts`
+    and `from_counts` compute the same score in two steps, for the bootstrap: the score of a
+    resample depends only on a weighted sum of the counts. Weights are numbers of draws, not shares,
+    because BLEU's smoothing depends on the amount of text.
     """
 
     name: str
     function: Callable[[Array, Array, Groups, Names], float]
-    """(labels, predictions, groups, names) to the score."""
+    """(labels, predictions, groups, names) to the score. Arrays are [num_examples]."""
     counts: Callable[[Array, Array, Groups, Names], Array]
-    """The same arguments to [num_units, k] float64: what each example (or group) adds."""
+    """The same arguments to [num_units, k] float64, where a unit is an example or a group."""
     from_counts: Callable[[Array], Array]
     """Sums of counts [..., k] to scores [...]."""
     note: str = ""
-    """The variant, where the name alone leaves it open."""
-    higher_is_better: bool = True
+    """The variant, if the name alone is ambiguous; shown under leaderboards."""
     grouped: bool = False
-    """Whether it needs groups."""
+    """Whether groups are required."""
 
     def __call__(
         self,
@@ -43,10 +42,16 @@ class Metric:
         groups: Groups = None,
         names: Names = (),
     ) -> float:
-        """Score of `predictions` against `labels`, both [num_examples], in 0..1 or -1..1.
+        """The score of `predictions`, in 0..1 or -1..1; NaN if undefined.
+
+        Args:
+            labels: [num_examples], in the format of `Examples.labels`.
+            predictions: [num_examples], in the format of `scores.Predictions`.
+            groups: [num_examples] text, for metrics of groups.
+            names: of the classes or tags.
 
         Raises:
-            ValueError: no examples, arrays of different length, or no groups where they are needed.
+            ValueError: no examples, arrays of different lengths, or missing groups.
         """
         if len(labels) != len(predictions) or not len(labels):
             raise ValueError(
@@ -59,7 +64,7 @@ class Metric:
 
 
 def column(values: Sequence[Any] | Array) -> Array:
-    """[num_examples], one entry an example even where each is a list."""
+    """[num_examples] array; lists become entries of dtype object."""
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values
     entries = np.empty(len(values), dtype=object)
@@ -68,23 +73,44 @@ def column(values: Sequence[Any] | Array) -> Array:
     return entries
 
 
+def mean_metric(
+    name: str,
+    scores: Callable[[Array, Array, Groups, Names], Array],
+    note: str,
+    grouped: bool = False,
+) -> Metric:
+    """A metric that is the mean of a score of each unit.
+
+    Args:
+        scores: (labels, predictions, groups, names) to [num_units].
+    """
+    return Metric(
+        name,
+        lambda *columns: float(scores(*columns).mean()),
+        lambda *columns: counted(scores(*columns)),
+        mean,
+        note=note,
+        grouped=grouped,
+    )
+
+
 def counted(values: Array) -> Array:
-    """[num_units, 2]: each one's score and 1, of which `mean` makes the mean."""
+    """[num_units, 2]: the score of each unit, and 1; the counts of `mean`."""
     return np.stack([np.asarray(values, dtype=np.float64), np.ones(len(values))], axis=1)
 
 
 def mean(sums: Array) -> Array:
-    """From the sum of scores and the number of units."""
+    """[...] mean, from [..., 2] sums of scores and numbers of units."""
     return divide(sums[..., 0], sums[..., 1])
 
 
 def f_score(sums: Array) -> Array:
-    """F1 from true positives and, together, predicted and true ones; 0 where there are none."""
+    """[...] F1, from [..., 2] true positives, and predicted plus true ones; 0 without any."""
     return divide(2 * sums[..., 0], sums[..., 1])
 
 
 def divide(numerator: Array, denominator: Array) -> Array:
-    """The quotient, 0 where the denominator is 0."""
+    """The quotient, or 0 where the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     quotient = np.zeros(numerator.shape)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)

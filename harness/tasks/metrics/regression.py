@@ -1,4 +1,4 @@
-"""Metrics of values: correlations, over all examples or as a mean over groups."""
+"""Correlations, over all examples or as a mean over groups."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from harness.tasks.metrics.classification import constant
 from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide
 
 MOMENTS = 6
-"""Columns of `moments`."""
+"""Number of columns of `moments`."""
 ROUNDING = 1e-12
-"""Share of a mean square below which a variance is rounding noise of a constant."""
+"""Share of a mean square below which a variance counts as rounding error of a constant."""
 
 
 def pearson(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Linear correlation; NaN where a side is constant."""
+    """Pearson correlation; NaN if labels or predictions are constant."""
     from scipy.stats import pearsonr
 
     x, y = _real(predictions), _real(labels)
@@ -20,7 +20,7 @@ def pearson(labels: Array, predictions: Array, groups: Groups, names: Names) -> 
 
 
 def spearman(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Rank correlation, ties at their mean rank; NaN where a side is constant."""
+    """Rank correlation with mean ranks for ties; NaN if labels or predictions are constant."""
     from scipy.stats import spearmanr
 
     x, y = _real(predictions), _real(labels)
@@ -30,22 +30,21 @@ def spearman(labels: Array, predictions: Array, groups: Groups, names: Names) ->
 def spearman_mean_of_groups(
     labels: Array, predictions: Array, groups: Groups, names: Names
 ) -> float:
-    """Mean over the subsets of each one's Spearman: NaN as soon as one of them is."""
+    """Mean Spearman correlation over the groups; NaN if that of any group is."""
     parts = [spearman(labels[rows], predictions[rows], None, names) for rows in _members(groups)]
     return float(np.mean(parts))
 
 
 def pearson_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, MOMENTS]."""
+    """[num_examples, MOMENTS]: `moments` of predictions and labels."""
     return moments(_real(predictions), _real(labels))
 
 
 def spearman_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, MOMENTS] of the ranks in the full sample.
+    """[num_examples, MOMENTS]: `moments` of the ranks in the full sample.
 
-    Exact on the sample itself. On a resample it is an approximation, since the ranks are not taken
-    anew; both estimate the same rank correlation, and ranking each of the replicates would cost a
-    sort of every run's predictions.
+    Exact for the sample, an approximation for resamples, whose ranks are not recomputed: both
+    estimate the same rank correlation, and ranking every replicate would be expensive.
     """
     from scipy.stats import rankdata
 
@@ -53,39 +52,41 @@ def spearman_counts(labels: Array, predictions: Array, groups: Groups, names: Na
 
 
 def spearman_mean_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, num_groups x MOMENTS]: `spearman_counts` in the columns of its group."""
+    """[num_examples, num_groups x MOMENTS]: `spearman_counts`, in the columns of the group."""
     members = _members(groups)
     counts = np.zeros((len(labels), len(members), MOMENTS))
-    for place, rows in enumerate(members):
-        counts[rows, place] = spearman_counts(labels[rows], predictions[rows], None, names)
+    for number, rows in enumerate(members):
+        counts[rows, number] = spearman_counts(labels[rows], predictions[rows], None, names)
     return counts.reshape(len(labels), -1)
 
 
 def spearman_mean_from_counts(sums: Array) -> Array:
-    """Mean over the groups of `correlation`."""
+    """[...] mean over the groups of `correlation`, from [..., num_groups x MOMENTS]."""
     parts = correlation(sums.reshape(*sums.shape[:-1], -1, MOMENTS))
     return np.asarray(parts.mean(axis=-1))
 
 
 def moments(x: Array, y: Array) -> Array:
-    """[num_examples, MOMENTS]: 1, x, y, their squares and product, of x and y in standard units:
-    a correlation stays the same, while moments of large offsets would cancel badly."""
+    """[num_examples, MOMENTS]: 1, x, y, x^2, y^2, xy, with x and y standardised.
+
+    Standardisation does not change a correlation, but avoids the cancellation of large offsets.
+    """
     x, y = _standard(x), _standard(y)
     return np.stack([np.ones(len(x)), x, y, x**2, y**2, x * y], axis=1)
 
 
 def correlation(sums: Array) -> Array:
-    """Linear correlation from sums of `moments`; 0 where a side is constant."""
+    """[...] Pearson correlation from [..., MOMENTS] sums; 0 if x or y is constant."""
     total = sums[..., 0]
     mean_x, mean_y, square_x, square_y, product = (
-        divide(sums[..., place], total) for place in range(1, MOMENTS)
+        divide(sums[..., column], total) for column in range(1, MOMENTS)
     )
     variance = _variance(square_x, mean_x**2) * _variance(square_y, mean_y**2)
     return divide(product - mean_x * mean_y, np.sqrt(variance))
 
 
 def _variance(total: Array, square: Array) -> Array:
-    """total - square; what is left of a constant is rounding noise and becomes 0."""
+    """total - square, or 0 if the difference is a rounding error."""
     variance = total - square
     return np.where(variance > ROUNDING * total, variance, 0.0)
 
@@ -95,14 +96,15 @@ def _real(values: Array) -> Array:
 
 
 def _standard(values: Array) -> Array:
-    """Mean 0 and variance 1; zeros for a constant, whose deviations are but rounding noise."""
+    """Values with mean 0 and variance 1; zeros for a constant, whose deviations are rounding
+    errors."""
     if constant(values):
         return np.zeros(len(values))
     return np.asarray((values - values.mean()) / values.std())
 
 
 def _members(groups: Groups) -> list[Array]:
-    """Rows of each group."""
+    """Rows of each group, sorted by name."""
     assert groups is not None
     return [np.flatnonzero(groups == group) for group in np.unique(groups)]
 

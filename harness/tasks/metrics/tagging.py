@@ -1,7 +1,7 @@
-"""Metrics of tagging: accuracy of the tags, and F1 of the entities that they spell.
+"""Tagging metrics: accuracy of the tags, and F1 of the entities that they encode.
 
-Labels and predictions hold the tag numbers of each sentence, one a word. A tag -1 is wrong, and
-stands for no entity.
+Labels and predictions are the tag indices of each sentence, one for each word. A tag of -1 counts
+as an error and as part of no entity.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ OUTSIDE = "O"
 
 
 def accuracy_tags(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of words with the right tag."""
+    """Share of words with the correct tag."""
     from sklearn.metrics import accuracy_score
 
     pairs = [pair for row in _rows(labels, predictions) for pair in zip(*row, strict=True)]
@@ -23,22 +23,24 @@ def accuracy_tags(labels: Array, predictions: Array, groups: Groups, names: Name
 
 
 def accuracy_tags_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2]: words with the right tag, words."""
+    """[num_examples, 2]: words with the correct tag, words."""
     counts = [(sum(t == p for t, p in zip(*row, strict=True)), len(row[0]))
               for row in _rows(labels, predictions)]  # fmt: skip
     return np.array(counts, dtype=np.float64)
 
 
 def entity_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """F1 of entities of the right type and extent, over all sentences (Tjong Kim Sang and De
-    Meulder 2003); an entity may begin with I-."""
+    """F1 of entities with the correct type and extent, over all sentences.
+
+    As in conlleval (Tjong Kim Sang and De Meulder 2003), an entity may begin with I-.
+    """
     from seqeval.metrics import f1_score
 
     return float(f1_score(*_named(labels, predictions, names), zero_division=0))
 
 
 def entity_f1_strict(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """The same, where an entity must begin with B-."""
+    """`entity_f1` of entities that begin with B-."""
     from seqeval.metrics import f1_score
     from seqeval.scheme import IOB2
 
@@ -47,7 +49,7 @@ def entity_f1_strict(labels: Array, predictions: Array, groups: Groups, names: N
 
 
 def entity_f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2]: entities found, entities predicted or true."""
+    """[num_examples, 2]: correct entities; predicted plus true entities."""
     from seqeval.metrics.sequence_labeling import get_entities
 
     return _entity_counts(get_entities, *_named(labels, predictions, names))
@@ -56,7 +58,7 @@ def entity_f1_counts(labels: Array, predictions: Array, groups: Groups, names: N
 def entity_f1_strict_counts(
     labels: Array, predictions: Array, groups: Groups, names: Names
 ) -> Array:
-    """[num_examples, 2]: the same of strict entities."""
+    """[num_examples, 2]: the counts of `entity_f1_counts` for entities that begin with B-."""
     from seqeval.scheme import IOB2, Tokens
 
     def entities(tags: list[str]) -> Iterable[Any]:
@@ -78,10 +80,10 @@ def _entity_counts(
 
 
 def _rows(labels: Array, predictions: Array) -> list[tuple[list[int], list[int]]]:
-    """True and predicted tag numbers of each sentence.
+    """True and predicted tags of each sentence.
 
     Raises:
-        ValueError: a sentence has more or fewer predicted tags than words.
+        ValueError: the numbers of tags differ.
     """
     rows = [
         ([int(tag) for tag in true], [int(tag) for tag in predicted])
@@ -90,16 +92,16 @@ def _rows(labels: Array, predictions: Array) -> list[tuple[list[int], list[int]]
     for number, (true, predicted) in enumerate(rows):
         if len(true) != len(predicted):
             raise ValueError(
-                f"sentence {number} needs a tag a word, but has {len(predicted)} tags for "
+                f"sentence {number} needs one tag for each word, but has {len(predicted)} tags for "
                 f"{len(true)} words"
             )
     return rows
 
 
 def _named(labels: Array, predictions: Array, names: Names) -> tuple[list[list[str]], ...]:
-    """True and predicted tags by name."""
+    """True and predicted names of the tags of each sentence."""
     if not names:
-        raise ValueError("entities can only be found with the names of the tags")
+        raise ValueError("metrics of entities need the names of the tags")
     known = dict(enumerate(names))
     sides = zip(*_rows(labels, predictions), strict=True)
     return tuple([[known.get(tag, OUTSIDE) for tag in row] for row in side] for side in sides)

@@ -1,4 +1,7 @@
-"""Every task and suite of the embedded world in one place; each is the small twin of a real one."""
+"""Tasks and suites of the micro-world, each modelled on a published benchmark.
+
+The generators of their examples are in `harness.data.microworld`.
+"""
 
 from harness.tasks.micro.dapt import MICRO_DAPT_TASKS, MICRO_DAPT_V1
 from harness.tasks.micro.food_to_film import MICRO_FOOD_TO_FILM_TASKS, MICRO_FOOD_TO_FILM_V1
@@ -19,18 +22,18 @@ from harness.tasks.micro.tagging import MICRO_NER_TASKS, MICRO_NER_V1
 from harness.tasks.task import Suite, Task
 
 MICRO_TASKS: tuple[Task, ...] = (
-    *MICRO_GLUE_TASKS.values(),
-    *MICRO_SUPERGLUE_TASKS.values(),
-    *MICRO_SWAG_TASKS.values(),
-    *MICRO_SQUAD_TASKS.values(),
-    *MICRO_NER_TASKS.values(),
-    *MICRO_STS_TASKS.values(),
-    *MICRO_SUM_TASKS.values(),
-    *MICRO_MT_TASKS.values(),
-    *MICRO_DAPT_TASKS.values(),
-    *MICRO_OVERLAP_TASKS.values(),
-    *MICRO_FOOD_TO_FILM_TASKS.values(),
-    *MICRO_RETRIEVAL_TASKS.values(),
+    *MICRO_GLUE_TASKS,
+    *MICRO_SUPERGLUE_TASKS,
+    *MICRO_SWAG_TASKS,
+    *MICRO_SQUAD_TASKS,
+    *MICRO_NER_TASKS,
+    *MICRO_STS_TASKS,
+    *MICRO_SUM_TASKS,
+    *MICRO_MT_TASKS,
+    *MICRO_DAPT_TASKS,
+    *MICRO_OVERLAP_TASKS,
+    *MICRO_FOOD_TO_FILM_TASKS,
+    *MICRO_RETRIEVAL_TASKS,
 )
 
 MICRO_SUITES: tuple[Suite, ...] = (

@@ -1,71 +1,61 @@
-"""micro-sum-v1 and micro-mt-v1: summaries, and translation into three generated languages."""
+"""micro-sum-v1 and micro-mt-v1: summarisation, and translation into three generated languages."""
 
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
-from harness.tasks.task import Column, Suite, Task
+from harness.tasks.task import Column, Suite, Task, main_columns
 
-MICRO_SUM_TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        microworld_task(
-            "micro-sum",
-            "summary",
-            "CNN/DailyMail: See et al. 2017, ACL",
-            kind="generation",
-            text_fields=("source",),
-            label_field="target",
-            metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
-            ceiling=1.0,
-            train_size=2000,
-        ),
-        microworld_task(
-            "micro-xsum",
-            "headline",
-            "XSum: Narayan et al. 2018, EMNLP",
-            kind="generation",
-            text_fields=("source",),
-            label_field="target",
-            metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
-            ceiling=1.0,
-            train_size=2000,
-        ),
-    )
-}
+MICRO_SUM_TASKS: tuple[Task, ...] = (
+    microworld_task(
+        "micro-sum",
+        "summary",
+        "CNN/DailyMail: See et al. 2017, ACL",
+        kind="generation",
+        text_fields=("source",),
+        label_field="target",
+        metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
+        ceiling=1.0,
+        train_size=2000,
+    ),
+    microworld_task(
+        "micro-xsum",
+        "headline",
+        "XSum: Narayan et al. 2018, EMNLP",
+        kind="generation",
+        text_fields=("source",),
+        label_field="target",
+        metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
+        ceiling=1.0,
+        train_size=2000,
+    ),
+)
 
-MICRO_MT_TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        microworld_task(
-            f"micro-mt-{language}",
-            f"translation_{language}",
-            "WMT: Bojar et al. 2014",
-            kind="generation",
-            text_fields=("source",),
-            label_field="target",
-            metrics=("bleu",),
-            chance=0.0,
-            ceiling=1.0,
-            train_size=2000,
-        )
-        for language in ("a", "b", "c")
+MICRO_MT_TASKS: tuple[Task, ...] = tuple(
+    microworld_task(
+        f"micro-mt-{language}",
+        f"translation_{language}",
+        "WMT: Bojar et al. 2014",
+        kind="generation",
+        text_fields=("source",),
+        label_field="target",
+        metrics=("bleu",),
+        chance=0.0,
+        ceiling=1.0,
+        train_size=2000,
     )
-}
+    for language in ("a", "b", "c")
+)
 
 MICRO_SUM_V1 = Suite(
     name="micro-sum-v1",
-    tasks=tuple(MICRO_SUM_TASKS),
     columns=tuple(
-        Column(name=f"{task} {name}", task=task, metrics=(metric,))
+        Column(name=f"{task.name} {name}", task=task.name, metrics=(metric,))
         for task in MICRO_SUM_TASKS
         for name, metric in (("R-1", "rouge1"), ("R-2", "rouge2"), ("R-L", "rougeLsum"))
     ),
-    average="mean_of_columns",
     citation=microworld_citation("CNN/DailyMail and XSum"),
 )
 
 MICRO_MT_V1 = Suite(
     name="micro-mt-v1",
-    tasks=tuple(MICRO_MT_TASKS),
-    columns=tuple(Column(name=task, task=task, metrics=("bleu",)) for task in MICRO_MT_TASKS),
-    average="mean_of_columns",
+    columns=main_columns(MICRO_MT_TASKS),
     citation=microworld_citation("WMT: Bojar et al. 2014"),
 )

@@ -1,9 +1,9 @@
-"""micro-glue: tasks shaped like GLUE's, from the embedded world; six in v1, all nine in v2.
+"""micro-glue: micro-world tasks modelled on GLUE; six in v1, all nine in v2.
 
-A train set shows 40 % of the world's open words, its dev set asks about the others, and only the
-corpus tells of both. Ceilings are the scores of `harness.data.microworld.examples.oracle`.
-Prompts say in words of the corpus what their patterns can: "so" leads from a sentence to what
-follows from it or says the same, "then" to something new.
+Train sets use 40 % of the open words and dev sets the others, so that the dev vocabulary occurs
+only in the pretraining corpus. Ceilings are the scores of
+`harness.data.microworld.examples.oracle`. Prompts use words as the corpus does: "so" connects a
+sentence with a consequence or a paraphrase, "then" with something new.
 """
 
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
@@ -125,13 +125,10 @@ MICRO_WNLI = microworld_task(
 )
 
 SIX = (MICRO_COLA, MICRO_SST2, MICRO_MRPC, MICRO_STSB, MICRO_RTE, MICRO_QNLI)
-MICRO_GLUE_TASKS: dict[str, Task] = {
-    task.name: task for task in (*SIX, MICRO_QQP, MICRO_MNLI, MICRO_WNLI)
-}
+MICRO_GLUE_TASKS: tuple[Task, ...] = (*SIX, MICRO_QQP, MICRO_MNLI, MICRO_WNLI)
 
 MICRO_GLUE_V1 = Suite(
     name="micro-glue-v1",
-    tasks=tuple(task.name for task in SIX),
     columns=(
         Column(name="CoLA", task="micro-cola", metrics=("matthews",)),
         Column(name="SST-2", task="micro-sst2", metrics=("accuracy",)),
@@ -140,24 +137,12 @@ MICRO_GLUE_V1 = Suite(
         Column(name="RTE", task="micro-rte", metrics=("accuracy",)),
         Column(name="QNLI", task="micro-qnli", metrics=("accuracy",)),
     ),
-    average="mean_of_columns",
     citation=microworld_citation("GLUE: Wang et al. 2019, ICLR"),
 )
 
-# In the order of Devlin et al. 2019, table 1; then WNLI, which that table leaves out.
+# In the order of Devlin et al. 2019, table 1; then WNLI, which is not in that table.
 MICRO_GLUE_V2 = Suite(
     name="micro-glue-v2",
-    tasks=(
-        "micro-mnli",
-        "micro-qqp",
-        "micro-qnli",
-        "micro-sst2",
-        "micro-cola",
-        "micro-stsb",
-        "micro-mrpc",
-        "micro-rte",
-        "micro-wnli",
-    ),
     columns=(
         Column(name="MNLI-m", task="micro-mnli", split="validation_matched", metrics=("accuracy",)),
         Column(
@@ -172,6 +157,5 @@ MICRO_GLUE_V2 = Suite(
         Column(name="RTE", task="micro-rte", metrics=("accuracy",)),
         Column(name="WNLI", task="micro-wnli", metrics=("accuracy",)),
     ),
-    average="mean_of_columns",
     citation=microworld_citation("GLUE: Wang et al. 2019, ICLR"),
 )

@@ -1,4 +1,4 @@
-"""What the tasks and suites of the embedded world have in common."""
+"""Shared fields of the tasks and suites of the micro-world."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from harness.tasks.task import MicroworldData, Task
 
 
 def microworld_task(name: str, generator: str, modelled_on: str, **fields: Any) -> Task:
-    """A task of the embedded world with 1,000 train examples, unless `fields` say otherwise.
+    """A micro-world task, with 1,000 train examples unless `fields` override them.
 
     Args:
-        generator: name of the task in `harness.data.microworld`.
+        generator: name in `harness.data.microworld.examples.GENERATORS`.
         modelled_on: citation of the data set that has this format.
         fields: other fields of `Task`.
     """

@@ -1,6 +1,6 @@
-"""micro-overlap-v1: are models over-sensitive to the words that two texts share?
+"""micro-overlap-v1: are models over-sensitive to word overlap?
 
-The train set rewards it; the four cells of the evaluation set, by the right answer, show it.
+Overlap predicts the label in the train set, but not in the four cells of the evaluation set.
 """
 
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
@@ -12,34 +12,29 @@ CELLS = tuple(
     for answer in ("entailed", "not_entailed")
 )
 
-MICRO_OVERLAP_TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        microworld_task(
-            "micro-overlap",
-            "overlap",
-            "HANS: McCoy et al. 2019, ACL",
-            kind="classification",
-            text_fields=("sentence1", "sentence2"),
-            metrics=("accuracy",),
-            labels=("entailment", "not_entailment"),
-            evaluation=(
-                Split(name="validation"),
-                *(Split(name=cell, of="validation", where={"cell": cell}) for cell in CELLS),
-            ),
-            chance=0.5,
-            ceiling=0.954,
+MICRO_OVERLAP_TASKS: tuple[Task, ...] = (
+    microworld_task(
+        "micro-overlap",
+        "overlap",
+        "HANS: McCoy et al. 2019, ACL",
+        kind="classification",
+        text_fields=("sentence1", "sentence2"),
+        metrics=("accuracy",),
+        labels=("entailment", "not_entailment"),
+        evaluation=(
+            Split(name="validation"),
+            *(Split(name=cell, of="validation", where={"cell": cell}) for cell in CELLS),
         ),
-    )
-}
+        chance=0.5,
+        ceiling=0.954,
+    ),
+)
 
 MICRO_OVERLAP_V1 = Suite(
     name="micro-overlap-v1",
-    tasks=tuple(MICRO_OVERLAP_TASKS),
     columns=tuple(
         Column(name=split, task="micro-overlap", split=split, metrics=("accuracy",))
         for split in ("validation", *CELLS)
     ),
-    average="mean_of_columns",
     citation=microworld_citation("HANS: McCoy et al. 2019, ACL"),
 )

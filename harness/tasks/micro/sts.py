@@ -1,44 +1,40 @@
-"""micro-sts-v1: how alike two sentences are, nothing trained on it."""
+"""micro-sts-v1: sentence similarity, for evaluation only."""
 
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
 from harness.tasks.task import Column, Split, Suite, Task
 
-MICRO_STS_TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        microworld_task(
-            "micro-sts",
-            "sentence_similarity",
-            "STS12-16: Agirre et al. 2012 to 2016, SemEval",
-            kind="similarity",
-            text_fields=("sentence1", "sentence2"),
-            metrics=("spearman", "spearman_mean_of_groups"),
-            train=None,
-            symmetric=True,
-            evaluation=(Split(name="test"),),
-            chance=0.0,
-            group_field="subset",
-            ceiling=0.973,
-        ),
-        microworld_task(
-            "micro-sickr",
-            "relatedness",
-            "SICK-R: Marelli et al. 2014, LREC",
-            kind="similarity",
-            text_fields=("sentence1", "sentence2"),
-            metrics=("spearman",),
-            train=None,
-            symmetric=True,
-            evaluation=(Split(name="test"),),
-            chance=0.0,
-            ceiling=0.965,
-        ),
-    )
-}
+MICRO_STS_TASKS: tuple[Task, ...] = (
+    microworld_task(
+        "micro-sts",
+        "sentence_similarity",
+        "STS12-16: Agirre et al. 2012 to 2016, SemEval",
+        kind="similarity",
+        text_fields=("sentence1", "sentence2"),
+        metrics=("spearman", "spearman_mean_of_groups"),
+        train=None,
+        symmetric=True,
+        evaluation=(Split(name="test"),),
+        chance=0.0,
+        group_field="subset",
+        ceiling=0.973,
+    ),
+    microworld_task(
+        "micro-sickr",
+        "relatedness",
+        "SICK-R: Marelli et al. 2014, LREC",
+        kind="similarity",
+        text_fields=("sentence1", "sentence2"),
+        metrics=("spearman",),
+        train=None,
+        symmetric=True,
+        evaluation=(Split(name="test"),),
+        chance=0.0,
+        ceiling=0.965,
+    ),
+)
 
 MICRO_STS_V1 = Suite(
     name="micro-sts-v1",
-    tasks=tuple(MICRO_STS_TASKS),
     columns=(
         Column(name="STS", task="micro-sts", split="test", metrics=("spearman",)),
         Column(
@@ -49,6 +45,5 @@ MICRO_STS_V1 = Suite(
         ),
         Column(name="SICK-R", task="micro-sickr", split="test", metrics=("spearman",)),
     ),
-    average="mean_of_columns",
     citation=microworld_citation("STS12-16 and SICK-R"),
 )

@@ -1,7 +1,8 @@
-"""micro-superglue-v1: eight tasks shaped like SuperGLUE's, from the embedded world.
+"""micro-superglue-v1: eight micro-world tasks modelled on SuperGLUE.
 
-As in micro-glue, dev sets ask about words that only the corpus explains. RTE is micro-rte itself.
-BoolQ, MultiRC and WiC have no prompt: the corpus has no word for yes, for right or for the same.
+As in micro-glue, the vocabulary of the dev sets occurs only in the pretraining corpus. RTE is
+micro-rte. BoolQ, MultiRC and WiC have no prompt, because the corpus has no word for yes, correct or
+same.
 """
 
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
@@ -68,8 +69,8 @@ MICRO_RECORD = microworld_task(
     chance=0.25,
     ceiling=0.961,
 )
-"""Each choice is the query with one of three to five entities filled in. Every question has one
-right entity, so that ReCoRD's F1 and exact match both equal accuracy."""
+"""The choices are the query with each of three to five entities. As one entity is correct, ReCoRD's
+F1 and exact match both equal accuracy."""
 MICRO_WIC = microworld_task(
     "micro-wic",
     "same_reference",
@@ -82,8 +83,8 @@ MICRO_WIC = microworld_task(
     chance=0.5,
     ceiling=0.956,
 )
-"""Words of the corpus have one sense each, except pronouns: the word is the one pronoun that both
-sentences have (column `word`), and the same sense is to stand for a thing of the same kind."""
+"""Only pronouns have several senses here: the word is the pronoun that both sentences contain
+(column `word`), and its sense is the kind of its referent."""
 MICRO_WSC = microworld_task(
     "micro-wsc",
     "coreference",
@@ -97,32 +98,19 @@ MICRO_WSC = microworld_task(
     ceiling=0.969,
 )
 
-MICRO_SUPERGLUE_TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        MICRO_BOOLQ,
-        MICRO_CB,
-        MICRO_COPA,
-        MICRO_MULTIRC,
-        MICRO_RECORD,
-        MICRO_WIC,
-        MICRO_WSC,
-    )
-}
-"""The seven tasks that micro-glue does not have."""
+MICRO_SUPERGLUE_TASKS: tuple[Task, ...] = (
+    MICRO_BOOLQ,
+    MICRO_CB,
+    MICRO_COPA,
+    MICRO_MULTIRC,
+    MICRO_RECORD,
+    MICRO_WIC,
+    MICRO_WSC,
+)
+"""The seven tasks that are not in micro-glue."""
 
 MICRO_SUPERGLUE_V1 = Suite(
     name="micro-superglue-v1",
-    tasks=(
-        "micro-boolq",
-        "micro-cb",
-        "micro-copa",
-        "micro-multirc",
-        "micro-record",
-        "micro-rte",
-        "micro-wic",
-        "micro-wsc",
-    ),
     columns=(
         Column(name="BoolQ", task="micro-boolq", metrics=("accuracy",)),
         Column(name="CB", task="micro-cb", metrics=("accuracy", "macro_f1")),
@@ -133,6 +121,5 @@ MICRO_SUPERGLUE_V1 = Suite(
         Column(name="WiC", task="micro-wic", metrics=("accuracy",)),
         Column(name="WSC", task="micro-wsc", metrics=("accuracy",)),
     ),
-    average="mean_of_columns",
     citation=microworld_citation("SuperGLUE: Wang et al. 2019, NeurIPS"),
 )

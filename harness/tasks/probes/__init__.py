@@ -1,4 +1,7 @@
-"""AXIS: what pretrained models are probed with, without fine-tuning: minimal pairs and cloze."""
+"""AXIS: zero-shot probes of pretrained models: minimal pairs and cloze sentences.
+
+How a model scores their sentences is in `harness.pretraining.scoring`.
+"""
 
 from harness.tasks.probes.blimp import BLIMP, BLIMP_200
 from harness.tasks.probes.micro_blimp import MICRO_BLIMP

@@ -1,7 +1,7 @@
-"""Scores of sentences to accuracies: arrays in, numbers out.
+"""Accuracies from the scores of sentences.
 
-A score is anything that is higher for a likelier sentence (a log-probability, in nats). NaN stands
-for a missing score; what it touches is NaN, which tables show as null.
+A score is any number that is higher for a likelier sentence, such as a log-probability in nats. NaN
+is a missing score; results that depend on it are NaN, which tables show as null.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,20 @@ OVERALL = "overall"
 
 
 def minimal_pair_values(good: Array, bad: Array) -> Array:
-    """1 where the acceptable sentence scores higher, 1/2 for a tie, else 0; NaN for no score.
+    """1 if the acceptable sentence has the higher score, 1/2 for a tie, else 0.
 
-    Warstadt et al. 2020 count strictly higher only. That a tie counts half is our rule: so a
-    constant score is at chance, and not below.
+    Warstadt et al. 2020 count ties as errors; here they count half, so that constant scores are at
+    chance level and not below.
 
     Args:
         good: [num_items] scores of the acceptable sentences.
         bad: [num_items] scores of the unacceptable ones.
 
     Returns:
-        [num_items] from 0 to 1, or NaN.
+        [num_items] from 0 to 1; NaN if a score is.
+
+    Raises:
+        ValueError: the shapes differ.
     """
     good, bad = np.asarray(good, dtype=float), np.asarray(bad, dtype=float)
     if good.shape != bad.shape:
@@ -33,14 +36,17 @@ def minimal_pair_values(good: Array, bad: Array) -> Array:
 
 
 def cloze_values(scores: Array, answers: Array) -> Array:
-    """1 where the answer scores highest, 1/k if k candidates share that score, else 0.
+    """1 if the answer has the highest score, 1/k if it ties with k - 1 others, else 0.
 
     Args:
-        scores: [num_items, num_candidates]; an item of fewer candidates has -inf for the others.
-        answers: [num_items] places of the right candidates.
+        scores: [num_items, num_candidates]; -inf where an item has fewer candidates.
+        answers: [num_items] indices of the correct candidates.
 
     Returns:
-        [num_items] from 0 to 1; NaN where a score of the item is NaN, or none is finite.
+        [num_items] from 0 to 1; NaN if a score of the item is NaN, or none is finite.
+
+    Raises:
+        ValueError: the shapes do not match.
     """
     scores, answers = np.asarray(scores, dtype=float), np.asarray(answers)
     if scores.ndim != 2 or answers.shape != scores.shape[:1]:
@@ -56,11 +62,14 @@ def cloze_values(scores: Array, answers: Array) -> Array:
 
 
 def accuracy_by_category(categories: Sequence[str], values: Array) -> dict[str, float]:
-    """Mean value of each category in order of appearance, and `overall`: the mean of those means.
+    """Mean value of each category in order of appearance, and `overall`, the mean of these means.
 
     Args:
         categories: [num_items] names.
-        values: [num_items] from 0 to 1; a category with a NaN is NaN, and so is the overall mean.
+        values: [num_items] from 0 to 1; NaN makes its category and the overall mean NaN.
+
+    Raises:
+        ValueError: no items, or different numbers of categories and values.
     """
     names, values = np.asarray(categories), np.asarray(values, dtype=float)
     if names.shape != values.shape or not names.size:

@@ -1,7 +1,7 @@
 """BLiMP: 67 paradigms of 1,000 English minimal pairs each (Warstadt et al. 2020, TACL).
 
 Seven published pairs are of two equal sentences, two in passive_1 and five in principle_A_case_2
-(issue 10 of alexwarstadt/blimp). They are kept, and tie whatever the model.
+(issue 10 of alexwarstadt/blimp). They are kept and tie for every model.
 """
 
 from harness.tasks.probes.probe import Probe
@@ -59,7 +59,7 @@ PHENOMENA: dict[str, tuple[str, ...]] = {
         ),
     }.items()
 }
-"""The 12 phenomena of the paper -> their paradigms; categories of the probe are the paradigms."""
+"""The 12 phenomena of the paper to their paradigms, which are the categories of the probe."""
 
 BLIMP = Probe(
     name="blimp",
@@ -67,10 +67,10 @@ BLIMP = Probe(
     data=HubData(path="nyu-mll/blimp", revision="877fba0801ffb7cbd8c39c1ff314a46f053f6036"),
     categories=tuple(paradigm for paradigms in PHENOMENA.values() for paradigm in paradigms),
     fields=("sentence_good", "sentence_bad"),
-    split="train",  # all there is: the data are a test set under this name
+    split="train",  # the only split; it is a test set in spite of its name
     chance=0.5,
     licence="CC BY 4.0",
     citation="Warstadt et al. 2020, BLiMP, TACL",
 )
-# What a CPU asks in minutes: a masked model reads a sentence once for each of its tokens.
+# Takes minutes on a CPU: a masked model needs one forward pass for each token of a sentence.
 BLIMP_200 = BLIMP.model_copy(update={"name": "blimp-200", "max_items": 200})

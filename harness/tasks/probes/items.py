@@ -1,23 +1,23 @@
-"""Items of a probe: loading or making them, and what identifies them."""
+"""Loading and generation of the items of a probe, and their fingerprint."""
 
 from dataclasses import dataclass
 
 from harness.data import hub, microworld
 from harness.data.microworld.random_draws import Draw
-from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
-from harness.tasks.probes.contrasts import GAP, Contrast, Maker
+from harness.tasks.probes.contrasts import GAP, Contrast, DrawContrast
 from harness.tasks.probes.micro_blimp import MINIMAL_PAIRS
 from harness.tasks.probes.micro_cloze import CLOZE
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData
 
 VERSION = "1"
-"""Changes whenever a probe of the micro-world has other items."""
+"""Raised when the items of a micro-world probe change."""
 WORLD = 0
-"""Seed of the world that the micro-world's probes ask about, as its tasks do."""
+"""Seed of the world of the micro-world probes, the same as that of its tasks."""
 ITEMS_PER_CATEGORY = 200
-"""Of a probe of the micro-world."""
+"""Items in each category of a micro-world probe."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ClozeItem:
     candidates: tuple[str, ...]
     after: str
     answer: int
-    """Place of the right candidate."""
+    """Index of the correct candidate."""
     category: str
 
     @property
@@ -50,20 +50,20 @@ Item = MinimalPair | ClozeItem
 
 
 def load_items(probe: Probe) -> list[Item]:
-    """The items of `probe`, category by category; always the same ones.
+    """The items of `probe`, category by category.
 
     Raises:
-        ValueError: the data are missing, or not what the probe declares.
+        ValueError: the data are missing, or do not match the declaration of the probe.
     """
     load = _read if isinstance(probe.data, HubData) else _make
     return [item for category in probe.categories for item in load(probe, category)]
 
 
 def fingerprint(probe: Probe) -> str:
-    """Identifies the items without loading them; torch-free and quick.
+    """A string that identifies the items, computed without loading them.
 
     Raises:
-        ValueError: `HARNESS_DATA` is set, but has no mirror of the data.
+        ValueError: `HARNESS_DATA` lacks a mirror of the data.
     """
     data = probe.data
     if isinstance(data, HubData):
@@ -89,17 +89,17 @@ def _read(probe: Probe, category: str) -> list[MinimalPair]:
 
 
 def _make(probe: Probe, category: str) -> list[Item]:
-    """Different items from as many contrasts as they need, in random order."""
-    makers: dict[str, Maker] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else CLOZE
+    """ITEMS_PER_CATEGORY different items in random order."""
+    functions: dict[str, DrawContrast] = MINIMAL_PAIRS if probe.kind == "minimal_pairs" else CLOZE
     draw, world = Draw(f"{probe.name} {category} {WORLD}"), build(WORLD)
-    examiner = Examiner(draw, world, world.words)
+    sampler = Sampler(draw, world, world.words)
     made: dict[tuple[str, ...], Item] = {}
     while len(made) < ITEMS_PER_CATEGORY:
-        contrast = makers[category](examiner)
-        asked = [(frame, *sorted(contrast.fillings)) for frame in contrast.frames]
-        if made.keys().isdisjoint(asked):
+        contrast = functions[category](sampler)
+        keys = [(frame, *sorted(contrast.fillings)) for frame in contrast.frames]
+        if made.keys().isdisjoint(keys):
             items = (_pairs if probe.kind == "minimal_pairs" else _gaps)(contrast, category, draw)
-            made.update(zip(asked, items, strict=True))
+            made.update(zip(keys, items, strict=True))
     return draw.order(list(made.values()))
 
 

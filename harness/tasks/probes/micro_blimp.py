@@ -1,46 +1,44 @@
-"""micro-blimp: acceptable against minimally different unacceptable sentences of the embedded world.
+"""micro-blimp: pairs of acceptable and minimally different unacceptable micro-world sentences.
 
-All its words are open to it, those of the train and of the dev sets of the tasks: nothing is tuned.
+It uses the words of both train and dev sets of the tasks, because no training is involved.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.sampler import Sampler
 from harness.tasks.probes.contrasts import (
     GAP,
     LICENCE,
     Contrast,
-    Maker,
-    deed,
+    DrawContrast,
     distractor_agreement,
-    member,
     subject_selection,
 )
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import MicroworldData
 
 
-def subject_verb_agreement(examiner: Examiner) -> Contrast:
-    """A verb in the number of its subject, beside it."""
-    concept, name = examiner.concept(), examiner.draw.pick((0, 1))
-    verb = examiner.draw.pick(concept.kind.subject_verbs)
-    adjective = examiner.draw.pick(concept.kind.adjectives)
+def subject_verb_agreement(sampler: Sampler) -> Contrast:
+    """Number agreement of a verb with the adjacent subject."""
+    concept, name = sampler.concept(), sampler.draw.pick((0, 1))
+    verb = sampler.draw.pick(concept.kind.subject_verbs)
+    adjective = sampler.draw.pick(concept.kind.adjectives)
     nouns = (concept.names[name], concept.plurals[name])
     frames = tuple(f"the {adjective} {noun} {GAP}." for noun in nouns)
     return Contrast(frames, (verb.third, verb.base))
 
 
-def determiner_noun_agreement(examiner: Examiner) -> Contrast:
-    """A determiner in the number of its noun."""
-    concept, name = examiner.concept(), examiner.draw.pick((0, 1))
-    start = f"{examiner.draw.pick(examiner.words.people)} {deed(examiner)} {GAP}"
+def determiner_noun_agreement(sampler: Sampler) -> Contrast:
+    """Number agreement of a determiner with its noun."""
+    concept, name = sampler.concept(), sampler.draw.pick((0, 1))
+    start = f"{sampler.draw.pick(sampler.words.people)} {sampler.deed()} {GAP}"
     frames = (f"{start} {concept.names[name]}.", f"{start} {concept.plurals[name]}.")
-    return Contrast(frames, examiner.draw.pick((("this", "these"), ("every", "many"))))
+    return Contrast(frames, sampler.draw.pick((("this", "these"), ("every", "many"))))
 
 
-def pronoun_gender_agreement(examiner: Examiner) -> Contrast:
-    """A pronoun in the gender of the person."""
-    draw, words = examiner.draw, examiner.words
-    noun, verb = draw.pick(examiner.concept().names), deed(examiner)
+def pronoun_gender_agreement(sampler: Sampler) -> Contrast:
+    """Gender agreement of a pronoun with a person."""
+    draw, words = sampler.draw, sampler.words
+    noun, verb = draw.pick(sampler.concept().names), sampler.deed()
     rest, fillings = draw.pick(
         (
             (f"{verb} {GAP} {noun}.", ("her", "his")),
@@ -51,51 +49,51 @@ def pronoun_gender_agreement(examiner: Examiner) -> Contrast:
     return Contrast(tuple(f"{person} {rest}" for person in people), fillings)
 
 
-def irregular_forms(examiner: Examiner) -> Contrast:
-    """The past or the participle of a verb that tells them apart."""
-    draw, concept = examiner.draw, examiner.concept()
-    verbs = examiner.world.verbs + concept.kind.object_verbs
+def irregular_forms(sampler: Sampler) -> Contrast:
+    """The past or the participle of a verb whose two forms differ."""
+    draw, concept = sampler.draw, sampler.concept()
+    verbs = sampler.world.verbs + concept.kind.object_verbs
     verb = draw.pick([verb for verb in verbs if verb.past != verb.participle])
-    person, noun = draw.pick(examiner.words.people), draw.pick(concept.names)
+    person, noun = draw.pick(sampler.words.people), draw.pick(concept.names)
     frames = (f"{person} {GAP} the {noun}.", f"the {noun} was {GAP} by {person}.")
     return Contrast(frames, (verb.past, verb.participle))
 
 
-def object_selection(examiner: Examiner) -> Contrast:
-    """To which things one can do that."""
-    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:2]
-    person = draw.pick(examiner.words.people)
+def object_selection(sampler: Sampler) -> Contrast:
+    """Objects that fit the verb."""
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:2]
+    person = draw.pick(sampler.words.people)
     verbs = (draw.pick(kind.object_verbs).past for kind in kinds)
-    fillings = tuple(draw.pick(member(examiner, kind).names) for kind in kinds)
+    fillings = tuple(draw.pick(sampler.member(kind).names) for kind in kinds)
     return Contrast(tuple(f"{person} {verb} the {GAP}." for verb in verbs), fillings)
 
 
-def adjective_selection(examiner: Examiner) -> Contrast:
-    """Which things can be like that."""
-    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:2]
-    start = f"{draw.pick(examiner.words.people)} {deed(examiner)} the"
+def adjective_selection(sampler: Sampler) -> Contrast:
+    """Nouns that fit the adjective."""
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:2]
+    start = f"{draw.pick(sampler.words.people)} {sampler.deed()} the"
     adjectives = (draw.pick(kind.adjectives) for kind in kinds)
-    fillings = tuple(draw.pick(member(examiner, kind).names) for kind in kinds)
+    fillings = tuple(draw.pick(sampler.member(kind).names) for kind in kinds)
     return Contrast(tuple(f"{start} {adjective} {GAP}." for adjective in adjectives), fillings)
 
 
-def word_order(examiner: Examiner) -> Contrast:
-    """Adjective before noun, verb before object, preposition before its noun: the same words."""
-    draw, concept = examiner.draw, examiner.concept()
-    noun, other = draw.pick(concept.names), draw.pick(examiner.stranger(concept).names)
+def word_order(sampler: Sampler) -> Contrast:
+    """Word order: adjective and noun, verb and object, or preposition and noun."""
+    draw, concept = sampler.draw, sampler.concept()
+    noun, other = draw.pick(concept.names), draw.pick(sampler.stranger(concept).names)
     did = draw.pick(concept.kind.subject_verbs).past
-    person, near = draw.pick(examiner.words.people), draw.pick(lexicon.NEIGHBOURHOOD)
+    person, near = draw.pick(sampler.words.people), draw.pick(lexicon.NEIGHBOURHOOD)
     frame, one, two = draw.pick(
         (
             (f"the {GAP} {did}.", draw.pick(concept.kind.adjectives), noun),
-            (f"{person} {GAP} {noun}.", deed(examiner), "the"),
+            (f"{person} {GAP} {noun}.", sampler.deed(), "the"),
             (f"the {noun} {GAP} {other} {did}.", near, "the"),
         )
     )
     return Contrast((frame,), (f"{one} {two}", f"{two} {one}"))
 
 
-MINIMAL_PAIRS: dict[str, Maker] = {
+MINIMAL_PAIRS: dict[str, DrawContrast] = {
     "subject_verb_agreement": subject_verb_agreement,
     "distractor_agreement": distractor_agreement,
     "determiner_noun_agreement": determiner_noun_agreement,
@@ -106,7 +104,7 @@ MINIMAL_PAIRS: dict[str, Maker] = {
     "adjective_selection": adjective_selection,
     "word_order": word_order,
 }
-"""Category -> its maker, of two fillings."""
+"""Category to the function that draws its contrasts, with two fillings."""
 
 MICRO_BLIMP = Probe(
     name="micro-blimp",

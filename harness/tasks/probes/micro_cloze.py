@@ -1,6 +1,6 @@
-"""micro-cloze: sentences of the embedded world with a gap that only one candidate fills rightly.
+"""micro-cloze: micro-world sentences with a gap that only one candidate fills correctly.
 
-Of the usual categories, time, number and substance are missing: the corpus tells nothing of them.
+The usual categories time, number and substance are missing, because the corpus has no such facts.
 """
 
 from collections.abc import Callable
@@ -8,15 +8,14 @@ from functools import partial
 
 from harness.data.microworld import lexicon
 from harness.data.microworld.grammar import with_article
-from harness.data.microworld.sentence_tasks import Examiner
+from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept
 from harness.tasks.probes.contrasts import (
     GAP,
     LICENCE,
     Contrast,
-    Maker,
+    DrawContrast,
     distractor_agreement,
-    member,
     stated,
     subject_selection,
 )
@@ -24,11 +23,11 @@ from harness.tasks.probes.probe import Probe
 from harness.tasks.task import MicroworldData
 
 
-def verb(examiner: Examiner) -> Contrast:
-    """What one does to such a thing, in either voice."""
-    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:4]
-    person, verbs = draw.pick(examiner.words.people), [draw.pick(k.object_verbs) for k in kinds]
-    nouns = [draw.pick(member(examiner, kind).names) for kind in kinds]
+def verb(sampler: Sampler) -> Contrast:
+    """Verbs that fit the object, active or passive."""
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
+    person, verbs = draw.pick(sampler.words.people), [draw.pick(k.object_verbs) for k in kinds]
+    nouns = [draw.pick(sampler.member(kind).names) for kind in kinds]
     if draw.chance(0.5):
         frames = tuple(f"{person} {GAP} the {noun}." for noun in nouns)
         return Contrast(frames, tuple(verb.past for verb in verbs))
@@ -36,15 +35,15 @@ def verb(examiner: Examiner) -> Contrast:
     return Contrast(frames, tuple(verb.participle for verb in verbs))
 
 
-def preposition(examiner: Examiner) -> Contrast:
-    """By whom, in which city, of which kind, as for what."""
-    draw, (doing, located, general, asked) = examiner.draw, [examiner.concept() for _ in range(4)]
-    done = draw.pick(examiner.world.verbs + doing.kind.object_verbs).participle
+def preposition(sampler: Sampler) -> Contrast:
+    """Prepositions: by, in, of, for."""
+    draw, (object_, located, general, topic) = sampler.draw, [sampler.concept() for _ in range(4)]
+    done = draw.pick(sampler.world.verbs + object_.kind.object_verbs).participle
     frames = (
-        f"the {draw.pick(doing.names)} was {done} {GAP} {draw.pick(examiner.words.people)}.",
+        f"the {draw.pick(object_.names)} was {done} {GAP} {draw.pick(sampler.words.people)}.",
         f"the {draw.pick(located.names)} is {GAP} {located.city}.",
         f"{with_article(draw.pick(general.names))} is a kind {GAP} {general.kind.name}.",
-        f"as {GAP} the {draw.pick(asked.names)}, {draw.pick((asked.colour, asked.city))}.",
+        f"as {GAP} the {draw.pick(topic.names)}, {draw.pick((topic.colour, topic.city))}.",
     )
     return Contrast(frames, ("by", "in", "of", "for"))
 
@@ -57,30 +56,28 @@ PLACES = (
 COLOURS = ("the {one} is {{}}.", "most {many} are {{}}.")
 
 
-def fact(
-    examiner: Examiner, patterns: tuple[str, ...], value: Callable[[Concept], str]
-) -> Contrast:
-    """A value that the corpus tells of a concept, among those of concepts that differ in it."""
-    draw = examiner.draw
-    different = {value(concept): concept for concept in draw.order(examiner.words.concepts)}
+def fact(sampler: Sampler, patterns: tuple[str, ...], value: Callable[[Concept], str]) -> Contrast:
+    """A fact of the corpus about a concept, with values of other concepts as candidates."""
+    draw = sampler.draw
+    different = {value(concept): concept for concept in draw.order(sampler.words.concepts)}
     fillings = tuple(draw.order(list(different))[:4])
-    frames = (stated(examiner, draw.pick(patterns), different[filling]) for filling in fillings)
+    frames = (stated(sampler, draw.pick(patterns), different[filling]) for filling in fillings)
     return Contrast(tuple(frames), fillings)
 
 
-def hypernym(examiner: Examiner) -> Contrast:
-    """What kind of thing it is."""
-    draw, kinds = examiner.draw, examiner.draw.order(examiner.world.kinds)[:4]
+def hypernym(sampler: Sampler) -> Contrast:
+    """The kind of a thing."""
+    draw, kinds = sampler.draw, sampler.draw.order(sampler.world.kinds)[:4]
     many = draw.chance(0.5)
     pattern = "all {many} are {{}}." if many else "{a_one} is a kind of {{}}."
-    frames = (stated(examiner, pattern, member(examiner, kind)) for kind in kinds)
+    frames = (stated(sampler, pattern, sampler.member(kind)) for kind in kinds)
     return Contrast(tuple(frames), tuple(kind.plural if many else kind.name for kind in kinds))
 
 
-def synonym(examiner: Examiner) -> Contrast:
-    """Another name of the same, among names of things of its kind."""
-    draw, kind = examiner.draw, examiner.draw.pick(examiner.world.kinds)
-    concepts = draw.order(examiner.words.members(kind))[:4]
+def synonym(sampler: Sampler) -> Contrast:
+    """The synonym of a name, with names of other things of its kind as candidates."""
+    draw, kind = sampler.draw, sampler.draw.pick(sampler.world.kinds)
+    concepts = draw.order(sampler.words.members(kind))[:4]
     if draw.chance(0.5):
         names, rest = [draw.two(c.names) for c in concepts], draw.pick(kind.subject_verbs).third
         frames = tuple(f"the {one}, or {GAP}, {rest}." for one, _ in names)
@@ -99,12 +96,12 @@ SENTIMENTS = (
 )
 
 
-def sentiment(examiner: Examiner) -> Contrast:
-    """An adjective of the polarity of the rest of its sentence."""
-    draw, pattern = examiner.draw, examiner.draw.pick(SENTIMENTS)
+def sentiment(sampler: Sampler) -> Contrast:
+    """An adjective of the same polarity as the rest of its sentence."""
+    draw, pattern = sampler.draw, sampler.draw.pick(SENTIMENTS)
     aspect = draw.pick(lexicon.FILM_ASPECTS + lexicon.FOOD_ASPECTS)
     neutral = draw.pick(lexicon.NEUTRAL_ADVERBS)
-    drawn = {positive: draw.order(examiner.words.polar(positive)) for positive in (True, False)}
+    drawn = {positive: draw.order(sampler.words.polar(positive)) for positive in (True, False)}
     frames = (
         pattern.format(
             aspect=aspect,
@@ -120,7 +117,7 @@ def sentiment(examiner: Examiner) -> Contrast:
     return Contrast(tuple(frames), (drawn[True][0], drawn[False][0]))
 
 
-CLOZE: dict[str, Maker] = {
+CLOZE: dict[str, DrawContrast] = {
     "verb": verb,
     "preposition": preposition,
     "commonsense": partial(subject_selection, num_fillings=4),
@@ -131,7 +128,8 @@ CLOZE: dict[str, Maker] = {
     "agreement": distractor_agreement,
     "sentiment": sentiment,
 }
-"""Category -> its maker, of four fillings; agreement and sentiment have two."""
+"""Category to the function that draws its contrasts: two fillings for agreement and sentiment, else
+four."""
 
 MICRO_CLOZE = Probe(
     name="micro-cloze",

@@ -1,4 +1,4 @@
-"""What a probe is: metadata that can be read without the data."""
+"""Probes as declared values, readable without their data."""
 
 from typing import Annotated, Literal
 
@@ -8,24 +8,24 @@ from harness.core.config import ConfigModel
 from harness.tasks.task import HubData, MicroworldData
 
 UNSUPPORTED_FILE = "unsupported.txt"
-"""File of a finished probe that says why its model cannot be asked."""
+"""File of a finished probe with the reason why it does not support the model."""
 
 
 class Probe(ConfigModel):
-    """A zero-shot test of a pretrained model: it chooses between sentences, and learns nothing."""
+    """A zero-shot test of a pretrained model, which ranks sentences by likelihood."""
 
     name: str
     kind: Literal["minimal_pairs", "cloze"]
     data: Annotated[HubData | MicroworldData, Field(discriminator="source")]
     categories: tuple[str, ...]
-    """What is reported apart; of Hub data, the configs, each of which is a category."""
+    """Categories that are reported separately; for Hub data, the configs."""
     fields: tuple[str, str] | None = None
-    """Columns of the acceptable and of the unacceptable sentence; None for the micro-world."""
+    """Columns of the acceptable and the unacceptable sentence; None for the micro-world."""
     split: str | None = None
-    """Split of the Hub data that is read; None for the micro-world."""
+    """Split of the Hub data; None for the micro-world."""
     max_items: int | None = None
-    """The first so many items of each category; null takes all."""
+    """Number of items of each category, from the first; null takes all."""
     chance: float
-    """Mean over the categories of what a guess scores, from 0 to 1."""
+    """Mean accuracy of random guesses over the categories, 0 to 1."""
     licence: str
     citation: str

@@ -85,7 +85,7 @@ def test_other_hub_sets_have_a_document_per_row(mirror: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"path": "some/where"}, "HARNESS_DATA must hold a folder"),
+        ({"path": "some/where"}, "HARNESS_DATA must contain a folder"),
         ({"config": "other"}, "config other.*plain"),
         ({"split": "test"}, "split test.*train"),
         ({"text_field": "body"}, "corpus.text_field.*'body'.*text"),

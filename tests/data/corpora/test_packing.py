@@ -96,7 +96,7 @@ def test_doc_sentences_by_hand() -> None:
     assert packed.a_end.tolist() == [7, 12, 17]
 
 
-def test_nsp_labels_tell_whether_b_follows_a() -> None:
+def test_nsp_labels_are_0_where_b_follows_a() -> None:
     stream = make_stream(random_documents(0))
     room = 10_000  # nothing is truncated
     packed = pack(stream, Packing(format="segment_pair"), room, "nsp", np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""The corpus: the same for a seed, as long as asked, and it shows each word in each role."""
+"""The corpus: determined by its seed, of the requested length, with each word in each role."""
 
 import hashlib
 import itertools
@@ -40,7 +40,7 @@ def test_a_document_is_several_sentences(corpus: list[list[str]]) -> None:
     assert sum(GENRES.values()) == 100
 
 
-def test_the_same_seed_tells_the_same_and_another_does_not() -> None:
+def test_documents_depend_on_the_seed() -> None:
     def start(seed: int, world: int, num_tokens: int = 5_000) -> list[list[str]]:
         return list(itertools.islice(documents.documents(seed, world, num_tokens), 50))
 
@@ -97,11 +97,11 @@ def test_every_polar_adjective_is_negated_coordinated_and_graded(corpus: list[li
 def test_a_story_speaks_of_its_person_with_her_pronouns(corpus: list[list[str]]) -> None:
     women, men = (set(names) for names in (build(0).words.women, build(0).words.men))
     for document in corpus:
-        told = " ".join(document).replace(".", "").split()
-        if "her" in told or "she" in told:
-            assert not men & set(told)
-        if "his" in told or "he" in told:
-            assert not women & set(told)
+        words_of_document = " ".join(document).replace(".", "").split()
+        if "her" in words_of_document or "she" in words_of_document:
+            assert not men & set(words_of_document)
+        if "his" in words_of_document or "he" in words_of_document:
+            assert not women & set(words_of_document)
 
 
 def test_it_imports_without_the_heavy_libraries() -> None:

@@ -1,4 +1,4 @@
-"""Examples of the embedded world are those of their version: published scores are of them.
+"""Examples of the micro-world match their version, on which published scores depend.
 
 After the entry of a generator in `microworld.VERSIONS` was raised, run this file as a script.
 """
@@ -65,7 +65,7 @@ def test_examples_are_those_of_their_version(generator: str) -> None:
     assert not problem(generator, read()), problem(generator, read())
 
 
-def test_other_examples_ask_for_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_examples_need_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
     known = read() | {key("reading_comprehension"): "of other rows"}
     assert "raise its entry in microworld.VERSIONS" in problem("reading_comprehension", known)
     monkeypatch.setitem(microworld.VERSIONS, "reading_comprehension", "next")

@@ -1,4 +1,4 @@
-"""The world: words have one role each, facts tell synonyms apart, splits are disjoint."""
+"""The world: words have one role each, facts distinguish concepts, splits are disjoint."""
 
 import pytest
 from hypothesis import given
@@ -60,7 +60,7 @@ def test_splits_share_no_open_word(seed: int) -> None:
 
 
 @given(st.integers(0, 1000))
-def test_facts_tell_the_members_of_a_kind_apart(seed: int) -> None:
+def test_members_of_a_kind_differ_in_all_facts(seed: int) -> None:
     words = build(seed).words
     for kind in build(seed).kinds:
         members = words.members(kind)
@@ -74,7 +74,7 @@ def test_worlds_differ() -> None:
     assert build(0) is build(0)
 
 
-def test_draws_are_those_of_this_seed_for_ever() -> None:
+def test_draws_of_a_seed_never_change() -> None:
     draw = Draw(0)
     assert [draw.pick("abcdef") for _ in range(8)] == list("fecbdceb")
 

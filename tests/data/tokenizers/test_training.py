@@ -262,7 +262,7 @@ def test_without_added_tokens_there_are_none(folders: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize(
     ("extra", "message"),
-    [(("the",), "must not be tokens"), (("[CLS]",), "must not be tokens")],
+    [(("the",), "must not be in the vocabulary"), (("[CLS]",), "must not be in the vocabulary")],
 )
 def test_extra_tokens_that_exist_are_refused(
     extra: tuple[str, ...], message: str, tmp_path: Path

@@ -16,7 +16,7 @@ def count_token_head(architecture: Architecture, size: Size, vocab_size: int) ->
 
 
 def count_replaced_head(size: Size) -> int:
-    """Parameters of the head that tells replaced tokens (Clark et al. 2020, section 2)."""
+    """Parameters of the discriminator head (Clark et al. 2020, section 2)."""
     return linear(size.hidden_size, size.hidden_size) + linear(size.hidden_size, 1)
 
 

@@ -228,7 +228,7 @@ def test_a_file_is_no_folder_to_write_to(command, tmp_path, monkeypatch):
     told = [*command, "--out", str(tmp_path / "file"), "--store", str(tmp_path / "store")]
     result = CliRunner().invoke(app, told)
     assert result.exit_code == 2
-    assert "existing folder that can be written, but is a file" in result.output
+    assert "must be a new folder or a writable one, but is a file" in result.output
     assert (tmp_path / "file").read_text() == "mine"
 
 

@@ -139,7 +139,7 @@ def test_diagnostics_of_superglue_share_the_training_of_rte(mirror: Mirror) -> N
     assert load_examples(task, axb).texts[0] == ("sentence1 number 0", "sentence2 number 0")
 
 
-def test_misleading_overlap_stands_apart(mirror: Mirror) -> None:
+def test_misleading_overlap_has_its_own_splits(mirror: Mirror) -> None:
     task = TASKS["mnli_binary"]
     mirror.write_task(task)
     by_name = {split.name: load_examples(task, split) for split in task.evaluation}
@@ -193,7 +193,7 @@ def prepared(name: str, **columns: list[Any]) -> dict[str, list[Any]]:
     return after
 
 
-def test_copa_asks_in_words() -> None:
+def test_copa_has_its_question_in_words() -> None:
     columns = prepared("copa", question=["effect", "cause"], choice1=["a", "b"], choice2=["c", "d"])
     assert columns["choices"] == [("a", "c"), ("b", "d")]
     assert columns["question"] == ["What happened as a result?", "What was the cause of this?"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.data import hub
 from harness.tasks import TASKS
-from harness.tasks.datasets.catalog import chosen
+from harness.tasks.datasets.catalog import selected
 from harness.tasks.datasets.fetch import SUMS, read_sums
 from harness.tasks.load_examples import load_examples
 from harness.tasks.task import HubData
@@ -70,10 +70,10 @@ def remote(tmp_path: Path) -> Path:
 @pytest.fixture
 def mirror(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A mirror that was fetched; the Hub is the folder `remote`."""
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
     def download(path: str, **options: Any) -> str:
-        asked.append({"path": path, **options})
+        requests.append({"path": path, **options})
         folder = Path(options["local_dir"])
         for pattern in options["allow_patterns"] or ["**/*"]:
             for file in (remote / path).glob(pattern):
@@ -89,13 +89,13 @@ def mirror(remote: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     command("fetch", "glue/cola", "wikitext2")
     data_of_cola = TASKS["cola"].data
     assert isinstance(data_of_cola, HubData)
-    assert {one["revision"] for one in asked if one["path"] == COLA} == {data_of_cola.revision}
-    assert all(one["repo_type"] == "dataset" for one in asked)
+    assert {one["revision"] for one in requests if one["path"] == COLA} == {data_of_cola.revision}
+    assert all(one["repo_type"] == "dataset" for one in requests)
     return root
 
 
 def command(*arguments: str, code: int = 0) -> str:
-    """What `harness data ...` says."""
+    """The output of `harness data ...`."""
     result = CliRunner().invoke(app.app, ["data", *arguments])
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
@@ -124,7 +124,7 @@ def test_fetching_again_changes_nothing(mirror: Path) -> None:
     assert sorted((mirror / SUMS).read_text().splitlines()) == before
 
 
-def test_list_says_where_each_one_is(mirror: Path) -> None:
+def test_list_shows_the_location_of_each_data_set(mirror: Path) -> None:
     lines = {line.split()[0]: line for line in command("list").splitlines()}
     cola = lines["nyu-mll/glue/cola"]
     assert " mirror " in cola and "MB  bcdcba79d07b  cola (see" in cola
@@ -160,7 +160,7 @@ def test_a_split_of_one_class_is_a_warning(mirror: Path) -> None:
     name = "nyu-mll/glue/cola: cola:"
     assert command("verify", "cola").splitlines() == [
         f"{name} train 100, validation 2",
-        f"{name} warning: validation has only the class acceptable: nothing can be told from it",
+        f"{name} warning: validation has only the class acceptable, so its scores mean nothing",
         "1 data sets, 0 problems",
     ]
 
@@ -168,7 +168,7 @@ def test_a_split_of_one_class_is_a_warning(mirror: Path) -> None:
 def test_a_download_cut_short_is_one_line_and_mended_by_fetching(mirror: Path) -> None:
     file = mirror / COLA / "cola/train-00000-of-00001.parquet"
     file.write_bytes(file.read_bytes()[:-100])
-    assert "its SHA-256 is not that of SHA256SUMS.txt; fetch it again" in problem("cola")
+    assert "its SHA-256 differs from that in SHA256SUMS.txt; fetch it again" in problem("cola")
     (mirror / SUMS).unlink()
     assert "Parquet magic bytes not found" in problem("glue/cola")
     with pytest.raises(ValueError, match="cannot be read from") as caught:
@@ -200,7 +200,7 @@ def test_the_others_are_checked_where_one_fails(mirror: Path) -> None:
             "needs the columns sentence, label, but its split train has no label",
         ),
         ({"sentence": ["a"], "label": [7]}, "must be 0 to 1"),
-        ({"sentence": ["a"], "label": ["odd"]}, "but there is 'odd'"),
+        ({"sentence": ["a"], "label": ["odd"]}, "but one is 'odd'"),
         ({"sentence": ["a", None], "label": [1, 0]}, "needs text in 'sentence'"),
     ],
 )
@@ -213,7 +213,7 @@ def test_data_that_are_not_what_a_task_declares(
     assert reason in problem("cola")
 
 
-def test_changed_files_are_read_anew(mirror: Path) -> None:
+def test_changed_files_are_read_again(mirror: Path) -> None:
     """Whatever the library's own cache holds: the fingerprint is of what is read."""
     before = load_examples(TASKS["cola"], "train")
     for split in ("train", "validation"):
@@ -226,10 +226,10 @@ def test_changed_files_are_read_anew(mirror: Path) -> None:
 def test_a_corpus_without_its_column(mirror: Path) -> None:
     write(mirror / WIKITEXT / "wikitext-2-v1/train-00000-of-00001.parquet", {"words": ["a"]})
     (mirror / SUMS).unlink()
-    assert "has no column 'text'" in problem("wikitext2")
+    assert "must have the column 'text'" in problem("wikitext2")
 
 
-def test_a_missing_set_says_how_to_get_it(mirror: Path) -> None:
+def test_a_missing_set_is_reported_with_the_command_to_fetch_it(mirror: Path) -> None:
     assert problem("rte").endswith("it is missing: harness data fetch nyu-mll/glue/rte")
 
 
@@ -251,12 +251,12 @@ def test_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exce
 
 def test_names(mirror: Path) -> None:
     for names in (["cola"], ["glue/cola"], ["nyu-mll/glue/cola"]):
-        assert [one.name for one in chosen(names)] == ["nyu-mll/glue/cola"]
-    assert len(chosen([COLA])) > 8
-    assert {one.path for one in chosen([], "glue-v1")} == {COLA}
-    assert "no data set is called 'kola'" in command("verify", "kola", code=2)
-    assert "there is no suite 'blue'" in command("fetch", "--suite", "blue", code=2)
-    assert "name what to fetch" in command("fetch", code=2)
+        assert [one.name for one in selected(names)] == ["nyu-mll/glue/cola"]
+    assert len(selected([COLA])) > 8
+    assert {one.path for one in selected([], "glue-v1")} == {COLA}
+    assert "no data set is named 'kola'" in command("verify", "kola", code=2)
+    assert "the suite 'blue' is not known" in command("fetch", "--suite", "blue", code=2)
+    assert "name data sets or a --suite" in command("fetch", code=2)
 
 
 def test_notes_of_a_download_are_no_data(mirror: Path) -> None:

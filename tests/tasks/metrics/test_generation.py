@@ -84,7 +84,7 @@ def ngrams(text, order):
 
 
 def brute_force_bleu(labels, predictions):
-    """BLEU of texts without punctuation, as Papineni et al. 2002 and Chen and Cherry 2014 say."""
+    """BLEU of texts without punctuation, by Papineni et al. 2002 and Chen and Cherry 2014."""
     logs, halvings = [], 0
     for order in (1, 2, 3, 4):
         found = total = 0
@@ -144,7 +144,7 @@ def test_bleu_matches_words_of_any_reference():
 
 def test_bleu_is_of_the_corpus_and_not_a_mean_of_sentences():
     labels, predictions = [("a b c d",), ("e f g h",)], ["a b c d", "x"]
-    # Orders have 4 of 5, 3 of 3, 2 of 2, 1 of 1 matches; 5 words stand for 8.
+    # Orders have 4 of 5, 3 of 3, 2 of 2, 1 of 1 matches; 5 words for 8 of the references.
     assert METRICS["bleu"](labels, predictions) == pytest.approx(0.8**0.25 * math.exp(1 - 8 / 5))
 
 

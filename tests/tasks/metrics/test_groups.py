@@ -26,7 +26,7 @@ def test_scores_equal_loops_over_the_questions(rows):
     assert found == pytest.approx(2 * both / total if total else 0.0)
 
 
-def test_answers_of_one_question_need_not_stand_together():
+def test_answers_of_one_question_need_not_be_adjacent():
     labels, predictions = np.array([1, 0, 1, 0, 1]), np.array([1, 1, 1, 0, 0])
     groups = np.array(["q1", "q2", "q1", "q2", "q3"], dtype=object)
     assert METRICS["exact_match_groups"](labels, predictions, groups) == pytest.approx(1 / 3)

@@ -17,7 +17,7 @@ values = st.lists(
 
 
 def mean_ranks(column):
-    """Place in the sorted column; equal values share the mean of theirs."""
+    """Rank of each value; ties have their mean rank."""
     return np.array([np.flatnonzero(np.sort(column) == value).mean() for value in column])
 
 

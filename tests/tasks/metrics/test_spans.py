@@ -7,7 +7,7 @@ from torchmetrics.functional.text import squad
 
 from harness.tasks.examples import Answers
 from harness.tasks.metrics import METRICS
-from harness.tasks.metrics.spans import golds
+from harness.tasks.metrics.spans import references
 
 words = st.sampled_from(["the", "A", "an", "cat", "Cat's", "co-op", "theatre", "1,000", "!", "an-"])
 texts = st.lists(words, max_size=5).map(" ".join)
@@ -23,7 +23,7 @@ def test_scores_equal_torchmetrics(rows):
     predictions = [text for _, text in rows]
     given = [{"id": str(i), "prediction_text": text} for i, text in enumerate(predictions)]
     wanted = [  # gold answers without a word are dropped before, as evaluate-v2.0 does
-        {"id": str(i), "answers": {"text": list(golds(gold)), "answer_start": [0] * len(gold)}}
+        {"id": str(i), "answers": {"text": list(references(gold)), "answer_start": [0] * len(gold)}}
         for i, gold in enumerate(labels)
     ]
     expected = squad(given, wanted)

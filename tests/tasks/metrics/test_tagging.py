@@ -77,7 +77,9 @@ def test_predictions_may_be_lists_or_arrays_as_a_file_gives_them():
 
 
 def test_a_missing_tag_and_missing_names_are_refused():
-    with pytest.raises(ValueError, match=r"sentence 1 needs a tag a word.*2 tags for 3 words"):
+    with pytest.raises(
+        ValueError, match=r"sentence 1 needs one tag for each word.*2 tags for 3 words"
+    ):
         METRICS["accuracy_tags"]([(0,), (0, 0, 0)], [(0,), (0, 0)])
     with pytest.raises(ValueError, match="names of the tags"):
         METRICS["entity_f1"]([(0,)], [(0,)])

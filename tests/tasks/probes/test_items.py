@@ -1,4 +1,4 @@
-"""Items: always the same, answerable by one who knows the world and by nobody who counts words."""
+"""Items: deterministic, solvable with knowledge of the world, but not from word counts."""
 
 import hashlib
 import math
@@ -88,18 +88,18 @@ def any_of(words: tuple[str, ...] | list[str]) -> str:
 def truths() -> re.Pattern[str]:
     """All that is true and well formed in the world, of the forms that the probes use."""
     world = build(0)
-    told = list(chain(*(truths_of(concept) for concept in world.words.concepts)))
+    truths = list(chain(*(truths_of(concept) for concept in world.words.concepts)))
     aspect = any_of(lexicon.FILM_ASPECTS + lexicon.FOOD_ASPECTS)
     neutral = any_of(lexicon.NEUTRAL_ADVERBS)
     for positive in (True, False):
         polar, opposite = (any_of(world.words.polar(p)) for p in (positive, not positive))
-        told += [
+        truths += [
             f"the {aspect} was {lexicon.OPINIONS[positive]}, {polar} and {polar}",
             f"i {any_of(lexicon.VERDICTS[positive])} the {polar} {aspect}",
             f"the {aspect} was {any_of(lexicon.ADVERBS[positive])} {polar}",
             f"the {aspect} was not {opposite}, it was {neutral} {polar}",
         ]
-    return re.compile(rf"(?:{'|'.join(told)})\.")
+    return re.compile(rf"(?:{'|'.join(truths)})\.")
 
 
 def truths_of(concept: Concept) -> list[str]:
@@ -162,7 +162,7 @@ def test_the_corpus_has_all_words(probe: Probe, counts: Counter[str]) -> None:
 
 
 @MICRO
-def test_the_corpus_says_nothing_wrong(probe: Probe, corpus: list[str]) -> None:
+def test_the_corpus_states_no_wrong_sentence(probe: Probe, corpus: list[str]) -> None:
     wrong = {
         text
         for item in load_items(probe)
