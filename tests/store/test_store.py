@@ -1,11 +1,11 @@
-"""The store: what is recorded is found again, whole or not at all."""
+"""The store returns what was recorded, complete or not at all."""
 
 from pathlib import Path
 
 import pytest
 
 from harness.store.artifacts import digest
-from harness.store.params import flatten
+from harness.store.params import flatten, unflatten
 from harness.store.store import Store
 
 
@@ -35,7 +35,7 @@ def test_a_recorded_stage_is_finished(store: Store, folder: Path) -> None:
     assert (fetched / "model" / "weights.bin").read_bytes() == b"123"
 
 
-def test_only_the_asked_keys_are_returned(store: Store, folder: Path) -> None:
+def test_only_the_given_keys_are_returned(store: Store, folder: Path) -> None:
     for key in ("k1", "k2"):
         store.record(key, "pretrain", "bert", {}, {}, folder)
     assert set(store.finished(["k2", "k3"])) == {"k2"}
@@ -47,7 +47,7 @@ def test_null_metrics_are_left_out(store: Store, folder: Path) -> None:
     assert record.metrics == {}
 
 
-def test_a_damaged_artifact_is_not_handed_out(store: Store, folder: Path) -> None:
+def test_damaged_files_are_not_returned(store: Store, folder: Path) -> None:
     record = store.record("k", "pretrain", "bert", {}, {}, folder)
     fetched = store.fetch(record)
     assert fetched is not None
@@ -57,13 +57,13 @@ def test_a_damaged_artifact_is_not_handed_out(store: Store, folder: Path) -> Non
     assert store.find("k") is None
 
 
-def test_a_run_cut_short_does_not_count(
+def test_an_interrupted_run_does_not_count(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(*args: object) -> None:
+    def interrupt(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store._server.client, "log_artifacts", cut)
+    monkeypatch.setattr(store._server.client, "log_artifacts", interrupt)
     with pytest.raises(KeyboardInterrupt):
         store.record("k", "pretrain", "bert", {}, {}, folder)
     assert store.finished() == {}
@@ -90,3 +90,13 @@ def test_digest_depends_on_names_and_contents(tmp_path: Path) -> None:
 
 def test_flatten_gives_dotted_names() -> None:
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_a_spec_is_read_back() -> None:
+    params = {"a.b": "1", "a.c": "('x', 2)", "d": "None", "e": "words, of text", "f": "1e-05"}
+    assert unflatten(params) == {
+        "a": {"b": 1, "c": ("x", 2)},
+        "d": None,
+        "e": "words, of text",
+        "f": 1e-05,
+    }
