@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.store import snapshot as snapshot_module
 from harness.store import store as tracking
 from harness.store.snapshot import Entry, Snapshot
 from harness.store.store import StageResult, Store
@@ -47,6 +48,13 @@ def test_agrees_with_mlflow_after_every_change(made: Path) -> None:
     other._server.client.restore_run(run)
     assert store.finished() == searched(store)
     assert set(store.finished()) == {"k1", "k2"}
+
+
+def test_runs_are_read_in_chunks(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(made)
+    monkeypatch.setattr(snapshot_module, "CHUNK", 1)
+    (made / tracking.SNAPSHOT).unlink(missing_ok=True)
+    assert store.finished() == searched(store)
 
 
 def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
