@@ -1,4 +1,4 @@
-"""Where the checkout is, whatever folder a test stands in."""
+"""The root of the checkout."""
 
 from pathlib import Path
 
