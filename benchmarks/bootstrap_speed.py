@@ -1,22 +1,17 @@
-"""Seconds of the multi-bootstrap and of Welch's interval on a suite, against a loop.
+"""Seconds of the multi-bootstrap and of Welch's interval on a suite, against a plain loop.
 
     python benchmarks/bootstrap_speed.py [--repeats 3] [--replicates 1000] [--loop-replicates 3]
 
 Two arms of 5 pretraining seeds x 5 fine-tuning seeds on 8 tasks of 2,000 examples; half of the
-tasks are scored by accuracy, half by Matthews' correlation; one thread. It should take less than 5
-seconds. `paired` has the same seed numbers in both arms, `unpaired` others. The loop draws seeds
-and examples and calls scikit-learn for every run, replicate by replicate, as Sellam et al.'s code
-does; it is timed on fewer replicates and its time scaled up. They take turns in each repeat.
-Figures go to benchmarks/results/.
+tasks are scored by accuracy, half by Matthews' correlation; one thread. The target is less than 5
+seconds. `paired` has the same seed numbers in both arms, `unpaired` different ones. The loop draws
+seeds and examples and calls scikit-learn for every run, replicate by replicate, as the code of
+Sellam et al. 2022 does; it is timed on fewer replicates and its time scaled up.
 """
 
-import argparse
-import json
 import os
-import platform
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,11 +19,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 
+from benchmarks import common
 from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, compare, summarise
 from harness.analysis.statistics.welch import seed_means, welch
 from harness.tasks.metrics import METRICS
 
-RESULTS = Path(__file__).parent / "results" / "bootstrap_speed.json"
 SEEDS, FINETUNES, TASKS, EXAMPLES = 5, 5, 8, 2_000
 RUNS = SEEDS * FINETUNES
 SCORERS = {"accuracy": accuracy_score, "matthews": matthews_corrcoef}
@@ -39,16 +34,17 @@ Task = tuple[str, np.ndarray, np.ndarray]
 
 
 def make_tasks(rng: np.random.Generator) -> list[Task]:
+    """Tasks of which every run answers 80 % correctly."""
     labels = rng.integers(2, size=(TASKS, EXAMPLES))
-    right = rng.random((TASKS, 2 * RUNS, EXAMPLES)) < 0.8
+    correct = rng.random((TASKS, 2 * RUNS, EXAMPLES)) < 0.8
     return [
         (metric, truth, np.where(ok, truth, 1 - truth))
-        for metric, truth, ok in zip(list(SCORERS) * (TASKS // 2), labels, right, strict=True)
+        for metric, truth, ok in zip(list(SCORERS) * (TASKS // 2), labels, correct, strict=True)
     ]
 
 
 def arms(tasks: Sequence[Task], replicates: int, paired: bool) -> list[dict[str, Runs]]:
-    """Both arms' runs, from predictions to scores on resampled examples."""
+    """Task to runs of both arms, from predictions to scores on resampled examples."""
     rng = np.random.default_rng(0)
     sides: list[dict[str, Runs]] = [{}, {}]
     for number, (metric, labels, predictions) in enumerate(tasks):
@@ -67,18 +63,20 @@ def arms(tasks: Sequence[Task], replicates: int, paired: bool) -> list[dict[str,
 
 
 def multi_bootstrap(tasks: Sequence[Task], replicates: int, paired: bool) -> None:
+    """The interval of the average by the multi-bootstrap."""
     first, second = arms(tasks, replicates, paired)
     drawn = compare(first, second, replicates, np.random.default_rng(1), paired=paired)
     summarise(np.mean(list(drawn.values()), axis=0))
 
 
-def welchs(tasks: Sequence[Task], replicates: int) -> None:
+def welch_interval(tasks: Sequence[Task], replicates: int) -> None:
+    """Welch's interval of the average."""
     means = [np.mean(list(seed_means(a).values()), axis=0) for a in arms(tasks, replicates, False)]
     welch(means[0], means[1], paired=False)
 
 
 def loop(tasks: Sequence[Task], replicates: int) -> None:
-    """Each replicate draws pretraining seeds and examples, and scores each drawn run anew."""
+    """Each replicate draws pretraining seeds and examples, and scores each drawn run again."""
     rng = np.random.default_rng(2)
     for _ in range(replicates):
         seeds = rng.integers(SEEDS, size=SEEDS)
@@ -89,65 +87,47 @@ def loop(tasks: Sequence[Task], replicates: int) -> None:
                 SCORERS[metric](labels[examples], row)
 
 
-def seconds(call: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
+def measure(replicates: int, loop_replicates: int, repeats: int) -> common.Measurements:
+    """Seconds of each system for `replicates` replicates."""
     tasks = make_tasks(np.random.default_rng(3))
-    replicates, few = arguments.replicates, arguments.loop_replicates
-    systems: dict[str, tuple[Callable[[], None], float]] = {
-        "multi-bootstrap, paired": (lambda: multi_bootstrap(tasks, replicates, True), 1),
-        "multi-bootstrap, unpaired": (lambda: multi_bootstrap(tasks, replicates, False), 1),
-        "Welch": (lambda: welchs(tasks, replicates), 1),
-        "loop": (lambda: loop(tasks, few), replicates / few),
+    calls = {
+        "multi-bootstrap, paired": partial(multi_bootstrap, tasks, replicates, paired=True),
+        "multi-bootstrap, unpaired": partial(multi_bootstrap, tasks, replicates, paired=False),
+        "Welch": partial(welch_interval, tasks, replicates),
+        "loop": partial(loop, tasks, loop_replicates),
     }
-    spent: dict[str, list[float]] = {name: [] for name in systems}
-    for repeat in range(arguments.repeats):
-        for name, (call, factor) in systems.items():
-            spent[name].append(factor * seconds(call))
-        print(repeat, {name: round(values[-1], 2) for name, values in spent.items()}, flush=True)
-    return spent
+    systems = {name: partial(common.seconds, call) for name, call in calls.items()}
+    found = common.measure_in_turns(systems, repeats)
+    factor = {"loop": replicates / loop_replicates}
+    return {name: [factor.get(name, 1) * s for s in spent] for name, spent in found.items()}
 
 
-def table(figures: dict[str, Any]) -> str:
-    """As markdown."""
-    settings = figures["settings"]
-    lines = [
-        "# The bootstrap of a suite",
-        "",
-        f"{settings['replicates']:,} replicates for two arms of {SEEDS} x {FINETUNES} seeds on "
-        f"{TASKS} tasks of {EXAMPLES:,} examples, median of {settings['repeats']} runs; one "
-        f"thread, Python {figures['python']}, numpy {figures['numpy']}. The loop was timed on "
-        f"{settings['loop_replicates']} replicates.",
-        "",
-        "| | seconds | loop / it |",
-        "|---|---:|---:|",
+def page(figures: dict[str, Any]) -> str:
+    """The figures as markdown."""
+    chosen, seconds = figures["settings"], figures["seconds"]
+    rows = [
+        [name, f"{np.median(spent):.2f}", f"{common.median_ratio(seconds, 'loop', name):.0f} x"]
+        for name, spent in seconds.items()
     ]
-    for name, values in figures["seconds"].items():
-        ratio = np.median(np.divide(figures["seconds"]["loop"], values))
-        lines.append(f"| {name} | {np.median(values):.2f} | {ratio:.0f} x |")
-    return "\n".join([*lines, "", "Made by `python benchmarks/bootstrap_speed.py`.", ""])
+    setting = (
+        f"{chosen['replicates']:,} replicates for two arms of {SEEDS} x {FINETUNES} seeds on "
+        f"{TASKS} tasks of {EXAMPLES:,} examples, median of {chosen['repeats']} runs; one thread, "
+        f"Python {figures['python']}, numpy {figures['numpy']}. The loop was timed on "
+        f"{chosen['loop_replicates']} replicates."
+    )
+    head = ("method", "seconds", "loop / it")
+    return common.markdown(__file__, "The bootstrap of a suite", setting, head, rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--replicates", type=int, default=1000)
-    parser.add_argument("--loop-replicates", type=int, default=3)
-    arguments = parser.parse_args()
-    found = measure(arguments)
-    figures = {
-        "settings": vars(arguments),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "seconds": {name: [round(value, 3) for value in values] for name, values in found.items()},
-    }
-    RESULTS.write_text(json.dumps(figures, indent=1) + "\n")
-    RESULTS.with_suffix(".md").write_text(table(figures))
-    print(table(figures))
+    """Measures and writes the figures."""
+    defaults = {"repeats": 3, "replicates": 1000, "loop_replicates": 3}
+    arguments = common.parse_arguments(__doc__, "bootstrap_speed", **defaults)
+    seconds = measure(**common.settings(arguments))
+    rounded = {name: [round(value, 3) for value in values] for name, values in seconds.items()}
+    figures = {"settings": common.settings(arguments), **common.machine("numpy")}
+    figures["seconds"] = rounded
+    common.save(figures, page(figures), arguments.out)
 
 
 if __name__ == "__main__":

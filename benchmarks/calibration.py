@@ -1,29 +1,27 @@
-"""How often a 95 % interval holds the truth, and how often two equal arms are told apart.
+"""Coverage of 95 % intervals, and the rate of false differences between two equal arms.
 
-    python benchmarks/calibration.py [--trials 1000] [--replicates 300]
+    python benchmarks/calibration.py [--trials 1000] [--replicates 300] [--seed 0]
 
-A run answers an example rightly if its skill exceeds the example's difficulty. The skill is that of
-its arm, plus normal terms of its pretraining seed (one for all tasks and one for each) and of its
-fine-tuning seed; the difficulty is that of the example for everyone, plus a normal term of the
-example for the arm, plus noise of each answer. In points of accuracy, a pretraining seed spreads by
-about 3 and a fine-tuning seed by about 2, as the committed reports of the micro-world have it. The
-truth is known, since a probit of normal terms is one. Each trial draws seeds and examples anew:
+A run answers an example correctly if its skill exceeds the example's difficulty. Skill is that of
+the arm, plus normal terms of the pretraining seed (one for all tasks and one for each) and of the
+fine-tuning seed; difficulty is that of the example, plus a normal term of the example for the arm,
+plus noise of each answer. In points of accuracy, the standard deviation of pretraining seeds is
+about 3 and that of fine-tuning seeds about 2, as in the committed reports on the micro-world. The
+true difference is known: accuracy is a probit of the skill. Each trial draws new seeds and
+examples:
 
 - A/A: the arms have the same skill; an interval without zero is an error, nominally in 5 %.
-- A/B: the arms differ by 5 points; the interval should hold the true difference in 95 %.
-- shared: arms of the same checkpoints, as two ways of adapting them: the pretraining terms are the
-  same for both, and the comparison is paired.
+- A/B: the arms differ by 5 points; the interval should cover the true difference in 95 %.
+- shared: both arms start from the same checkpoints, as two adaptation methods do: they have the
+  same pretraining terms, and the comparison is paired.
 
 Each by the multi-bootstrap and by Welch's interval, on one task of 500 examples, on one of 4,000,
-where nearly all the spread is of the seeds, and on the average of four tasks of 200. Figures go to
-benchmarks/results/.
+where nearly all variance comes from the seeds, and on the average of four tasks of 200.
 """
 
-import argparse
-import json
+import itertools
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,10 +29,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from scipy.stats import norm
 
+from benchmarks import common
 from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, compare, summarise
 from harness.analysis.statistics.welch import seed_means, welch
 
-RESULTS = Path(__file__).parent / "results" / "calibration.json"
+RESULTS = common.RESULTS / "calibration.json"
 SEEDS = (2, 3, 5, 10)
 FINETUNES = 3
 PRETRAIN, PRETRAIN_TASK, FINETUNE = 0.08, 0.08, 0.07
@@ -50,7 +49,7 @@ BASE = 0.75
 
 @dataclass(frozen=True)
 class Case:
-    """What is simulated."""
+    """A simulated comparison."""
 
     num_seeds: int
     num_tasks: int
@@ -78,12 +77,12 @@ def simulate(
             pretrain[1] = pretrain[0]
         skill = np.array(case.skills)[:, None, None] + pretrain
         skill = skill + FINETUNE * rng.standard_normal((2, case.num_seeds, FINETUNES))
-        hard = DIFFICULTY * rng.standard_normal(case.num_examples)
-        hard = hard + OF_THE_ARM * rng.standard_normal((2, 1, 1, case.num_examples))
+        difficulty = DIFFICULTY * rng.standard_normal(case.num_examples)
+        difficulty = difficulty + OF_THE_ARM * rng.standard_normal((2, 1, 1, case.num_examples))
         noise = rng.standard_normal((*skill.shape, case.num_examples))
-        right = (skill[..., None] > hard + noise).reshape(-1, case.num_examples, 1)
+        correct = (skill[..., None] > difficulty + noise).reshape(-1, case.num_examples, 1)
         scores = bootstrap_scores(
-            {"accuracy": right.astype(float)},
+            {"accuracy": correct.astype(float)},
             {"accuracy": lambda sums: sums[..., 0] / case.num_examples},
             replicates,
             rng,
@@ -100,7 +99,7 @@ def simulate(
 
 
 def trial(case: Case, replicates: int, rng: np.random.Generator) -> dict[str, tuple[bool, float]]:
-    """Method to whether its interval holds the true difference, and the interval's width."""
+    """Method to whether its interval covers the true difference, and the interval's width."""
     first, second = simulate(case, replicates, rng)
     bootstrapped = list(compare(first, second, replicates, rng, paired=case.shared).values())
     means = [np.mean(list(seed_means(arm).values()), axis=0) for arm in (first, second)]
@@ -115,7 +114,7 @@ def trial(case: Case, replicates: int, rng: np.random.Generator) -> dict[str, tu
 
 
 def measure(case: Case, trials: int, replicates: int, seed: int) -> dict[str, Any]:
-    """Method to the share of intervals that hold the truth, in per cent, and their mean width."""
+    """Method to the coverage of its intervals in per cent, and their mean width in points."""
     rng = np.random.default_rng([seed, case.num_seeds, case.num_tasks, case.shared])
     found = [trial(case, replicates, rng) for _ in range(trials)]
     return {
@@ -131,50 +130,46 @@ CASES = {"A/A": (0.0, False), "A/B": (0.05, False), "A/A, shared": (0.0, True)}
 """Difference, and whether checkpoints are shared."""
 
 
-def table(figures: dict[str, Any]) -> str:
-    """As markdown: errors of A/A comparisons, coverage of the others."""
-    settings = figures["settings"]
-    error = 100 * np.sqrt(0.05 * 0.95 / settings["trials"])
-    lines = [
-        "# Calibration",
-        "",
-        f"{settings['trials']:,} simulated comparisons a cell, {settings['replicates']} resamples, "
+def cells(row: dict[str, Any], method: str) -> list[str]:
+    """Error rate of an A/A comparison or coverage of another, and width."""
+    covered = row[method]["holds"]
+    if row["comparison"].startswith("A/A"):
+        return [f"{100 - covered:.1f} % errors", f"{row[method]['width']:.1f}"]
+    return [f"{covered:.1f} % covered", f"{row[method]['width']:.1f}"]
+
+
+def page(figures: dict[str, Any]) -> str:
+    """The figures as markdown."""
+    chosen = figures["settings"]
+    error = 100 * np.sqrt(0.05 * 0.95 / chosen["trials"])
+    setting = (
+        f"{chosen['trials']:,} simulated comparisons a cell, {chosen['replicates']} resamples, "
         f"{FINETUNES} fine-tuning runs a pretraining seed; nominal: 5 % errors, 95 % coverage; "
-        f"Monte-Carlo standard error {error:.1f}. Width in points of accuracy.",
-        "",
-        "| comparison | on | seeds | multi-bootstrap | width | Welch | width |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        f"Monte-Carlo standard error {error:.1f}. Width in points of accuracy."
+    )
+    head = ("comparison", "on", "seeds", "multi-bootstrap", "width", "Welch", "width")
+    rows = [
+        [row[name] for name in ("comparison", "on")]
+        + [str(row["seeds"]), *cells(row, "multi-bootstrap"), *cells(row, "welch")]
+        for row in figures["rows"]
     ]
-    for row in figures["rows"]:
-        cells = []
-        for name in ("multi-bootstrap", "welch"):
-            holds = row[name]["holds"]
-            errs = row["comparison"].startswith("A/A")
-            word = f"{100 - holds:.1f} % errors" if errs else f"{holds:.1f} % covered"
-            cells += [word, f"{row[name]['width']:.1f}"]
-        lines.append(
-            f"| {row['comparison']} | {row['on']} | {row['seeds']} | {' | '.join(cells)} |"
-        )
-    return "\n".join([*lines, "", "Made by `python benchmarks/calibration.py`.", ""])
+    return common.markdown(__file__, "Calibration", setting, head, rows, num_text_columns=2)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--replicates", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    """Measures and writes the figures."""
+    defaults = {"trials": 1000, "replicates": 300, "seed": 0}
+    arguments = common.parse_arguments(__doc__, "calibration", **defaults)
     rows = []
-    for comparison, (difference, shared) in CASES.items():
-        for on, (num_tasks, num_examples) in SETTINGS.items():
-            for num_seeds in SEEDS:
-                case = Case(num_seeds, num_tasks, num_examples, difference, shared)
-                found = measure(case, arguments.trials, arguments.replicates, arguments.seed)
-                rows.append({"comparison": comparison, "on": on, "seeds": num_seeds, **found})
-                print(rows[-1], flush=True)
-    figures = {"settings": vars(arguments), "rows": rows}
-    RESULTS.write_text(json.dumps(figures, indent=1) + "\n")
-    RESULTS.with_suffix(".md").write_text(table(figures))
+    for (name, (difference, shared)), (on, sizes), num_seeds in itertools.product(
+        CASES.items(), SETTINGS.items(), SEEDS
+    ):
+        case = Case(num_seeds, *sizes, difference, shared)
+        found = measure(case, arguments.trials, arguments.replicates, arguments.seed)
+        rows.append({"comparison": name, "on": on, "seeds": num_seeds, **found})
+        print(rows[-1], flush=True)
+    figures = {"settings": common.settings(arguments), "rows": rows}
+    common.save(figures, page(figures), arguments.out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Kills a run at random moments, starts it again each time, and compares it with an unbroken run.
+"""Kills a run at random times, resumes it each time, and compares it with an uninterrupted run.
 
-    python benchmarks/crash_recovery.py experiments/smoke.yaml --kills 20
+    python benchmarks/crash_recovery.py experiments/smoke.yaml [--kills 20] [--seed 0]
 
 Passes (exit 0) if both leaderboards are equal byte for byte and no finished stage was started
 again.
@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.common import timed
+
 
 def start(experiment: str, store: Path) -> subprocess.Popen[bytes]:
-    """The run in a process group of its own, so that a kill takes its workers along."""
+    """Starts the run in a new process group, which can be killed together with its workers."""
     command = [sys.executable, "-m", "harness", "run", experiment, "--store", str(store)]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
@@ -37,24 +39,39 @@ def finish(experiment: str, store: Path) -> bytes:
     return table.read_bytes()
 
 
-def kill_after(experiment: str, store: Path, seconds: float, whole_group: bool) -> bool:
-    """Starts the run and kills it with SIGKILL; returns whether it was still running."""
+def kill_when(due: Callable[[], bool], experiment: str, store: Path, whole_group: bool) -> bool:
+    """Starts the run and kills it with SIGKILL once `due()` is true.
+
+    Args:
+        whole_group: whether its workers are killed as well; if not, they must notice by themselves.
+
+    Returns:
+        Whether it was still running.
+    """
     with start(experiment, store) as process:
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            if whole_group:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()  # the workers must notice by themselves
-            return True
+        while process.poll() is None:
+            if due():
+                os.killpg(process.pid, signal.SIGKILL) if whole_group else process.kill()
+                return True
+            time.sleep(0.1)
     return False
+
+
+def after(seconds: float) -> Callable[[], bool]:
+    """Whether `seconds` have passed since now."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
 
 
 def events(store: Path) -> list[dict[str, str]]:
     """The journal of the store, oldest first."""
     path = store / "journal.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def num_finished(store: Path) -> int:
+    """Number of stages that have finished."""
+    return sum(event["event"] == "finish" for event in events(store))
 
 
 def started_again(store: Path) -> list[str]:
@@ -69,43 +86,45 @@ def started_again(store: Path) -> list[str]:
     return again
 
 
-def campaign(
+def broken_runs(
     experiment: str, folder: Path, kills: int, life: Callable[[], float]
 ) -> Iterator[tuple[bytes, Path]]:
-    """Kills runs `kills` times; yields table and store of each, brought to its end."""
+    """Kills runs `kills` times.
+
+    Args:
+        life: seconds until the next kill.
+
+    Yields:
+        Leaderboard and store of each run, once it has been completed.
+    """
     done = 0
     while done < kills:
         store = folder / f"broken-{done}"
-        while done < kills and kill_after(experiment, store, life(), whole_group=done % 2 == 0):
+        while done < kills and kill_when(after(life()), experiment, store, done % 2 == 0):
             done += 1
-            ends = sum(event["event"] == "finish" for event in events(store))
-            print(f"kill {done}: {ends} stages had finished", flush=True)
+            print(f"kill {done}: {num_finished(store)} stages had finished", flush=True)
         yield finish(experiment, store), store
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    """Prints what became of the runs; exits with 0 if they are equal to the uninterrupted one."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("experiment")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    dice = random.Random(options.seed)
-    with TemporaryDirectory() as folder:
-        begin = time.monotonic()
-        expected = finish(options.experiment, Path(folder, "whole"))
-        seconds = time.monotonic() - begin
-        runs = list(
-            campaign(
-                options.experiment,
-                Path(folder),
-                options.kills,
-                # From before the imports are done to far into the work.
-                lambda: dice.uniform(1, max(20, seconds / 2)),
-            )
+    rng = random.Random(options.seed)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        seconds, expected = timed(lambda: finish(options.experiment, folder / "whole"))
+        longest = max(20, seconds / 2)  # from before the imports are done to far into the work
+        found = broken_runs(
+            options.experiment, folder, options.kills, lambda: rng.uniform(1, longest)
         )
+        runs = list(found)
         equal = sum(table == expected for table, _ in runs)
         again = sum(len(started_again(store)) for _, store in runs)
-        ends = sum(event["event"] == "finish" for _, store in runs for event in events(store))
+        ends = sum(num_finished(store) for _, store in runs)
     print(
         f"{options.kills} kills in {len(runs)} runs of {ends} stages: {equal} of {len(runs)} "
         f"leaderboards equal byte for byte, {again} finished stages started again; "

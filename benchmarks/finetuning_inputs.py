@@ -1,22 +1,18 @@
-"""What the inputs of fine-tuning cost, as a share of the fine-tuning that they feed, at `tiny`.
+"""Time that fine-tuning spends on its inputs, as a share of the whole, at size `tiny`.
 
     python benchmarks/finetuning_inputs.py [--repeats 3] [--examples 1000] [--epochs 3]
 
-For one task of each kind of the embedded world: encoding the train set (tokenising, cutting into
-windows), the first time and from the cache; making all batches of all epochs; and the whole
-fine-tuning of a BERT with 2 layers and 128 hidden, whose loop makes those batches, too. Shares are
-of the fine-tuning in the same repeat. Also how much of the batches is padding, with and without
-batches of like length. One thread. Figures go to benchmarks/results/.
+For one micro-world task of each kind: encoding the train set (tokenizing, cutting into windows),
+the first time and from the cache; making all batches of all epochs; and the whole fine-tuning of a
+BERT with 2 layers and 128 hidden units, which makes those batches as well. Shares are of the
+fine-tuning in the same repeat. Also the share of padding in the batches, with and without grouping
+by length. One thread.
 """
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,6 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
+from benchmarks import common
+from benchmarks.common import timed
 from harness.data.microworld.documents import documents
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
@@ -38,27 +36,21 @@ from harness.models.build import build
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
 
-RESULTS = Path(__file__).parent / "results" / "finetuning_inputs.json"
 KINDS = ("micro-sst2", "micro-mrpc", "micro-swag", "micro-squad", "micro-ner")
 PROTOCOL = Protocol(max_sequence_length=64, doc_stride=16)
 
 
-def timed(action: Callable[[], object]) -> tuple[float, object]:
-    start = time.perf_counter()
-    result = action()
-    return time.perf_counter() - start, result
-
-
 def make_tokenizer(folder: Path) -> Path:
+    """Trains a tokenizer on the micro-world; returns its folder."""
     texts = (s for document in documents(0, 0, 200_000) for s in document)
     train(Tokenizer(vocab_size=1_500, lowercase=True), texts, folder)
     return folder
 
 
-def make_model(folder: Path, vocab_size: int) -> Path:
+def make_model(folder: Path, vocab_size: int) -> None:
+    """Writes a BERT with random weights."""
     tokens = Tokens(vocab_size=vocab_size, pad=0, start=2, end=3, pair_format=True)
     build(MODELS["bert"], SIZES["tiny"], tokens, "bidirectional", 0).save(folder)
-    return folder
 
 
 def padding(data: Encoded, batches: list[np.ndarray]) -> float:
@@ -106,55 +98,44 @@ def summarise(repeats: list[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in {**seconds, **shares}.items()}
 
 
-def report(found: dict[str, dict[str, float]], arguments: argparse.Namespace) -> str:
-    head = ("task", "fine-tuning", "encoding", "cached", "batching", "all inputs", "padding")
-    lines = [
-        "# Inputs of fine-tuning",
-        "",
-        f"BERT tiny, {arguments.examples} examples, {arguments.epochs} epochs of batches of 16, "
-        f"median of {arguments.repeats} runs; {platform.processor() or platform.machine()}, 1 "
-        "thread. Shares are of the fine-tuning's time; all inputs are encoding the first time and "
-        "batching, as a share of everything. Padding: share of positions without a token, and in "
-        "batches that are not sorted by length.",
-        "",
-        "| " + " | ".join(head) + " |",
-        "|---" + "|---:" * (len(head) - 1) + "|",
-    ]
+def rows(found: dict[str, dict[str, float]]) -> Iterator[list[str]]:
+    """A row for each task."""
     for task, f in found.items():
-        lines.append(
-            f"| {task} | {f['fine-tuning']:.2f} s | {f['encoding, share']:.1%} "
-            f"| {f['encoding, cached, share']:.1%} | {f['batching, share']:.1%} "
-            f"| {f['all inputs, share']:.1%} | {f['padding']:.1%} ({f['padding, unsorted']:.1%}) |"
-        )
-    return "\n".join(lines) + "\n"
+        parts = ("encoding", "encoding, cached", "batching", "all inputs")
+        shares = [f"{f[f'{part}, share']:.1%}" for part in parts]
+        padded = f"{f['padding']:.1%} ({f['padding, unsorted']:.1%})"
+        yield [task, f"{f['fine-tuning']:.2f} s", *shares, padded]
+
+
+def page(found: dict[str, dict[str, float]], chosen: dict[str, int]) -> str:
+    """The figures as markdown."""
+    setting = (
+        f"BERT tiny, {chosen['examples']} examples, {chosen['epochs']} epochs of batches of 16, "
+        f"median of {chosen['repeats']} runs; {common.machine()['processor']}, 1 thread. Shares "
+        "are of the fine-tuning's time; all inputs are encoding the first time and batching, as a "
+        "share of everything. Padding: share of positions without a token, in parentheses for "
+        "batches that are not sorted by length."
+    )
+    head = ("task", "fine-tuning", "encoding", "cached", "batching", "all inputs", "padding")
+    return common.markdown(__file__, "Inputs of fine-tuning", setting, head, rows(found))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--examples", type=int, default=1_000)
-    parser.add_argument("--epochs", type=int, default=3)
-    arguments = parser.parse_args()
+    """Measures and writes the figures."""
+    defaults = {"repeats": 3, "examples": 1_000, "epochs": 3}
+    arguments = common.parse_arguments(__doc__, "finetuning_inputs", **defaults)
     settings = Finetune(learning_rate=1e-3, epochs=arguments.epochs, batch_size=16)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         tokenizer = make_tokenizer(folder / "tokenizer")
         make_model(folder / "model", len(PreTrainedTokenizerFast.from_pretrained(tokenizer)))
         measure(KINDS[0], folder, settings, 64)  # what is imported and compiled once
+        repeats = range(arguments.repeats)
         found = {
-            task: summarise(
-                [
-                    measure(task, folder, settings, arguments.examples)
-                    for _ in range(arguments.repeats)
-                ]
-            )
+            task: summarise([measure(task, folder, settings, arguments.examples) for _ in repeats])
             for task in KINDS
         }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
-    text = report(found, arguments)
-    RESULTS.with_suffix(".md").write_text(text)
-    print(text)
+    common.save(found, page(found, common.settings(arguments)), arguments.out)
 
 
 if __name__ == "__main__":

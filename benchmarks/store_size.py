@@ -1,22 +1,18 @@
-"""Times leaderboard, report and site over a generated store of many finished runs.
+"""Seconds of leaderboard, report and site over a generated store of many finished runs.
 
-    python benchmarks/store_size.py --runs 20000
+    python benchmarks/store_size.py [--runs 20000]
 
-Runs are written to MLflow's tables at once, with tags, metrics and params as `harness run` leaves
-them; the first experiment has files of its own for every run, the others share theirs. Passes (exit
-0) if the first leaderboard takes at most 60 s, each later one 5 s, the report and the site 60 s.
+Runs are written directly to MLflow's tables, with tags, metrics and params as `harness run` writes
+them; every run of the first experiment has its own files, the other experiments share these. Passes
+(exit 0) if the first leaderboard takes at most 60 s, later ones 5 s, the report and the site 60 s.
 """
 
-import argparse
 import hashlib
-import json
 import os
 import resource
-import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,12 +23,14 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from benchmarks import common
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.plan.plan import Stage
 from harness.store.artifacts import digest
 from harness.store.params import flatten
-from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SUITE, StageResult
+from harness.store.recorded import SCORES_FILE, SPEC_FILE
+from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SNAPSHOT, SUITE, StageResult
 from harness.study import Study
 from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import counts, predictions_frame, save_counts, score
@@ -48,19 +46,20 @@ evaluate: {suite: micro-glue-v1}
 """
 LIMITS = {"first leaderboard": 60.0, "later leaderboard": 5.0, "report": 60.0, "site": 60.0}
 """Seconds."""
-WAITING = "Seconds include waiting for other work on the machine, CPU seconds do not."
 SKILL = 0.8
-"""Share of right answers among the generated predictions."""
-MADE = 1_700_000_000_000
+"""Share of correct answers among the generated predictions."""
+FIRST_START = 1_700_000_000_000
 """Milliseconds since 1970 at which the first run starts."""
 
+Generated = tuple[Stage, dict[str, float], Path]
+"""A stage, its metrics and the folder of its files."""
 
-class Filler:
+
+class StoreWriter:
     """Writes finished runs to the tables of a store."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        study.store.experiments()  # makes the tables and the experiment
         self.experiment_id = study.store._server.experiment_id
         self.artifacts = study.store.root / "artifacts"
         self.rows: dict[str, list[tuple[Any, ...]]] = {
@@ -71,7 +70,8 @@ class Filler:
     def add(
         self, tags: dict[str, str], params: dict[str, Any], metrics: dict[str, float], folder: Path
     ) -> None:
-        run, start = uuid4().hex, MADE + self.count
+        """Adds a run that has finished."""
+        run, start = uuid4().hex, FIRST_START + self.count
         self.count += 1
         where = (*("", "", "unknown", "FINISHED"), start, start + 1, "", "active")
         self.rows["runs"].append(
@@ -83,6 +83,7 @@ class Filler:
         self.rows["metrics"] += [(n, v, start, run, 0, 0) for n, v in metrics.items()]
 
     def write(self) -> None:
+        """Inserts all added runs."""
         with closing(sqlite3.connect(self.study.store.root / "mlflow.db")) as database, database:
             for table, rows in self.rows.items():
                 marks = ", ".join("?" * len(rows[0]))
@@ -91,24 +92,21 @@ class Filler:
 
 
 def fill(study: Study, num_runs: int) -> int:
-    """As many experiments as it takes; returns how many."""
-    filler = Filler(study)
+    """Writes whole experiments until there are `num_runs` runs; returns their number."""
+    writer = StoreWriter(study)
     rng = np.random.default_rng(0)
-    told = {key: left(study, stage, filler.artifacts / key, rng) for key, stage in stages(study)}
-    for number in range(-(-num_runs // len(told))):
-        add_experiment(filler, told, number)
-    filler.write()
-    return filler.count
+    stages = {
+        key: generate(study, stage, writer.artifacts / key, rng)
+        for key, stage in study.plan.stages.items()
+    }
+    for number in range(-(-num_runs // len(stages))):
+        add_experiment(writer, stages, number)
+    writer.write()
+    return writer.count
 
 
-def stages(study: Study) -> list[tuple[str, Stage]]:
-    return list(study.plan.stages.items())
-
-
-def left(
-    study: Study, stage: Stage, folder: Path, rng: np.random.Generator
-) -> tuple[Stage, dict[str, float], Path]:
-    """A stage with made-up metrics and files."""
+def generate(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) -> Generated:
+    """Made-up metrics and files of a stage."""
     folder.mkdir(parents=True)
     metrics = {"seconds": 1.0, "validation_loss": float(rng.uniform(2, 3))}
     if stage.kind == "pretrain":
@@ -121,7 +119,7 @@ def left(
 
 
 def predict(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) -> dict[str, float]:
-    """Predictions that are right at the rate of SKILL, with their scores."""
+    """Writes predictions of which SKILL are correct; returns their scores."""
     task = study.plan.experiment.evaluate.chosen[stage.spec["task"]]
     metrics: dict[str, float] = {"diverged": 0.0}
     frames, found = [], {}
@@ -138,92 +136,81 @@ def predict(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) 
     return metrics
 
 
-def add_experiment(
-    filler: Filler, told: dict[str, tuple[Stage, dict[str, float], Path]], number: int
-) -> None:
-    """All stages under keys of their own (those of the plan for the first), and their record."""
-    study, keys = filler.study, {}
-    for key, (stage, metrics, folder) in told.items():
+def add_experiment(writer: StoreWriter, stages: dict[str, Generated], number: int) -> None:
+    """Adds all stages under new keys (for the first experiment, those of the plan), and the
+    experiment itself."""
+    study, keys = writer.study, {}
+    for key, (stage, metrics, folder) in stages.items():
         keys[key] = hashlib.sha256(f"{key}{number}".encode()).hexdigest()[:16] if number else key
         tags = {KEY: keys[key], KIND: stage.kind, LABEL: stage.label, DIGEST: digest(folder)}
         params = flatten({**stage.spec, "parents": dict(stage.parents)})
-        filler.add(tags, params, metrics, folder)
+        writer.add(tags, params, metrics, folder)
     name = f"stored-{number}"
-    folder = filler.artifacts / name
+    folder = writer.artifacts / name
     folder.mkdir()
     results = Results(study.plan, study.store)
     results.__dict__["finished"] = {
         key: StageResult(key, stage.kind, stage.label, metrics, "", "")
-        for key, (stage, metrics, _) in told.items()
+        for key, (stage, metrics, _) in stages.items()
     }
     frame = scores_frame(results).assign(experiment=name)
-    frame.assign(key=frame["key"].map(keys)).to_parquet(folder / "results.parquet", index=False)
+    frame.assign(key=frame["key"].map(keys)).to_parquet(folder / SCORES_FILE, index=False)
     spec = yaml.safe_dump(study.declaration.resolved(), sort_keys=False)
-    (folder / "experiment.yaml").write_text(spec)
-    filler.add({NAME: name, SUITE: "micro-glue-v1"}, {}, {}, folder)
+    (folder / SPEC_FILE).write_text(spec)
+    writer.add({NAME: name, SUITE: "micro-glue-v1"}, {}, {}, folder)
 
 
 def timed(*arguments: str) -> tuple[float, float]:
-    """Seconds of a command of the harness, its start included, and those that a core worked."""
-    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, "-m", "harness", *arguments], check=True, stdout=subprocess.DEVNULL
+    """Seconds of a command of the harness, with its start, and its CPU seconds."""
+    command = [sys.executable, "-m", "harness", *arguments]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, _ = common.timed(
+        lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - begin, worked
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def measure(num_runs: int, root: Path) -> dict[str, tuple[float, float]]:
+    """Number of runs, and wall-clock and CPU seconds of each command."""
     (root / "stored.yaml").write_text(EXPERIMENT)
     study = Study.load(root / "stored.yaml", (), root / "runs")
-    begin = time.perf_counter()
-    count = fill(study, num_runs)
-    made = time.perf_counter() - begin
-    print(f"{count} runs made in {made:.0f} s", flush=True)
-    return {"runs": (float(count), 0.0)} | time_commands(root)
+    seconds, count = common.timed(lambda: fill(study, num_runs))
+    print(f"{count} runs made in {seconds:.0f} s", flush=True)
+    store = ("--store", str(root / "runs"))
+    board = ("leaderboard", "micro-glue-v1", *store)
+    (root / "runs" / SNAPSHOT).unlink(missing_ok=True)
+    return {
+        "runs": (float(count), 0.0),
+        "first leaderboard": timed(*board),
+        "later leaderboard": min(timed(*board) for _ in range(3)),
+        "report": timed("report", str(root / "stored.yaml"), *store),
+        "site": timed("site", *store),
+    }
 
 
-def time_commands(root: Path) -> dict[str, tuple[float, float]]:
-    place = ("--store", str(root / "runs"))
-    board = ("leaderboard", "micro-glue-v1", *place)
-    (root / "runs" / "snapshot-2.db").unlink(missing_ok=True)
-    found = {"first leaderboard": timed(*board)}
-    found["later leaderboard"] = min(timed(*board) for _ in range(3))
-    found["report"] = timed("report", str(root / "stored.yaml"), *place)
-    found["site"] = timed("site", *place)
-    return found
-
-
-def write(found: dict[str, tuple[float, float]], out: Path) -> None:
-    """As JSON, and as a table that says how busy the machine was."""
-    load = f"{os.cpu_count()} CPU cores, load average {os.getloadavg()[0]:.1f}"
-    out.write_text(json.dumps({**found, "machine": load}, indent=2) + "\n")
-    runs = found["runs"][0]
+def page(found: dict[str, Any]) -> str:
+    """The figures as markdown."""
+    setting = (
+        f"A store of {found['runs'][0]:,.0f} finished runs; {found['machine']}. Seconds include "
+        "waiting for other work on the machine, CPU seconds do not."
+    )
     rows = [
-        f"| {name} | {wall:.1f} | {worked:.1f} | {LIMITS[name]:.0f} |"
-        for name, (wall, worked) in found.items()
-        if name in LIMITS
+        [name, f"{found[name][0]:.1f}", f"{found[name][1]:.1f}", f"{limit:.0f}"]
+        for name, limit in LIMITS.items()
     ]
-    head = [f"A store of {runs:,.0f} finished runs; {load}. {WAITING}", ""]
-    table = ["| | seconds | CPU seconds | wanted |", "| :-- | --: | --: | --: |", *rows]
-    text = "\n".join([*head, *table]) + "\n"
-    out.with_suffix(".md").write_text(text)
-    print(text)
+    head = ("command", "seconds", "CPU seconds", "limit")
+    return common.markdown(__file__, "Size of the store", setting, head, rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=20_000)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/store_size.json"))
-    options = parser.parse_args()
-    folder = Path(TemporaryDirectory().name)
-    folder.mkdir()
-    try:
-        found = measure(options.runs, folder)
-    finally:
-        shutil.rmtree(folder)
-    write(found, options.out)
+    """Measures and writes the figures; returns 1 if a limit is exceeded."""
+    arguments = common.parse_arguments(__doc__, "store_size", runs=20_000)
+    with TemporaryDirectory() as folder:
+        found = measure(arguments.runs, Path(folder))
+    machine = f"{os.cpu_count()} CPU cores, load average {os.getloadavg()[0]:.1f}"
+    figures = {**found, "machine": machine}
+    common.save(figures, page(figures), arguments.out)
     return int(any(found[name][0] > limit for name, limit in LIMITS.items()))
 
 

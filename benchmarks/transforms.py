@@ -6,26 +6,21 @@ span corruption written example by example.
 The text is random tokens in rows without padding, words of 4 tokens in 3; one thread.
 
 - transforms: `apply_transform` on a batch of rows, as the harness calls it for each update.
-- training: transformers' BertForMaskedLM of size tiny (2 layers, 128 hidden), forward, backward
-  and AdamW on token-masked rows; as it comes, with logits at every position ("plain"), and with the
-  head at the masked positions only, as the harness trains. A transform should be 5 times as fast as
-  either, so that one process can feed a training.
-- per example: T5's algorithm on one example at a time with lists and Python's random numbers, as a
-  plain data loader would have it. Span corruption should be 10 times as fast.
-
-They take turns in each repeat. Figures go to benchmarks/results/.
+- training: transformers' BertForMaskedLM of size tiny (2 layers, 128 hidden units): forward,
+  backward and AdamW on token-masked rows, with logits at every position ("plain") and with the head
+  at the masked positions only, as in the harness. A transform should be 5 times as fast as either:
+  then one process is enough to feed a training run.
+- per example: T5's algorithm on one example at a time with lists and Python's random numbers, as in
+  a plain data loader. Span corruption should be 10 times as fast.
 """
 
 import argparse
-import json
 import os
-import platform
 import random
 import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -35,6 +30,7 @@ import torch
 import transformers
 from torch.nn import functional as F
 
+from benchmarks import common
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
@@ -52,7 +48,6 @@ from harness.pretraining.objectives.transforms.order import (
 from harness.pretraining.objectives.transforms.spans import SpanCorruption
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
-RESULTS = Path(__file__).parent / "results" / "transforms.json"
 VOCAB_SIZE = 30_522
 NUM_SPECIAL, NUM_SENTINELS = 5, 100
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
@@ -73,7 +68,7 @@ TRANSFORMS: dict[str, Any] = {
         mask_rate=0.1, delete_rate=0.1, infill_rate=0.2, permute_sentences=1, rotate_rate=1
     ),
     "permutation order": PermutationOrder(),
-    "span corruption": SpanCorruption(),  # last, next to what it is compared with
+    "span corruption": SpanCorruption(),  # last, next to its baseline
 }
 TRAINING, PLAIN_TRAINING = "training", "training, plain"
 PER_EXAMPLE = "span corruption, per example"
@@ -81,6 +76,7 @@ TRAINED_ROWS = 8
 
 
 def make_vocabulary() -> Vocabulary:
+    """BERT's size, with sentinels; three in four tokens start a word."""
     numbers = np.arange(VOCAB_SIZE)
     special = (numbers < NUM_SPECIAL) | (numbers >= VOCAB_SIZE - NUM_SENTINELS)
     return Vocabulary(
@@ -96,6 +92,7 @@ def make_vocabulary() -> Vocabulary:
 
 
 def make_rows(batch_size: int, sequence_length: int) -> Rows:
+    """Random tokens between [CLS] and [SEP], with a sentence boundary after one token in 20."""
     rng = np.random.default_rng(0)
     shape = batch_size, sequence_length
     tokens = rng.integers(NUM_SPECIAL, VOCAB_SIZE - NUM_SENTINELS, shape)
@@ -139,13 +136,14 @@ def corrupt_example(text: list[int], settings: SpanCorruption) -> tuple[list[int
 
 
 def padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids [rows, longest row] and lengths [rows]."""
     lengths = [len(row) for row in rows]
     width = max(lengths)
     return np.array([row + [PAD] * (width - len(row)) for row in rows]), np.array(lengths)
 
 
 def per_example(rows: Rows) -> Callable[[], None]:
-    """What it takes to make the same arrays, the texts being there as lists already."""
+    """Span corruption row by row, to padded arrays; the texts are lists already."""
     texts = [row[1:-1] for row in rows.tokens.tolist()]
 
     def make() -> None:
@@ -157,7 +155,7 @@ def per_example(rows: Rows) -> Callable[[], None]:
 
 
 def training(rows: Rows, vocabulary: Vocabulary, plain: bool) -> Callable[[], None]:
-    """One update of a tiny BERT on 8 of the rows; its rate hardly depends on their number."""
+    """One update of a tiny BERT on 8 of the rows; its speed hardly depends on their number."""
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=VOCAB_SIZE,
@@ -188,23 +186,29 @@ def training(rows: Rows, vocabulary: Vocabulary, plain: bool) -> Callable[[], No
     return update
 
 
-def systems(rows: Rows, vocabulary: Vocabulary) -> dict[str, tuple[Callable[[], Any], int]]:
-    """What is called, and the tokens that one call gets through."""
+def systems(rows: Rows, vocabulary: Vocabulary) -> dict[str, Callable[[], float]]:
+    """Name to a function that returns tokens per second."""
     rng = np.random.default_rng(0)
-    num_tokens = int(rows.lengths.sum())
+    num_tokens, trained = (
+        int(lengths.sum()) for lengths in (rows.lengths, rows.lengths[:TRAINED_ROWS])
+    )
     calls: dict[str, tuple[Callable[[], Any], int]] = {
         name: (partial(apply_transform, transform, rows, rng, vocabulary), num_tokens)
         for name, transform in TRANSFORMS.items()
     }
     calls[PER_EXAMPLE] = per_example(rows), num_tokens
-    trained = int(rows.lengths[:TRAINED_ROWS].sum())
     calls[TRAINING] = training(rows, vocabulary, plain=False), trained
     calls[PLAIN_TRAINING] = training(rows, vocabulary, plain=True), trained
-    return calls
+    return {name: partial(rate, *call) for name, call in calls.items()}
 
 
 def rate(call: Callable[[], Any], num_tokens: int, seconds: float = 0.5) -> float:
-    """Tokens per second over at least so many seconds, after one call that is not timed."""
+    """Tokens per second of repeated calls, after one that is not timed.
+
+    Args:
+        num_tokens: tokens that one call processes.
+        seconds: least duration.
+    """
     call()
     count, start = 0, time.perf_counter()
     while (spent := time.perf_counter() - start) < seconds:
@@ -213,91 +217,60 @@ def rate(call: Callable[[], Any], num_tokens: int, seconds: float = 0.5) -> floa
     return count * num_tokens / spent
 
 
-def measure(rows: Rows, repeats: int) -> dict[str, list[float]]:
-    calls = systems(rows, make_vocabulary())
-    rates: dict[str, list[float]] = {name: [] for name in calls}
-    for repeat in range(repeats):
-        for name, (call, num_tokens) in calls.items():
-            rates[name].append(rate(call, num_tokens))
-        print(repeat, {name: f"{values[-1]:,.0f}" for name, values in rates.items()}, flush=True)
-    return rates
+def summary(rates: common.Measurements, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Medians and ratios of the rates, with settings and machine."""
 
-
-def summary(rates: dict[str, list[float]], arguments: argparse.Namespace) -> dict[str, Any]:
-    def ratio(one: str, other: str) -> float:
-        pairs = zip(rates[one], rates[other], strict=True)
-        return round(statistics.median(a / b for a, b in pairs), 1)
+    def over(baseline: str) -> dict[str, float]:
+        return {name: round(common.median_ratio(rates, name, baseline), 1) for name in rates}
 
     return {
-        "settings": {name: getattr(arguments, name) for name in vars(arguments)},
+        "settings": common.settings(arguments),
         "machine": {
-            "processor": processor(),
+            **common.machine("numpy", "torch", "transformers"),
             "threads": torch.get_num_threads(),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
         },
         "tokens_per_second": {name: round(statistics.median(v)) for name, v in rates.items()},
         "all_tokens_per_second": {name: np.rint(v).tolist() for name, v in rates.items()},
-        "over_training": {name: ratio(name, TRAINING) for name in rates},
-        "over_plain_training": {name: ratio(name, PLAIN_TRAINING) for name in rates},
-        "over_per_example": ratio("span corruption", PER_EXAMPLE),
+        "over_training": over(TRAINING),
+        "over_plain_training": over(PLAIN_TRAINING),
+        "over_per_example": over(PER_EXAMPLE)["span corruption"],
     }
 
 
-def processor() -> str:
-    """Name of the processor, as far as the system tells."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
-
-
-def table(figures: dict[str, Any]) -> str:
-    settings, machine = figures["settings"], figures["machine"]
-    lines = [
-        "# Transforms",
-        "",
-        f"Batches of {settings['batch_size']} x {settings['sequence_length']} tokens, vocabulary "
-        f"{VOCAB_SIZE:,}, median of {settings['repeats']} runs; {machine['processor']}, "
+def page(figures: dict[str, Any]) -> str:
+    """The figures as markdown."""
+    chosen, machine = figures["settings"], figures["machine"]
+    setting = (
+        f"Batches of {chosen['batch_size']} x {chosen['sequence_length']} tokens, vocabulary "
+        f"{VOCAB_SIZE:,}, median of {chosen['repeats']} runs; {machine['processor']}, "
         f"{machine['threads']} thread. Training is BertForMaskedLM, 2 layers, 128 hidden, "
-        "with the head at masked positions; plain training has it at all of them.",
-        "",
-        "| transform | tokens/s | against training | against plain training |",
-        "|---|---:|---:|---:|",
+        "with the head at masked positions; plain training has it at all of them."
+    )
+    over, over_plain = figures["over_training"], figures["over_plain_training"]
+    medians = sorted(figures["tokens_per_second"].items(), key=lambda item: item[1])
+    rows = [
+        [name, f"{median:,}", f"{over[name]:,.1f} x", f"{over_plain[name]:,.1f} x"]
+        for name, median in medians
     ]
-    rates = figures["tokens_per_second"]
-    for name in sorted(rates, key=lambda name: rates[name]):
-        over = [figures[key][name] for key in ("over_training", "over_plain_training")]
-        lines.append(f"| {name} | {rates[name]:,} | {over[0]:,.1f} x | {over[1]:,.1f} x |")
-    least, slowest = min((figures["over_training"][name], name) for name in TRANSFORMS)
-    lines += [
-        "",
+    least, slowest = min((over[name], name) for name in TRANSFORMS)
+    remark = (
         f"Paired within repeats: the slowest transform, {slowest}, / training {least:,.0f}; span "
-        f"corruption / per example {figures['over_per_example']:.1f}. `none` copies nothing. "
-        "Made by `python benchmarks/transforms.py`.",
-    ]
-    return "\n".join(lines) + "\n"
+        f"corruption / per example {figures['over_per_example']:.1f}. `none` copies nothing."
+    )
+    head = ("transform", "tokens/s", "against training", "against plain training")
+    return common.markdown(__file__, "Transforms", setting, head, rows, remark=remark)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--sequence-length", type=int, default=512)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
+    """Measures and writes the figures."""
+    defaults = {"batch_size": 64, "sequence_length": 512, "repeats": 5}
+    arguments = common.parse_arguments(__doc__, "transforms", **defaults)
     torch.set_num_threads(1)
     random.seed(0)
-    rates = measure(make_rows(arguments.batch_size, arguments.sequence_length), arguments.repeats)
-    out = arguments.out
-    del arguments.out
+    rows = make_rows(arguments.batch_size, arguments.sequence_length)
+    rates = common.measure_in_turns(systems(rows, make_vocabulary()), arguments.repeats)
     figures = summary(rates, arguments)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    out.with_suffix(".md").write_text(table(figures))
-    print(table(figures))
+    common.save(figures, page(figures), arguments.out)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Pages in a real browser: Chromium alone, with a script added to a copy of a page that does what a
-person does and writes what it sees into the page."""
+"""Pages in a real browser: Chromium runs a script in a copy of the page, which acts as a user and
+writes what it finds into the page."""
 
 import html
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to show pages with")
+needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 PRELUDE = """
 const errors = [];
 addEventListener("error", (event) => errors.push(String(event.message ?? event.target.src)), true);
@@ -27,7 +27,7 @@ addEventListener("load", async () => {
 });
 """
 IN_A_FRAME = """
-const shownAt = async (width) => {  // in a frame: a window cannot be as narrow as a phone
+const shownAt = async (width) => {  // a window cannot be as narrow as a phone
   const frame = document.createElement("iframe");
   frame.style = `width: ${width}px; height: 800px; border: 0`;
   const page = document.documentElement.outerHTML.replace(/<script[^]*?<\\/script>/g, "");
@@ -38,11 +38,11 @@ const shownAt = async (width) => {  // in a frame: a window cannot be as narrow 
   return frame.contentDocument.documentElement;
 };
 """
-"""`await shownAt(390)` is the page as it is at that width."""
+"""`await shownAt(390)` is the page at that width in pixels."""
 
 
 def look(page: Path, script: str) -> dict[str, Any]:
-    """What `script` returns in the page, which may have no error and say nothing on the console."""
+    """The object that `script` returns in the page; errors and console output fail the test."""
     text = page.read_text()
     start = f"<head><script>{PRELUDE}</script>"
     end = f"<script>{PROBE % (IN_A_FRAME + script)}</script></body>"

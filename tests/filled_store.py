@@ -1,4 +1,4 @@
-"""A store as runs leave it, made up: two experiments on SWAG, with counts to resample."""
+"""A store filled with made-up runs: two experiments on SWAG, with counts to resample."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ REPORT = "<!doctype html><html><head><title>one</title></head>\n<body>\n<p>one</
 
 
 def fill(folder: Path) -> Store:
-    """Makes the store in `folder`; `one` has a report."""
+    """Creates the store in `folder`; `one` has a report."""
     store = Store(folder)
     rng = np.random.default_rng(0)
     labels = rng.integers(4, size=NUM_EXAMPLES)
@@ -35,11 +35,11 @@ def fill(folder: Path) -> Store:
             for seed in (0, 1)
             for row in _runs(store, name, arm, seed, labels, skill, rng)
         ]
-        left = folder / f"left-{name}"
-        left.mkdir()
-        pd.DataFrame(rows, columns=SCORE_COLUMNS).to_parquet(left / "results.parquet")
-        (left / "experiment.yaml").write_text(yaml.safe_dump(_resolved(name, spec)))
-        store.record_experiment(name, "swag-v1", left)
+        recorded = folder / f"recorded-{name}"
+        recorded.mkdir()
+        pd.DataFrame(rows, columns=SCORE_COLUMNS).to_parquet(recorded / "results.parquet")
+        (recorded / "experiment.yaml").write_text(yaml.safe_dump(_resolved(name, spec)))
+        store.record_experiment(name, "swag-v1", recorded)
     report = folder / "reports" / "one"
     report.mkdir(parents=True)
     (report / "index.html").write_text(REPORT)
@@ -48,17 +48,17 @@ def fill(folder: Path) -> Store:
 
 def _runs(store, name, arm, seed, labels, skill, rng):
     task, key = TASKS["swag"], f"{name}-{len(arm)}-{seed}"
-    right = rng.random(len(labels)) < skill
-    answers = np.where(right, labels, (labels + 1) % 4)
-    asked = Examples([("",)] * len(labels), labels)
-    found = counts(task, asked, answers)
+    correct = rng.random(len(labels)) < skill
+    answers = np.where(correct, labels, (labels + 1) % 4)
+    examples = Examples([("",)] * len(labels), labels)
+    found = counts(task, examples, answers)
     folder = store.root / f"stage-{key}"
     folder.mkdir()
     splits = [split.name for split in task.evaluation]
     save_counts(folder / COUNTS, dict.fromkeys(splits, found))
     store.record(key, "finetune", key, {}, {}, folder)
     for split in splits:
-        for metric, value in score(task, asked, answers).items():
+        for metric, value in score(task, examples, answers).items():
             yield name, arm, "swag-v1", "swag", split, metric, value, seed, 0, key
 
 

@@ -1,4 +1,4 @@
-"""Made-up experiments on GLUE, with arms of a given skill: results without a store."""
+"""Made-up experiments on GLUE with arms of a given skill: results without a store."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "label_counts": adaptation.label_counts,
     "provenance": report_provenance,
 }
-"""Name of a frame to the function that makes it."""
+"""Name of a frame to its function."""
 
 
 class MadeUpResults(Results):
@@ -78,8 +78,8 @@ class MadeUpResults(Results):
         raise AttributeError(name)
 
     def but(self, **changes: Any) -> "MadeUpResults":
-        """The same with other frames, or `arms`, `differences`, `predictions`, `counts`, or fields
-        of the experiment."""
+        """A copy with other frames, `arms`, `differences`, `predictions`, `counts`, or fields of
+        the experiment."""
         plan, finished, predictions, counts, frames = self.given
         predictions = changes.pop("predictions", predictions)
         counts = changes.pop("counts", counts)
@@ -99,7 +99,7 @@ def table_of(data: Results, average: str | None = None) -> Table:
 
 
 def pairs_of(data: Results, table: Table) -> tuple[Pair, ...]:
-    """The differences that a report shows."""
+    """The differences in a report."""
     return pairwise(data, table, experiment_comparer(data, table))
 
 
@@ -131,7 +131,7 @@ def _predict(kind: str, labels: np.ndarray, skill: float, rng: np.random.Generat
 
 @pytest.fixture
 def fabricate() -> Callable[..., MadeUpResults]:
-    """Makes results: `skills` is {arm: share of right answers}; further fields as for `but`."""
+    """Makes results: `skills` is {arm: share of correct answers}; further fields as for `but`."""
 
     def make(
         skills: dict[str, float], tasks=PART, seeds=SEEDS, examples=120, **fields: Any
@@ -149,11 +149,11 @@ def fabricate() -> Callable[..., MadeUpResults]:
                 key = f"{arm}-{task}-{pretrain}-{finetune}"
                 answers = _predict(TASKS[task].kind, labels[task], skills[arm], rng)
                 splits = [split.name for split in TASKS[task].evaluation]
-                asked = Examples([("",)] * examples, labels[task])
+                given = Examples([("",)] * examples, labels[task])
                 predictions[key] = pd.concat(
-                    predictions_frame(split, asked, answers) for split in splits
+                    predictions_frame(split, given, answers) for split in splits
                 )
-                found = counts(TASKS[task], asked, answers)
+                found = counts(TASKS[task], given, answers)
                 counted[key] = {
                     f"{split}/{name}": array
                     for split, (name, array) in itertools.product(splits, found.items())
@@ -161,7 +161,7 @@ def fabricate() -> Callable[..., MadeUpResults]:
                 metrics = {
                     f"{split}/{name}": value
                     for split in splits
-                    for name, value in score(TASKS[task], asked, answers).items()
+                    for name, value in score(TASKS[task], given, answers).items()
                 }
                 defined = {name: value for name, value in metrics.items() if value is not None}
                 finished[key] = StageResult(key, "finetune", key, defined, "", "")

@@ -1,4 +1,4 @@
-"""Where the checkout and its experiments are, whatever folder a test stands in."""
+"""The root of the checkout, and the experiments in it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Stages computed in this process, each once, without a store."""
+"""Stages computed in this process, without a store."""
 
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,16 @@ class StageRunner:
         self.finished: dict[str, StageResult] = {}
 
     def out(self, key: str) -> Path:
+        """Folder of a stage's files."""
         return self.workspace.output(key)
 
     def run(self, plan: Plan) -> None:
+        """Computes all stages of a plan."""
         for key in plan.stages:
             self.make(plan, key)
 
     def make(self, plan: Plan, key: str) -> Any:
-        """Metrics of a stage, computed with all that it builds on."""
+        """Metrics of a stage, computed after its parents."""
         if key not in self.finished:
             stage = plan.stages[key]
             for parent in stage.parents.values():
@@ -45,6 +47,7 @@ class StageRunner:
         return self.finished[key].metrics
 
     def results(self, plan: Plan) -> Results:
+        """Results over the computed stages."""
         return _Computed(plan, self)
 
 

@@ -1,7 +1,8 @@
-"""The whole way, on a small experiment: run, look, run again, break, mend."""
+"""A small experiment from file to report: run, rerun, crash, damage, resume."""
 
-import random
+import itertools
 import re
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import harness
-from benchmarks.crash_recovery import events, kill_after, started_again
+from benchmarks.crash_recovery import events, kill_when, num_finished, started_again
 from harness.analysis.frames.costs import costs_frame
 from harness.analysis.frames.trials import TRIAL_COLUMNS, trials_frame
 from harness.cli.app import app
@@ -21,7 +22,7 @@ from tests.paths import ROOT
 
 EXPERIMENT = """
 name: small
-question: Does the whole way work?
+question: Do all steps work?
 expect: dynamic > static
 pretrain:
   size: nano
@@ -50,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def study(folder: Path) -> Study:
-    """A finished run, with as many workers as the machine has cores, as the commands take."""
+    """A finished run, with as many workers as the machine has cores, as by default."""
     return harness.load(folder / "small.yaml", store=folder / "runs").run()
 
 
@@ -68,17 +69,27 @@ def test_every_stage_ran_once(study: Study) -> None:
     assert sorted(finished) == sorted(study.plan.stages)
 
 
-def test_every_cell_is_scored(study: Study) -> None:
+COLUMNS = [
+    ("micro-sst2", "validation", "accuracy"),
+    ("micro-stsb", "validation", "spearman"),
+    ("micro-stsb", "validation", "pearson"),
+]
+
+
+def test_every_declared_run_has_every_score_once(study: Study) -> None:
     frame = study.scores()
-    found = set(frame[["arm", "task", "pretrain_seed"]].itertuples(index=False, name=None))
-    tasks = ("micro-sst2", "micro-stsb")
-    assert found >= {(a, t, s) for a in ("static", "dynamic") for t in tasks[:1] for s in (0, 1)}
-    assert set(frame[frame.task == "micro-stsb"].metric) <= {"spearman", "pearson"}
+    names = ["arm", "task", "split", "metric", "pretrain_seed", "finetune_seed"]
+    expected = [
+        (arm, *column, seed, 0)
+        for arm, column, seed in itertools.product(("static", "dynamic"), COLUMNS, (0, 1))
+    ]
+    assert sorted(frame[names].itertuples(index=False, name=None)) == sorted(expected)
     assert frame.value.between(-1, 1).all()
 
 
-def test_scores_can_be_made_again_from_the_predictions(study: Study) -> None:
+def test_scores_follow_from_the_predictions(study: Study) -> None:
     frame = study.scores().query("metric == 'accuracy'")
+    assert len(frame) == 4
     records = study.results.finished
     for row in frame.itertuples():
         stored = study.store.fetch(records[str(row.key)])
@@ -87,7 +98,7 @@ def test_scores_can_be_made_again_from_the_predictions(study: Study) -> None:
         assert (rows.label == rows.prediction).mean() == pytest.approx(row.value)
 
 
-def test_the_trials_of_every_arm_and_task_are_there(study: Study) -> None:
+def test_every_arm_and_task_has_its_trials(study: Study) -> None:
     frame = study.results.get(trials_frame)
     assert list(frame.columns) == [*TRIAL_COLUMNS, "learning_rate"]
     assert (frame.groupby(["arm", "task"]).size() == 2).all() and len(frame) == 8
@@ -115,12 +126,12 @@ def test_leaderboard_status_and_report(study: Study, folder: Path) -> None:
     assert f"{len(study.plan.stages)} of {len(study.plan.stages)} stages done" in status
     command(folder, "report", path, "--out", str(folder / "report"))
     page = (folder / "report" / "index.html").read_text()
-    assert "Does the whole way work?" in page
+    assert "Do all steps work?" in page
     assert "inconclusive" in page or "confirmed" in page or "refuted" in page
     assert not re.search(r'(src|href)="(https?:)?//', page), "the page needs the network"
 
 
-def test_a_damaged_model_is_made_again(study: Study, folder: Path) -> None:
+def test_a_damaged_model_is_computed_again(study: Study, folder: Path) -> None:
     more = ["seeds.finetune=2", "evaluate.tasks=[micro-sst2]"]
     wider = harness.load(folder / "small.yaml", *more, store=folder / "runs")
     key = study.plan.pretrain_keys["static", 0]
@@ -154,16 +165,24 @@ def test_a_failed_stage_fails_alone(folder: Path) -> None:
     assert "waiting" in status
 
 
-def test_killed_and_started_again(study: Study, folder: Path) -> None:
-    """SIGKILL at random moments, with and without the workers; the same table, nothing twice."""
-    dice = random.Random(0)
+def test_a_killed_run_is_resumed(study: Study, folder: Path) -> None:
+    """SIGKILL after 2 stages, workers included, and after 8 without them: the scores are equal, and
+    no finished stage is computed again."""
     store = folder / "killed"
-    for whole_group in (True, False):
-        kill_after(str(folder / "small.yaml"), store, dice.uniform(8, 14), whole_group)
+    for least, whole_group in ((2, True), (8, False)):
+        due = partial(has_finished, store, least)
+        assert kill_when(due, str(folder / "small.yaml"), store, whole_group)
+    before = num_finished(store)
+    assert 8 <= before < len(study.plan.stages)
     broken = harness.load(folder / "small.yaml", store=store).run()
     assert not started_again(store)
     assert not broken.last_run.failed
+    assert len(broken.last_run.computed) < len(study.plan.stages)
     pd.testing.assert_frame_equal(broken.scores(), study.scores())
+
+
+def has_finished(store: Path, num_stages: int) -> bool:
+    return num_finished(store) >= num_stages
 
 
 def test_bad_input_ends_with_exit_code_2(tmp_path: Path) -> None:
@@ -175,12 +194,13 @@ def test_bad_input_ends_with_exit_code_2(tmp_path: Path) -> None:
     assert "Traceback" not in result.output
 
 
-def test_the_docs_of_the_statistics_run(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both snippets, on the arms and columns of this study."""
+def test_the_snippets_of_the_statistics_docs_run(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the arms and columns of this study; the mean of the columns is that of the table."""
     text = (ROOT / "docs" / "statistics.md").read_text()
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M)
     code = "".join(dedent(block) for block in blocks if "import " in block)
-    assert "study.resampled()" in code and "study.scores()" in code
     for written, here in {
         "roberta": "dynamic",
         "bert": "static",
@@ -191,8 +211,6 @@ def test_the_docs_of_the_statistics_run(study: Study, monkeypatch: pytest.Monkey
     monkeypatch.setattr(harness, "load", lambda path: study)
     found: dict[str, Any] = {}
     exec(code, found)
-    assert found["first"].shape == found["second"].shape
-    assert len(found["first"]) == 2
     means = study.table("mean_of_columns").to_frame().set_index("arm")["average"]
     drawn = np.mean(found["cells"], axis=0)
     assert 100 * drawn[0] == pytest.approx(means["dynamic"] - means["static"])

@@ -1,4 +1,4 @@
-"""The files of finished stages, by address and digest."""
+"""The files of finished stages, by URI and digest."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Artifact:
 
 
 def local_folder(artifact: Artifact) -> Path:
-    """A local folder with the files of an artifact; those of another machine are downloaded.
+    """A local folder with the files of an artifact, which are downloaded from a remote store.
 
     Raises:
-        OSError: they cannot be read, or a download is damaged.
+        OSError: the download fails or is damaged.
     """
     folder = resolve(artifact.uri)
     if not artifact.uri.startswith("file:") and digest(folder) != artifact.digest:
@@ -28,7 +28,7 @@ def local_folder(artifact: Artifact) -> Path:
 
 
 def resolve(uri: str) -> Path:
-    """The folder that an artifact URI names; files of another machine are downloaded.
+    """The local folder of an artifact URI; remote files are downloaded.
 
     Raises:
         OSError: the download fails.

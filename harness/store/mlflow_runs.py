@@ -1,5 +1,5 @@
-"""Runs as MLflow keeps them. The only file that imports mlflow, which takes three seconds: `Store`
-imports it when it must."""
+"""Runs in MLflow. No other module imports mlflow, which takes three seconds; `Store` imports this
+one only when needed."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-logging.getLogger("alembic").setLevel(logging.WARNING)  # or a new database greets in 80 lines
+logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database logs 80 lines
 
 from mlflow import artifacts  # noqa: E402
 from mlflow.entities import Metric, Param, Run, ViewType  # noqa: E402
@@ -24,16 +24,20 @@ PAGE = 1000
 
 
 class Server:
-    """The runs of one experiment of MLflow."""
+    """The runs of one MLflow experiment."""
 
     def __init__(self, uri: str, experiment: str, artifacts: Path | None) -> None:
-        """`artifacts` is where a new experiment keeps its files; null leaves it to MLflow."""
+        """Connects to a tracking server or database.
+
+        Args:
+            artifacts: folder for the files of a new experiment; null: MLflow's default.
+        """
         self.client = MlflowClient(uri)
         self.experiment, self.artifacts = experiment, artifacts
 
     @cached_property
     def experiment_id(self) -> str:
-        """Made at first use; two processes may ask for it at once."""
+        """Id of the experiment, which is created at first use."""
         if found := self.client.get_experiment_by_name(self.experiment):
             return str(found.experiment_id)
         location = self.artifacts.as_uri() if self.artifacts else None
@@ -45,7 +49,7 @@ class Server:
             raise
 
     def search(self, condition: str) -> list[Entry]:
-        """Finished runs, by start time."""
+        """Finished runs that meet a condition in MLflow's filter syntax, by start time."""
         runs: list[Run] = []
         token = None
         while True:
@@ -69,8 +73,10 @@ class Server:
         metrics: Mapping[str, float | None],
         folder: Path,
     ) -> Entry:
-        """A new run with the files of `folder`, and with metrics that are not null. FINISHED comes
-        last: a run that is cut short never counts."""
+        """Adds a finished run with the files of `folder` and the metrics that are not null.
+
+        The status FINISHED is set last: an interrupted run never counts.
+        """
         run = self.client.create_run(self.experiment_id, run_name=name, tags=dict(tags))
         run_id = run.info.run_id
         stamp = run.info.start_time
@@ -84,27 +90,29 @@ class Server:
         return _entry(self.client.get_run(run_id))
 
     def params(self, run_id: str) -> dict[str, str]:
+        """Params of a run, as text."""
         return dict(self.client.get_run(run_id).data.params)
 
     def fail(self, run_id: str) -> None:
-        """Takes a run out of the finished ones."""
+        """Marks a finished run as failed."""
         self.client.set_terminated(run_id, status="FAILED")
 
 
 def make_tables(path: Path) -> None:
-    """MLflow's tables in a new SQLite file."""
+    """Creates MLflow's tables in a new SQLite file."""
     MlflowClient(sqlite_uri(path)).search_experiments(max_results=1)
 
 
 def sqlite_uri(path: Path) -> str:
+    """MLflow's tracking URI of a SQLite file."""
     return f"sqlite:///{path}"
 
 
 def download(uri: str) -> Path:
-    """The files of a run on another machine, in a folder here.
+    """A local folder with the downloaded files of a run.
 
     Raises:
-        OSError: they are not to be had.
+        OSError: the download fails.
     """
     try:
         return Path(artifacts.download_artifacts(artifact_uri=uri))

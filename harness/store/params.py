@@ -1,4 +1,4 @@
-"""What a stage was told as MLflow's params, and back."""
+"""The spec of a stage as MLflow's params, and back."""
 
 import ast
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as dotted names, for MLflow's params."""
+    """Nested mappings as one flat mapping with dotted names, for MLflow's params."""
     flat: dict[str, Any] = {}
     for name, value in spec.items():
         path = f"{prefix}{name}"
@@ -15,8 +15,10 @@ def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
-    """What `flatten` made dotted names and MLflow texts of; a text that looks like a number, or
-    like a list, becomes one."""
+    """The inverse of `flatten`, from values that MLflow has turned into text.
+
+    Text that reads as a Python literal (a number, a list, None) becomes that value.
+    """
     tree: dict[str, Any] = {}
     for path, text in params.items():
         *parents, name = path.split(".")

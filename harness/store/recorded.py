@@ -1,4 +1,4 @@
-"""Experiments as their latest runs left them in the store, and results imported from elsewhere."""
+"""Experiments as recorded by their latest runs, and results imported from elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ IMPORTED_SCORES, IMPORTED_EXAMPLES = "scores.parquet", "examples.parquet"
 
 @dataclass(frozen=True)
 class RecordedExperiment:
-    """An experiment as its latest run left it."""
+    """An experiment as its latest run recorded it."""
 
     name: str
     folder: Path
@@ -34,14 +34,14 @@ class RecordedExperiment:
 
     @cached_property
     def spec(self) -> Mapping[str, Any]:
-        """Plain data, as `harness.experiment.declaration.Declaration.resolved` returns it."""
+        """The resolved experiment as plain data; see `Declaration.resolved`."""
         text = (self.folder / SPEC_FILE).read_bytes()
         spec: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
         return spec
 
 
 def recorded_experiments(store: Store) -> list[RecordedExperiment]:
-    """Every experiment that was run, by name."""
+    """Every experiment that was run, sorted by name."""
     experiments = sorted(store.experiments().items())
     return [RecordedExperiment(name, folder) for name, folder in experiments]
 

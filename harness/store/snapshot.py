@@ -1,8 +1,8 @@
-"""What a local store's finished runs say, beside the store in one small database: reading 20,000
-runs from MLflow takes half a minute, from here less than a second.
+"""A cache of a local store's finished runs in one small database: reading 20,000 runs takes less
+than a second, through MLflow half a minute.
 
-Whether a run still counts is asked of the store each time (`Store`); this holds what it said when
-it ended, for that never changes. The file may be deleted at any time and is made again.
+Tags and metrics of a finished run never change; whether it still counts is looked up in MLflow's
+tables each time (`Store`). The file can be deleted at any time and is created again.
 """
 
 import json
@@ -20,7 +20,7 @@ create table if not exists runs (
 """
 COLUMNS = "run_id, mark, name, start_time, end_time, artifact_uri, tags, metrics"
 CHUNK = 500
-"""Runs that one query names."""
+"""Runs per query."""
 WAIT_SECONDS = 60
 """How long one process waits while another writes."""
 
@@ -39,14 +39,19 @@ class Entry:
 
 
 class Snapshot:
-    """The entries in one SQLite file."""
+    """Entries in one SQLite file."""
 
     def __init__(self, path: Path, marks: Sequence[str]) -> None:
-        """`marks` are the tags that say what kind of run one is, and name it."""
+        """Creates the file at first use.
+
+        Args:
+            marks: tags by which entries are looked up. A run has at most one of them, with its name
+                as the value.
+        """
         self.path, self.marks = path, marks
 
     def ends(self) -> dict[str, int]:
-        """Run id to end time of every entry; a file that is damaged is thrown away."""
+        """Run id to end time of every entry; a damaged file is deleted."""
         try:
             with self._open() as database:
                 return dict(database.execute("select run_id, end_time from runs").fetchall())
@@ -55,7 +60,12 @@ class Snapshot:
             return {}
 
     def update(self, gone: Iterable[str], new: Iterable[Entry]) -> None:
-        """Takes runs out, and others in, all at once."""
+        """Removes entries and adds others, in one transaction.
+
+        Args:
+            gone: ids of runs to remove.
+            new: entries to add or replace.
+        """
         rows = [
             (
                 *(e.run_id, *_mark(e.tags, self.marks), e.start_time, e.end_time, e.artifact_uri),
@@ -69,7 +79,11 @@ class Snapshot:
             database.executemany(f"insert or replace into runs values ({marks})", rows)
 
     def entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
-        """Those with this mark, or of these only what `names` names, by start time."""
+        """The entries with this mark, by start time.
+
+        Args:
+            names: values of the mark; null: all.
+        """
         query = f"select {COLUMNS} from runs where mark = ? order by start_time, run_id"
         with self._open() as database:
             rows = database.execute(query, (mark,)).fetchall()
@@ -87,16 +101,19 @@ class Snapshot:
 
 
 def _mark(tags: Mapping[str, str], marks: Sequence[str]) -> tuple[str, str]:
-    """The first of the marks that a run has, and what it says; empty if it has none."""
+    """The first of the marks that a run has, and its value; empty if it has none."""
     return next(((mark, tags[mark]) for mark in marks if tags.get(mark)), ("", ""))
 
 
 def finished_runs(database: Path, experiment: str) -> dict[str, int]:
-    """Run id to end time of an experiment's runs that count, from MLflow's own tables: finished,
-    not deleted.
+    """Run id to end time of an experiment's finished runs that are not deleted.
+
+    Args:
+        database: MLflow's SQLite file.
+        experiment: MLflow's name of the experiment.
 
     Raises:
-        sqlite3.DatabaseError: the tables are not those of MLflow as it is known here.
+        sqlite3.DatabaseError: this version of MLflow has other tables.
     """
     query = """
         select run_uuid, end_time from runs join experiments using (experiment_id)
@@ -107,38 +124,40 @@ def finished_runs(database: Path, experiment: str) -> dict[str, int]:
 
 
 def read_entries(database: Path, runs: Iterable[str]) -> list[Entry]:
-    """The entries of runs, from MLflow's own tables; its search takes twenty times as long.
+    """The entries of runs, read from MLflow's tables; its search takes twenty times as long.
+
+    Args:
+        database: MLflow's SQLite file.
+        runs: run ids.
 
     Raises:
-        sqlite3.DatabaseError: the tables are not those of MLflow as it is known here.
+        sqlite3.DatabaseError: this version of MLflow has other tables.
     """
     ids = list(runs)
-    found: list[Entry] = []
+    chunks = [ids[first : first + CHUNK] for first in range(0, len(ids), CHUNK)]
     with _mlflow(database) as connection:
-        for first in range(0, len(ids), CHUNK):
-            found += _read_some(connection, ids[first : first + CHUNK])
-    return found
+        return [entry for chunk in chunks for entry in _read_chunk(connection, chunk)]
 
 
-def _read_some(connection: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Entry]:
-    these = f"where run_uuid in ({', '.join('?' * len(ids))})"
+def _read_chunk(connection: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Entry]:
+    where = f"where run_uuid in ({', '.join('?' * len(ids))})"
     tags: dict[str, dict[str, str]] = {run: {} for run in ids}
     metrics: dict[str, dict[str, float]] = {run: {} for run in ids}
     for run, name, text in connection.execute(
-        f"select run_uuid, key, value from tags {these}", ids
+        f"select run_uuid, key, value from tags {where}", ids
     ):
         tags[run][name] = text
-    query = f"select run_uuid, key, value, is_nan from latest_metrics {these}"
+    query = f"select run_uuid, key, value, is_nan from latest_metrics {where}"
     for run, name, value, is_nan in connection.execute(query, ids):
         metrics[run][name] = math.nan if is_nan else value
-    query = f"select run_uuid, start_time, end_time, artifact_uri from runs {these}"
+    query = f"select run_uuid, start_time, end_time, artifact_uri from runs {where}"
     for run, start, end, uri in connection.execute(query, ids):
         yield Entry(run, start, end, uri, tags[run], metrics[run])
 
 
 @contextmanager
 def _mlflow(database: Path) -> Iterator[sqlite3.Connection]:
-    """MLflow's tables, to be read only."""
+    """A read-only connection to MLflow's tables."""
     address = f"{database.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS)) as connection:
         yield connection

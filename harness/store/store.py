@@ -1,4 +1,4 @@
-"""The store of finished stages, of experiments that were run, and of results from elsewhere."""
+"""The store of finished stages, recorded experiments and imported results."""
 
 import os
 import sqlite3
@@ -22,14 +22,14 @@ MADE_WITH = "harness.made_with"
 NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
 MARKS = (KEY, NAME, IMPORT)
-"""Tags that say what kind of run one is, and name it."""
+"""Tags that tell stages, experiments and imports apart; their value is the run's name."""
 SNAPSHOT = "snapshot-2.db"
-"""Beside the store; the number goes up when what it holds changes."""
+"""File name of the snapshot; the number is raised when its content changes."""
 
 
 @dataclass(frozen=True)
 class StageResult:
-    """A finished stage, as the store holds it."""
+    """The stored result of a finished stage."""
 
     key: str
     kind: str
@@ -38,25 +38,26 @@ class StageResult:
     artifact_uri: str
     digest: str
     made_with: str = ""
-    """Packages and machine; empty of runs that are older than this note."""
+    """Packages and machine; empty for runs of versions that did not record it."""
 
 
 class Store:
-    """All finished stages and experiments; SQLite and a folder under `root` unless
-    `MLFLOW_TRACKING_URI` names a server."""
+    """All finished stages and experiments: in SQLite and a folder under `root`, or on the MLflow
+    server that `MLFLOW_TRACKING_URI` names."""
 
     def __init__(self, root: Path) -> None:
+        """Opens a store, which is created if `root` has none."""
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
         self._uri = os.environ.get("MLFLOW_TRACKING_URI")
         self._database = self.root / "mlflow.db"
-        """MLflow's tables, unless a server has them."""
+        """MLflow's tables, unless they are on a server."""
         if not self._uri:
             make_once(self._database, _make_tables)
 
     @cached_property
     def _server(self) -> "Server":
-        """MLflow, which a board over a snapshot does not wait for."""
+        """MLflow; imported only when needed, since the snapshot serves most reads."""
         from harness.store.mlflow_runs import Server, sqlite_uri
 
         if self._uri:
@@ -64,17 +65,21 @@ class Store:
         return Server(sqlite_uri(self._database), EXPERIMENT, self.root / "artifacts")
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
-        """Key to record of every finished stage, or of those of `keys` that are finished."""
+        """Key to result of every finished stage.
+
+        Args:
+            keys: restricts the stages; null: all.
+        """
         entries = self._entries(KEY, None if keys is None else set(keys))
         return {entry.tags[KEY]: _record(entry) for entry in entries}
 
     def find(self, key: str) -> StageResult | None:
-        """The record of one finished stage."""
+        """The latest result of one stage; null if it is not finished."""
         found = self._server.search(f"tags.`{KEY}` = '{key}'")
         return _record(found[-1]) if found else None
 
     def spec(self, record: StageResult) -> dict[str, Any]:
-        """What a stage was told, read back from the params of its run."""
+        """The spec of a stage with its `parents`, read back from the params of its run."""
         return unflatten(self._server.params(record.run_id))
 
     def record(
@@ -87,30 +92,36 @@ class Store:
         folder: Path,
         made_with: str = "",
     ) -> StageResult:
-        """Stores a finished stage: its spec, metrics (nulls left out), the files of `folder`, and
-        the packages and the machine that made them."""
+        """Stores a finished stage.
+
+        Args:
+            label: for people.
+            metrics: nulls are left out.
+            folder: output files, which are copied.
+            made_with: packages and machine.
+        """
         tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder), MADE_WITH: made_with}
         return _record(self._server.add(f"{kind}: {label}", tags, flatten(spec), metrics, folder))
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
-        """Stores that an experiment was run, with the files of `folder`: its spec and results."""
+        """Stores that an experiment was run, with a copy of `folder`: its spec and scores."""
         self._server.add(name, {NAME: name, SUITE: suite}, {}, {}, folder)
 
     def experiments(self) -> dict[str, Path]:
-        """Experiment name to the folder that its latest run left."""
+        """Experiment name to the folder that its latest run recorded."""
         latest = {entry.tags[NAME]: entry for entry in self._entries(NAME)}
         return {name: resolve(entry.artifact_uri) for name, entry in latest.items()}
 
     def record_import(self, name: str, folder: Path) -> None:
-        """Stores results that were measured elsewhere: the files of `folder`."""
+        """Stores results that were measured elsewhere: a copy of `folder`."""
         self._server.add(f"import: {name}", {IMPORT: name}, {}, {}, folder)
 
     def imports(self) -> list[Path]:
-        """Folders of the results that were measured elsewhere, in the order of their coming."""
+        """Folders of the results that were measured elsewhere, in the order of their import."""
         return [resolve(entry.artifact_uri) for entry in self._entries(IMPORT)]
 
     def fetch(self, record: StageResult) -> Path | None:
-        """The folder of a stage's files, or null if they are not what was stored."""
+        """The folder of a stage's files; null if they are missing or changed."""
         try:
             folder = resolve(record.artifact_uri)
         except OSError:
@@ -121,7 +132,7 @@ class Store:
         """The folder of a stage's files.
 
         Raises:
-            ValueError: they are not what was stored.
+            ValueError: they are missing or changed.
         """
         folder = self.fetch(record)
         if folder is None:
@@ -131,23 +142,23 @@ class Store:
         return folder
 
     def forget(self, record: StageResult) -> None:
-        """Takes a damaged stage out of the finished ones, so that it is made again."""
+        """Marks a damaged stage as failed, so that it is computed again."""
         self._server.fail(record.run_id)
 
     def _entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
-        """Finished runs with the tag `mark` (null: whatever it says), by start time: of a local
-        store from its snapshot, as far as that has them."""
+        """Finished runs with the tag `mark` and one of its values `names` (null: any), by start
+        time; from the snapshot if the store is local."""
         if not self._uri:
             try:
                 return self._from_snapshot(mark, names)
-            except sqlite3.DatabaseError:  # tables of a MLflow that is not known here
+            except sqlite3.DatabaseError:  # another version of MLflow's tables
                 pass
         found = self._server.search(f"tags.`{mark}` != ''")
         return [entry for entry in found if names is None or entry.tags[mark] in names]
 
     def _from_snapshot(self, mark: str, names: Collection[str] | None) -> list[Entry]:
         snapshot = Snapshot(self.root / SNAPSHOT, MARKS)
-        known = snapshot.ends()  # before what is present, to which others may add in between
+        known = snapshot.ends()  # read first: other processes may add runs in between
         present = finished_runs(self._database, EXPERIMENT)
         gone = [run for run, end in known.items() if present.get(run) != end]
         new = [run for run, end in present.items() if known.get(run) != end]

@@ -1,4 +1,4 @@
-"""The snapshot says what MLflow says, whatever became of the runs."""
+"""The snapshot agrees with MLflow, also after runs are added, failed, deleted or restored."""
 
 import math
 import sqlite3
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.store import snapshot as snapshot_module
 from harness.store import store as tracking
 from harness.store.snapshot import Entry, Snapshot
 from harness.store.store import StageResult, Store
@@ -14,7 +15,7 @@ from harness.store.store import StageResult, Store
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with two stages and an experiment; making its tables takes longest."""
+    """A store with two stages and an experiment."""
     root = tmp_path_factory.mktemp("runs")
     (root / "out").mkdir()
     store = Store(root)
@@ -25,12 +26,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def searched(store: Store) -> dict[str, StageResult]:
-    """What MLflow's own search finds."""
+    """Finished stages by MLflow's own search."""
     entries = store._server.search(f"tags.`{tracking.KEY}` != ''")
     return {record.key: record for record in map(tracking._record, entries)}
 
 
-def test_it_tells_what_mlflow_tells_whatever_becomes_of_the_runs(made: Path) -> None:
+def test_agrees_with_mlflow_after_every_change(made: Path) -> None:
     store = Store(made)
     assert store.finished() == searched(store)
     assert set(store.finished(["k2"])) == {"k2"}
@@ -49,6 +50,13 @@ def test_it_tells_what_mlflow_tells_whatever_becomes_of_the_runs(made: Path) -> 
     assert set(store.finished()) == {"k1", "k2"}
 
 
+def test_runs_are_read_in_chunks(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(made)
+    monkeypatch.setattr(snapshot_module, "CHUNK", 1)
+    (made / tracking.SNAPSHOT).unlink(missing_ok=True)
+    assert store.finished() == searched(store)
+
+
 def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(made)
     expected = store.finished()
@@ -61,14 +69,14 @@ def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert store.finished() == expected
 
 
-def test_an_undefined_metric_stays_one(made: Path) -> None:
+def test_an_undefined_metric_stays_undefined(made: Path) -> None:
     store = Store(made)
     record = store.record("nan", "tokens", "x", {}, {"loss": math.nan}, made / "out")
     assert math.isnan(store.finished()["nan"].metrics["loss"])
     store.forget(record)
 
 
-def test_it_may_be_deleted_or_damaged(made: Path) -> None:
+def test_can_be_deleted_or_damaged(made: Path) -> None:
     store, path = Store(made), made / tracking.SNAPSHOT
     expected = store.finished()
     path.unlink()
@@ -78,7 +86,7 @@ def test_it_may_be_deleted_or_damaged(made: Path) -> None:
     assert path.read_bytes().startswith(b"SQLite")
 
 
-def test_tables_that_are_not_known_are_left_to_mlflow(
+def test_unknown_tables_are_read_through_mlflow(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(made)
@@ -92,7 +100,7 @@ def test_tables_that_are_not_known_are_left_to_mlflow(
     assert set(store.experiments()) == {"one"}
 
 
-def test_entries_come_back_by_their_start(tmp_path: Path) -> None:
+def test_entries_are_ordered_by_start_time(tmp_path: Path) -> None:
     late, early, other = (
         Entry(run, start, start + 1, "file:///x", tags, {"loss": 0.25})
         for run, tags, start in (("r1", {"key": "a"}, 5), ("r2", {"key": "b"}, 3), ("r3", {}, 1))

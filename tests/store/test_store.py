@@ -1,11 +1,15 @@
-"""The store: what is recorded is found again, whole or not at all."""
+"""The store returns what was recorded, complete or not at all."""
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
-from harness.store.artifacts import digest
-from harness.store.params import flatten
+from harness.store import mlflow_runs
+from harness.store.artifacts import Artifact, digest, local_folder
+from harness.store.params import flatten, unflatten
 from harness.store.store import Store
 
 
@@ -35,7 +39,7 @@ def test_a_recorded_stage_is_finished(store: Store, folder: Path) -> None:
     assert (fetched / "model" / "weights.bin").read_bytes() == b"123"
 
 
-def test_only_the_asked_keys_are_returned(store: Store, folder: Path) -> None:
+def test_only_the_given_keys_are_returned(store: Store, folder: Path) -> None:
     for key in ("k1", "k2"):
         store.record(key, "pretrain", "bert", {}, {}, folder)
     assert set(store.finished(["k2", "k3"])) == {"k2"}
@@ -47,7 +51,7 @@ def test_null_metrics_are_left_out(store: Store, folder: Path) -> None:
     assert record.metrics == {}
 
 
-def test_a_damaged_artifact_is_not_handed_out(store: Store, folder: Path) -> None:
+def test_damaged_files_are_not_returned(store: Store, folder: Path) -> None:
     record = store.record("k", "pretrain", "bert", {}, {}, folder)
     fetched = store.fetch(record)
     assert fetched is not None
@@ -57,13 +61,13 @@ def test_a_damaged_artifact_is_not_handed_out(store: Store, folder: Path) -> Non
     assert store.find("k") is None
 
 
-def test_a_run_cut_short_does_not_count(
+def test_an_interrupted_run_does_not_count(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(*args: object) -> None:
+    def interrupt(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store._server.client, "log_artifacts", cut)
+    monkeypatch.setattr(store._server.client, "log_artifacts", interrupt)
     with pytest.raises(KeyboardInterrupt):
         store.record("k", "pretrain", "bert", {}, {}, folder)
     assert store.finished() == {}
@@ -76,7 +80,106 @@ def test_a_second_store_on_the_same_folder_sees_it(store: Store, folder: Path) -
 
 def test_the_latest_run_of_an_experiment_is_kept(store: Store, folder: Path) -> None:
     store.record_experiment("quick", "micro-glue-v1", folder)
-    assert (store.experiments()["quick"] / "curve.csv").exists()
+    (folder / "curve.csv").write_text("later")
+    store.record_experiment("quick", "micro-glue-v1", folder)
+    store.record_experiment("other", "micro-glue-v1", folder)
+    assert sorted(store.experiments()) == ["other", "quick"]
+    assert (store.experiments()["quick"] / "curve.csv").read_text() == "later"
+
+
+def test_imports_keep_their_order(store: Store, folder: Path) -> None:
+    for text in ("first", "second"):
+        (folder / "curve.csv").write_text(text)
+        store.record_import(text, folder)
+    assert [(one / "curve.csv").read_text() for one in store.imports()] == ["first", "second"]
+    assert store.finished() == {} == store.experiments()
+
+
+def test_names_of_runs_and_tags_are_those_of_older_stores(store: Store, folder: Path) -> None:
+    store.record("k", "pretrain", "bert", {"seed": 1}, {"loss": 2.5}, folder, "torch 2")
+    store.record_experiment("quick", "micro-glue-v1", folder)
+    store.record_import("lab.parquet", folder)
+    runs = store._server.client.search_runs([store._server.experiment_id])
+    found = [
+        {name: text for name, text in run.data.tags.items() if not name.startswith("mlflow.user")}
+        for run in sorted(runs, key=lambda run: run.info.start_time)
+    ]
+    assert found == [
+        {
+            "mlflow.runName": "pretrain: bert",
+            "harness.key": "k",
+            "harness.kind": "pretrain",
+            "harness.label": "bert",
+            "harness.digest": digest(folder),
+            "harness.made_with": "torch 2",
+        },
+        {
+            "mlflow.runName": "quick",
+            "harness.experiment": "quick",
+            "harness.suite": "micro-glue-v1",
+        },
+        {"mlflow.runName": "import: lab.parquet", "harness.import": "lab.parquet"},
+    ]
+    assert store._server.client.get_experiment_by_name("pretraining-harness")
+
+
+def test_the_spec_of_a_stage_is_read_back(store: Store, folder: Path) -> None:
+    spec = {"pretrain": {"batch_size": 8, "name": "bert"}, "parents": {"tokens": "k0"}}
+    record = store.record("k", "pretrain", "bert", spec, {}, folder)
+    assert store.spec(record) == spec
+    assert record.made_with == ""
+
+
+def test_files_that_are_missing_or_changed_are_an_error(store: Store, folder: Path) -> None:
+    record = store.record("k", "pretrain", "bert", {}, {}, folder)
+    files = store.files(record)
+    assert files.is_relative_to(store.root / "artifacts")
+    assert digest(files) == digest(folder)
+    nowhere = replace(record, artifact_uri="no-such-scheme://host/files")
+    assert store.fetch(nowhere) is None
+    (files / "curve.csv").unlink()
+    for damaged in (record, nowhere):
+        with pytest.raises(ValueError, match="stage k are damaged: run the experiment again"):
+            store.files(damaged)
+
+
+def test_a_server_is_read_through_mlflow(
+    store: Store, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where MLflow puts files by default
+    copyfile(store.root / "mlflow.db", tmp_path / "server.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
+    remote = Store(tmp_path / "other")
+    for key in ("k1", "k2"):
+        remote.record(key, "pretrain", "bert", {}, {"loss": 0.5}, folder)
+    assert sorted(remote.finished()) == ["k1", "k2"]
+    assert list(remote.finished(["k2", "k3"])) == ["k2"]
+    assert store.finished() == {}
+    assert not list(remote.root.glob("*.db"))
+
+
+def test_a_failed_run_does_not_hide_an_earlier_one(store: Store, folder: Path) -> None:
+    first = store.record("k", "pretrain", "bert", {}, {"loss": 1.0}, folder)
+    second = store.record("k", "pretrain", "bert", {}, {"loss": 2.0}, folder)
+    assert store.find("k") == store.finished()["k"] == second
+    store.forget(second)
+    assert store.find("k") == store.finished()["k"] == first
+
+
+def test_downloads_are_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mlflow_runs, "download", lambda uri: folder)
+    assert local_folder(Artifact("s3://files", digest(folder))) == folder
+    with pytest.raises(OSError, match="s3://files are damaged"):
+        local_folder(Artifact("s3://files", "another"))
+    assert local_folder(Artifact(folder.as_uri(), "another")) == folder  # checked when stored
+
+
+def test_digest_is_of_sorted_names_and_contents(folder: Path) -> None:
+    lines = [
+        f"{name} {hashlib.sha256(content).hexdigest()}\n"
+        for name, content in (("curve.csv", b"step\n1\n"), ("model/weights.bin", b"123"))
+    ]
+    assert digest(folder) == hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def test_digest_depends_on_names_and_contents(tmp_path: Path) -> None:
@@ -90,3 +193,13 @@ def test_digest_depends_on_names_and_contents(tmp_path: Path) -> None:
 
 def test_flatten_gives_dotted_names() -> None:
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_a_spec_is_read_back() -> None:
+    params = {"a.b": "1", "a.c": "('x', 2)", "d": "None", "e": "words, of text", "f": "1e-05"}
+    assert unflatten(params) == {
+        "a": {"b": 1, "c": ("x", 2)},
+        "d": None,
+        "e": "words, of text",
+        "f": 1e-05,
+    }

@@ -1,2 +1,3 @@
 """A pretrained model of the store as a folder that transformers' own classes load, with a model
-card."""
+card: which model (`selection`), its files (`network`), and its card (all other modules).
+"""

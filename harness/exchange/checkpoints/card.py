@@ -1,4 +1,4 @@
-"""The content of a model card."""
+"""The data of a model card."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Rows = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class CardScores:
-    """What an experiment says of the network."""
+    """Scores of the network in an experiment."""
 
     experiment: str
     question: str
@@ -26,31 +26,34 @@ class CardScores:
 
 @dataclass(frozen=True)
 class Card:
-    """What a card is made of."""
+    """The content of a model card."""
 
     name: str
     run: Pretrain
-    """The pretraining, or the import of a checkpoint."""
+    """Its pretraining, or the import of a checkpoint."""
     recipe: str | None
-    """Null where the store does not say which one it was."""
+    """Null if the store does not name it."""
     seed: int
+    """Pretraining seed."""
     key: str
+    """Of the stage that left the network."""
     metrics: Mapping[str, float]
     """Of the pretraining stage."""
     steps: Sequence[Step] = ()
-    """The runs that went on from it."""
+    """Runs of continued pretraining, in order."""
     parameters: int | None = None
-    """Of the files that were written; null where they are not yet."""
+    """Number in the exported files; null before they are written."""
     notes: Sequence[str] = ()
+    """What users of the files must know, a sentence each."""
     scores: CardScores | None = None
     made_with: str = ""
-    """Packages and machine of the last of its stages; empty where they are not known."""
+    """Packages and machine of its last stage; empty if they were not recorded."""
     provenance: Mapping[str, str] = field(default_factory=provenance)
-    """Of what writes the card."""
+    """Software and machine that write the card."""
 
     @property
     def generated(self) -> bool:
-        """Whether the network has read nothing but the embedded world."""
+        """Whether the network was trained on micro-world text alone."""
         texts = [self.run.corpus, *(step.text for step in self.steps)]
-        here = all(isinstance(text, MicroworldCorpus) for text in texts)
-        return here and not self.run.model.checkpoint
+        micro = all(isinstance(text, MicroworldCorpus) for text in texts)
+        return micro and not self.run.model.checkpoint

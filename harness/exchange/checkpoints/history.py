@@ -1,4 +1,4 @@
-"""How a network came to be, as the store recorded it: a pretraining, and the runs that went on."""
+"""The training history of a network in the store: pretraining, then continued pretraining."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
 
 KINDS = ("pretrain", "continue_pretraining")
-"""Of stages that leave a network as it is before any task."""
+"""Kinds of stages that leave a pretrained network."""
 Text = Corpus | TaskCorpus
 TEXT: TypeAdapter[Text] = TypeAdapter(Text)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A run that went on from the network on other text (domain- or task-adaptive pretraining)."""
+    """A run of continued pretraining (domain- or task-adaptive)."""
 
     run: Pretrain
     text: Text | None
-    """Null where the store no longer knows it."""
+    """Null if it is no longer in the store."""
     task: str | None
-    """Whose texts they are, if they are a task's own."""
+    """The task whose texts these are; null for a corpus."""
     metrics: Mapping[str, float]
 
 
 def history(record: StageResult, store: Store) -> tuple[StageResult, tuple[Step, ...]]:
-    """The pretraining that a network comes from, and what went on from it, in order.
+    """The pretraining stage behind a network, and the continued pretraining after it, in order.
 
     Raises:
         ValueError: a stage in between is no longer in the store.
@@ -42,8 +42,8 @@ def history(record: StageResult, store: Store) -> tuple[StageResult, tuple[Step,
         start = store.find(spec["parents"]["init_from"])
         if start is None:
             raise ValueError(
-                f"{record.key} goes on from {spec['parents']['init_from']}, which is no longer in "
-                "the store: run the experiment again"
+                f"{record.key} continues from {spec['parents']['init_from']}, which is no longer "
+                "in the store: run the experiment again"
             )
         record = start
     return record, tuple(steps)
@@ -51,14 +51,13 @@ def history(record: StageResult, store: Store) -> tuple[StageResult, tuple[Step,
 
 def _step(spec: Mapping[str, Any], record: StageResult, store: Store) -> Step:
     tokens = store.find(spec["parents"]["tokens"])
-    told = store.spec(tokens) if tokens else {}
-    text = TEXT.validate_python(told["corpus"]) if told else None
-    return Step(Pretrain.model_validate(spec["pretrain"]), text, told.get("task"), record.metrics)
+    source = store.spec(tokens) if tokens else {}
+    text = TEXT.validate_python(source["corpus"]) if source else None
+    return Step(Pretrain.model_validate(spec["pretrain"]), text, source.get("task"), record.metrics)
 
 
 def recorded_run(record: StageResult, store: Store) -> Pretrain:
-    """A pretraining as the store has it: network and training with the stage, text with its
-    parent."""
+    """The settings of a pretraining stage, with the corpus that its tokens were made from."""
     spec = store.spec(record)
     if "checkpoint" in spec:
         name, revision = spec["checkpoint"]["name"], spec["checkpoint"].get("revision")

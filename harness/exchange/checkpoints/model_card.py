@@ -1,4 +1,4 @@
-"""The model card of an exported network: README.md with what made it, its scores and its limits."""
+"""The model card of an exported network: its training, scores and limits as README.md."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def write_card(card: Card, out: Path) -> None:
 
 
 def render(card: Card) -> str:
-    """The card as markdown, with the fields that the Hub reads above."""
+    """The card as markdown, after the YAML metadata that the Hub reads."""
     import jinja2
 
     environment = jinja2.Environment(  # markdown, escaped by `md`
@@ -51,12 +51,11 @@ def _content(card: Card) -> dict[str, object]:
         "question": scores.question if scores else "",
         "suite": scores.suite if scores else "",
         "protocol": scores.protocol if scores else "",
-        "no_scores": "None: nothing that was fine-tuned from this network is finished in the "
-        "experiment."
+        "no_scores": "None: the experiment has no finished fine-tuning run of this network."
         if scores
         else "None here: see the report of the experiment."
         if card.steps
-        else "None here: export by the experiment's file to have its scores.",
+        else "None here: export with the experiment file to include its scores.",
         "limits": _limits(card),
         "citation": _citation(card),
         "provenance": _provenance(card),
@@ -73,14 +72,14 @@ def _table(rows: Rows) -> str:
 
 def _summary(card: Card) -> str:
     run = card.run
-    after = f", then trained on other text {len(card.steps)} x" if card.steps else ""
+    after = f", with {len(card.steps)} x continued pretraining" if card.steps else ""
     if run.model.checkpoint:
         name = checkpoint_name(run.model.checkpoint)
-        return f"{name}, imported{after or ' without training'}."
+        return f"{name}, imported{after or ' without further training'}."
     size, changed = run.size, card.recipe in RECIPES and recipe_changes(run)
     return (
         f"A {run.model.family} of {size.num_layers} layers of width {size.hidden_size}, "
-        f"pretrained from pretraining seed {card.seed}"
+        f"pretrained with seed {card.seed}"
         f"{f' by the recipe {card.recipe}' if card.recipe else ''}"
         f"{' with changes' if changed else ''}{after}."
     )
@@ -90,17 +89,17 @@ def _limits(card: Card) -> list[str]:
     run = card.run
     runs = [run, *(step.run for step in card.steps)]
     longest = max(phase.sequence_length for one in runs for phase in one.phases)
-    limits = [f"It has read inputs of at most {longest} tokens."]
+    limits = [f"It was trained on inputs of at most {longest} tokens."]
     if run.model.checkpoint:
-        limits = ["What holds of the checkpoint holds here."]
+        limits = ["The limits of the original checkpoint apply."]
     count = parameters(card) or 0
     if 0 < count < SMALL:
-        limits.append(f"It is small ({count:,} parameters): no basis for a product.")
+        limits.append(f"It is small ({count:,} parameters): not suited to production.")
     if not run.model.checkpoint and not card.steps and not card.metrics.get("steps"):
-        limits.append("It was not trained: its weights are the initial ones.")
+        limits.append("It was not trained: its weights are random.")
     if card.generated:
-        limits.append("It knows nothing but a generated world: of real English, next to nothing.")
-    return [*limits, "Nobody has examined it for biases or harm."]
+        limits.append("It was trained on generated text only and knows little real English.")
+    return [*limits, "It has not been examined for biases or harms."]
 
 
 def _citation(card: Card) -> list[str]:
@@ -110,7 +109,7 @@ def _citation(card: Card) -> list[str]:
 
 
 def _provenance(card: Card) -> list[tuple[str, str]]:
-    """Rows of a table without a head."""
+    """Rows of a table with an empty head."""
     made = [("made with", card.made_with)] if card.made_with else []
-    written = [(f"card written with: {name}", told) for name, told in card.provenance.items()]
+    written = [(f"card written with: {name}", value) for name, value in card.provenance.items()]
     return [("", ""), ("stage", card.key), *made, *written]

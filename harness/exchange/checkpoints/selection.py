@@ -1,4 +1,4 @@
-"""Which network is exported: of an experiment's arm, or of a stage of the store by its key."""
+"""Selects the network to export: that of an experiment's arm, or of a stage by its key."""
 
 import re
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ KEY = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class Chosen:
-    """A stage that leaves a network, with what its card says."""
+    """A stage that leaves a network, with the content of its card."""
 
     record: StageResult
     tokenizer: str
@@ -36,7 +36,8 @@ def export(chosen: Chosen, store: Store, out: Path) -> Path:
     """Writes network, tokenizer and model card to the new folder `out`.
 
     Raises:
-        ValueError: `out` has files in it, the stage's are damaged, or AutoModel cannot read it.
+        ValueError: `out` is not empty, files of the stage are damaged, or transformers has no
+            equivalent class.
     """
     _check_empty(out)
     from harness.exchange.checkpoints.network import write_network  # loads torch
@@ -44,7 +45,9 @@ def export(chosen: Chosen, store: Store, out: Path) -> Path:
     tokenizer = store.finished([chosen.tokenizer])
     folders = [store.files(chosen.record), *(store.files(r) for r in tokenizer.values())]
     if len(folders) < 2:
-        raise ValueError(f"the tokenizer of {chosen.record.key} is not in the store: run it again")
+        raise ValueError(
+            f"the tokenizer of {chosen.record.key} is not in the store: run the experiment again"
+        )
     with atomic_folder(out) as draft:
         notes = write_network(folders[0] / "model", folders[1], draft)
         write_card(replace(chosen.card, notes=notes, parameters=num_weights(draft)), draft)
@@ -52,24 +55,27 @@ def export(chosen: Chosen, store: Store, out: Path) -> Path:
 
 
 def _check_empty(out: Path) -> None:
-    """Refuses a folder with anything in it but what an export that was killed left."""
+    """Raises ValueError for a folder with files, except those of an interrupted export."""
     output_folder(out)
-    there = [path.name for path in out.iterdir()] if out.exists() else []
-    if there and DRAFT not in there:
+    names = [path.name for path in out.iterdir()] if out.exists() else []
+    if names and DRAFT not in names:
         raise ValueError(f"{out} must be a new or an empty folder; name another")
 
 
 def of_experiment(results: Results, arm: str | None, seed: int | None) -> Chosen:
-    """The network of an arm and a pretraining seed (null: the only arm, the first seed) that its
-    tasks start from.
+    """The network of an arm that its tasks start from.
+
+    Args:
+        arm: null: the only one.
+        seed: pretraining seed; null: the first.
 
     Raises:
-        ValueError: there is no such arm or seed, each task has a network of its own, or its
+        ValueError: there is no such arm or seed, tasks start from different networks, or the
             pretraining is not finished.
     """
     arms = [one.name for one in results.plan.arms]
     if arm is None and len(arms) > 1:
-        raise ValueError(f"--arm must say which of {', '.join(arms)} is to be exported")
+        raise ValueError(f"--arm must be given: one of {', '.join(arms)}")
     name = arm or arms[0]
     if name not in arms:
         raise ValueError(unknown_name("the arm", name, arms))
@@ -84,24 +90,24 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Chosen
 
 
 def _network(plan: Plan, arm: str, seed: int) -> str:
-    """Key of the network that the tasks and probes of an arm start from: after its continued runs.
+    """Key of the network that the tasks and probes of an arm start from.
 
     Raises:
-        ValueError: it is not one for all.
+        ValueError: they start from different networks.
     """
     starts: dict[str, dict[str, None]] = {}
     runs: list[tuple[FinetuneRun | ProbeRun, str]] = [
-        *((run_, run_.task) for run_ in plan.finetune_runs if run_.pretrain_fraction == 1),
-        *((probing, probing.probe) for probing in plan.probe_runs),
+        *((one, one.task) for one in plan.finetune_runs if one.pretrain_fraction == 1),
+        *((one, one.probe) for one in plan.probe_runs),
     ]
     for run, name in runs:
         if (run.arm, run.pretrain_seed) == (arm, seed):
             starts.setdefault(plan.stages[run.key].parents["pretrain"], {})[name] = None
     if len(starts) > 1:
-        known = "; ".join(f"{key} of {', '.join(names)}" for key, names in starts.items())
+        keys = "; ".join(f"{key} of {', '.join(names)}" for key, names in starts.items())
         raise ValueError(
             f"the tasks of {arm} start from different networks: name the key of one instead of the "
-            f"experiment: {known}"
+            f"experiment: {keys}"
         )
     return next(iter(starts), plan.pretrain_keys[arm, seed])
 
@@ -129,10 +135,10 @@ def _chosen(results: Results, arm: str, seed: int, record: StageResult) -> Chose
 
 
 def of_stage(key: str, store: Store) -> Chosen:
-    """The network of a pretraining stage, or of a run that went on, with what the store says of it.
+    """The network of a stage of pretraining or continued pretraining.
 
     Raises:
-        ValueError: no finished stage has this key, or it is neither.
+        ValueError: no finished stage has this key, or it is of another kind.
     """
     record = store.find(key) if KEY.fullmatch(key) else None
     if record is None:

@@ -1,4 +1,4 @@
-"""What a model card says of how a network was trained."""
+"""The training of a network, as rows of its model card."""
 
 from harness.exchange.checkpoints.card import Card
 from harness.exchange.checkpoints.descriptions import (
@@ -13,9 +13,10 @@ from harness.pretraining.recipes import RECIPES
 
 
 def training_rows(card: Card) -> list[tuple[str, str]]:
-    """What made the network: a row each, of name and value."""
+    """(name, value) of everything that determined the network."""
     rows = _of_checkpoint(card) if card.run.model.checkpoint else _of_run(card)
-    return rows + [(f"then, run {n}", step_line(step)) for n, step in enumerate(card.steps, 1)]
+    steps = enumerate(card.steps, 1)
+    return rows + [(f"continued pretraining {n}", step_line(step)) for n, step in steps]
 
 
 def _of_checkpoint(card: Card) -> list[tuple[str, str]]:
@@ -29,11 +30,11 @@ def _of_checkpoint(card: Card) -> list[tuple[str, str]]:
 
 
 def _of_run(card: Card) -> list[tuple[str, str]]:
-    run, cost, told = card.run, pretraining_cost(card.run), card.metrics
+    run, cost, metrics = card.run, pretraining_cost(card.run), card.metrics
     figures = {
         "parameters": parameters(card),
-        "updates": told.get("steps"),
-        "tokens read": told.get("tokens"),
+        "updates": metrics.get("steps"),
+        "tokens": metrics.get("tokens"),
     }
     rows = [
         ("recipe", _recipe(card)),
@@ -44,7 +45,7 @@ def _of_run(card: Card) -> list[tuple[str, str]]:
         *((name, f"{value:,.0f}") for name, value in figures.items() if value is not None),
         *([("FLOPs", f"{cost.flops:.3g}")] if cost.flops is not None else []),
     ]
-    losses = {n: v for n, v in told.items() if n.startswith("validation_")}
+    losses = {n: v for n, v in metrics.items() if n.startswith("validation_")}
     return rows + [
         (f"held-out {n.removeprefix('validation_').replace('_', ' ')}", f"{v:.4g}")
         for n, v in losses.items()
@@ -59,5 +60,8 @@ def _recipe(card: Card) -> str:
 
 
 def parameters(card: Card) -> int | None:
-    """Of the files; before they are written, as declared: the tokenizer may learn fewer entries."""
+    """Number of parameters: of the files, or as declared before they are written.
+
+    The tokenizer may have fewer entries than declared.
+    """
     return card.parameters or pretraining_cost(card.run).parameters

@@ -1,1 +1,1 @@
-"""Results that leave a store and come into another: two parquet files with a fixed schema."""
+"""Results from one store to another, as two parquet files with a fixed schema."""

@@ -1,4 +1,4 @@
-"""Finished runs as the two tables."""
+"""Finished runs as two parquet files: scores and examples."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,18 +33,19 @@ def export_results(
     experiments: Sequence[FinishedRuns],
     path: Path,
     source: str = SOURCE,
-    watched: Callable[[Sequence[FinishedRuns]], Iterable[FinishedRuns]] = iter,
+    progress: Callable[[Sequence[FinishedRuns]], Iterable[FinishedRuns]] = iter,
 ) -> tuple[int, int]:
     """Writes the scores of finished runs to `path` and their examples beside it.
 
     Args:
-        watched: goes through the experiments while their examples, most of the work, are written.
+        source: who measured.
+        progress: wraps the iteration over experiments, whose examples are most of the work.
 
     Returns:
         Numbers of scores and of examples.
 
     Raises:
-        ValueError: `path` is no .parquet file, nothing is finished, or a score is there twice.
+        ValueError: `path` does not end with .parquet, nothing is finished, or `check_scores` fails.
     """
     if path.suffix != ".parquet":
         raise ValueError(f"{path} must be a file that ends with .parquet")
@@ -54,14 +55,17 @@ def export_results(
     path.parent.mkdir(parents=True, exist_ok=True)
     scores = pd.concat(scores_frame(one, source) for one in finished)
     check_scores(path, scores)
-    examples = (examples_frame(one, source) for one in watched(finished))
-    with atomic_path(path) as draft, atomic_path(examples_path(path)) as beside:
-        return _save([scores], SCORES, draft), _save(examples, EXAMPLES, beside)
+    examples = (examples_frame(one, source) for one in progress(finished))
+    with atomic_path(path) as first, atomic_path(examples_path(path)) as second:
+        return _save([scores], SCORES, first), _save(examples, EXAMPLES, second)
 
 
 def _save(frames: Iterable[pd.DataFrame], schema: pa.Schema, path: Path) -> int:
-    """Writes frame by frame, for the examples of a whole store may not fit into memory; returns the
-    number of rows."""
+    """Writes frame by frame, since all examples of a store may not fit into memory.
+
+    Returns:
+        Number of rows.
+    """
     rows = 0
     with pq.ParquetWriter(path, schema) as file:
         for frame in frames:
@@ -85,12 +89,16 @@ def scores_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame:
         source=source,
         harness_version=version("pretraining-harness"),
     )
-    atomic_path = ["suite_version", "budget_tokens", "parameters"]
-    return frame.astype(dict.fromkeys(atomic_path, "Int64"))[SCORES.names]
+    integers = ["suite_version", "budget_tokens", "parameters"]
+    return frame.astype(dict.fromkeys(integers, "Int64"))[SCORES.names]
 
 
 def examples_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame:
-    """One row per example of every run that the store still has, with the columns of EXAMPLES."""
+    """One row per example of every run that is still in the store, with the columns of EXAMPLES.
+
+    Raises:
+        ValueError: files of a run are damaged.
+    """
     runs = measured.scores[RUN].drop_duplicates()
     records = measured.store.finished(runs["key"])
     store = measured.store
@@ -106,7 +114,7 @@ def _of_run(stage: StageResult, store: Store) -> pd.DataFrame:
     predictions = pd.read_parquet(store.files(stage) / "predictions.parquet")
     counts = stage_counts(store, stage)
     group = predictions["group"] if "group" in predictions else pd.Series(None, predictions.index)
-    told = [
+    texts = [
         text
         for split, rows in predictions.groupby("split", sort=False)
         for text in _counts_of(str(split), len(rows), counts)
@@ -118,7 +126,7 @@ def _of_run(stage: StageResult, store: Store) -> pd.DataFrame:
             "group": group.astype("string"),
             "label": predictions["label"].map(_json),
             "prediction": predictions["prediction"].map(_json),
-            "counts": told,
+            "counts": texts,
         }
     )
 
@@ -126,7 +134,7 @@ def _of_run(stage: StageResult, store: Store) -> pd.DataFrame:
 def _counts_of(
     split: str, num_examples: int, counts: Mapping[str, np.ndarray]
 ) -> Iterator[str | None]:
-    """For each example, its counts of every metric that has some for each example."""
+    """For each example, its counts as JSON, of the metrics that are sums over examples."""
     of_split = {
         name.partition("/")[2]: array
         for name, array in counts.items()
@@ -134,8 +142,8 @@ def _counts_of(
     }
     single = {name: array for name, array in of_split.items() if len(array) == num_examples}
     for row in range(num_examples):
-        told = {name: [float(x) for x in array[row]] for name, array in single.items()}
-        yield json.dumps(told) if told else None
+        found = {name: [float(x) for x in array[row]] for name, array in single.items()}
+        yield json.dumps(found) if found else None
 
 
 def _json(value: Any) -> str:

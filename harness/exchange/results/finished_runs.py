@@ -1,4 +1,4 @@
-"""The finished runs of an experiment, as they are exported."""
+"""The finished runs of an experiment, for export."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def runs_of_results(results: Results) -> FinishedRuns:
 
 
 def runs_of_recorded(experiment: RecordedExperiment, store: Store) -> FinishedRuns:
-    """The runs that were finished when an experiment was last run; its file is not needed."""
+    """The runs that were finished when an experiment was last run; needs no experiment file."""
     arms, sweep = experiment.spec["arms"], experiment.spec["experiment"]["sweep"]
     return FinishedRuns(
         experiment.scores,
@@ -51,7 +51,7 @@ def runs_of_recorded(experiment: RecordedExperiment, store: Store) -> FinishedRu
 
 
 def _cost(pretrain: Mapping[str, object]) -> Cost:
-    """Unknown for settings of an earlier version that can no longer be declared."""
+    """The cost of a recorded run; unknown if its settings are no longer valid."""
     try:
         return pretraining_cost(Pretrain.model_validate(pretrain))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Results of others into the store, and out of it onto leaderboards."""
+"""Results that were measured elsewhere, into the store."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,31 +23,31 @@ from harness.store.store import Store
 
 
 def import_results(path: Path, store: Store) -> int:
-    """Takes the results in `path`, and the examples beside it, into the store, marked as imported.
+    """Imports the scores in `path`, and the examples in the file beside it.
 
     Returns:
         Number of scores.
 
     Raises:
-        ValueError: the files are not what the schema says, or the results are there already.
+        ValueError: the files do not follow the schema, or the results are in the store already.
     """
     tables = {IMPORTED_SCORES: _load(path, SCORES)}
     scores = tables[IMPORTED_SCORES].to_pandas()
     check_scores(path, scores)
-    beside = examples_path(path)
-    if beside.is_file():
-        tables[IMPORTED_EXAMPLES] = _load(beside, EXAMPLES)
-        _check_examples(beside, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
+    examples = examples_path(path)
+    if examples.is_file():
+        tables[IMPORTED_EXAMPLES] = _load(examples, EXAMPLES)
+        _check_examples(examples, tables[IMPORTED_EXAMPLES].to_pandas(), scores)
     _refuse_known(path, scores, store)
     with TemporaryDirectory() as folder:
-        for name, table in tables.items():  # as the schema has them, whatever types they came in
+        for name, table in tables.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
         store.record_import(path.name, Path(folder))
     return len(scores)
 
 
 def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
-    """Raises ValueError for scores that were imported before, or that the store computed itself."""
+    """Raises ValueError for scores that were imported before or computed by this store."""
     own = scores[scores["stage"].isin(store.finished(scores["stage"].dropna().unique()))]
     if len(own):
         raise ValueError(
@@ -68,10 +68,10 @@ def _named(row: "pd.Series[Any]") -> str:
 
 
 def _load(path: Path, schema: pa.Schema) -> pa.Table:
-    """The columns of the schema, each of its type.
+    """The columns of the schema, cast to its types.
 
     Raises:
-        ValueError: no such file, no parquet, another version, or columns that are not as declared.
+        ValueError: the file is missing, is not parquet, or has another version or other columns.
     """
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
@@ -80,18 +80,18 @@ def _load(path: Path, schema: pa.Schema) -> pa.Table:
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path} must be a parquet file, but: {reason}") from None
-    told = (table.schema.metadata or {}).get(MARK, b"").decode(errors="replace") or "none"
-    if told != VERSION:
+    version = (table.schema.metadata or {}).get(MARK, b"").decode(errors="replace") or "none"
+    if version != VERSION:
         raise ValueError(
-            f"{path} must say schema version {VERSION} under {MARK.decode()!r} in its metadata, "
-            f"but says {told}; docs/results.md shows how"
+            f"{path} must have schema version {VERSION} under {MARK.decode()!r} in its metadata, "
+            f"but has {version}; see docs/results.md"
         )
     if missing := [name for name in schema.names if name not in table.column_names]:
         raise ValueError(f"{path} must have the columns of docs/results.md, but lacks {missing[0]}")
     for field in schema:
         column = table[field.name]
         if column.null_count and not field.nullable:
-            raise ValueError(f"{path}: {field.name} must be there in every row, but is null in one")
+            raise ValueError(f"{path}: {field.name} must not be null, but is in a row")
     try:
         table = table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
@@ -101,11 +101,11 @@ def _load(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _check_examples(path: Path, examples: pd.DataFrame, scores: pd.DataFrame) -> None:
-    """Raises ValueError for examples of a run that has no score, or that are there twice."""
+    """Raises ValueError for examples of a run without a score, and for duplicates."""
     runs = set(scores[["source", *CELL]].itertuples(index=False, name=None))
-    strange = set(examples[["source", *CELL]].drop_duplicates().itertuples(index=False, name=None))
-    if lost := sorted(strange - runs):
-        raise ValueError(f"{path}: examples of a run without a score: {lost[0]}")
-    where = ["source", *CELL, "index"]
-    if len(twice := examples[examples.duplicated(where)]):
-        raise ValueError(f"{path}: an example is there twice: {twice[where].iloc[0].to_dict()}")
+    found = set(examples[["source", *CELL]].drop_duplicates().itertuples(index=False, name=None))
+    if unknown := sorted(found - runs):
+        raise ValueError(f"{path}: examples of a run without a score: {unknown[0]}")
+    names = ["source", *CELL, "index"]
+    if len(twice := examples[examples.duplicated(names)]):
+        raise ValueError(f"{path}: an example is given twice: {twice[names].iloc[0].to_dict()}")

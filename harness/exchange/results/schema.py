@@ -1,5 +1,5 @@
-"""The columns of the two tables, and what must hold of their values; `docs/results.md` tells them
-to others."""
+"""The columns of the scores and examples files, and checks of their values; documented in
+`docs/results.md`."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ _CELL = [
     _field("pretrain_seed", pa.int64(), required=True),
     _field("finetune_seed", pa.int64(), required=True),
 ]
-"""What names one run on one split, in both tables."""
+"""Columns that identify one run on one split, in both files."""
 CELL = [field.name for field in _CELL]
 
 SCORES = pa.schema(
@@ -62,9 +62,10 @@ EXAMPLES = pa.schema(
     ],
     metadata={MARK: VERSION.encode()},
 )
-NAMED = {"source": "where the results come from", "experiment": "which", "arm": "which"}
-"""Columns that must not be empty, and what they must say."""
+NAMED = ("source", "experiment", "arm")
+"""Columns that must not be empty."""
 IDENTITY = ["source", *CELL, "suite", "metric"]
+"""Columns that identify a score."""
 
 
 def examples_path(path: Path) -> Path:
@@ -79,45 +80,48 @@ def suite_version(suite: str) -> int | None:
 
 
 def check_scores(path: Path, scores: pd.DataFrame) -> None:
-    """Refuses what would stand wrong on a leaderboard.
+    """Checks scores before they are shown on a leaderboard.
+
+    Args:
+        path: the file, for error messages.
+        scores: with the columns of SCORES.
 
     Raises:
-        ValueError: no rows, an empty name, an unknown metric, a task, split or metric that is not
-            of its shipped suite, a value out of range, a digest that is not of its protocol, or a
-            score that is there twice.
+        ValueError: there are no rows; a name is empty; a metric is unknown; a task, split or metric
+            does not belong to its shipped suite; a value is out of range; a digest does not match
+            its protocol; or a score is given twice.
     """
     if not len(scores):
-        raise ValueError(f"{path} must hold scores, but has no row")
-    for name, meaning in NAMED.items():
+        raise ValueError(f"{path} must have scores, but has no row")
+    for name in NAMED:
         if not scores[name].str.strip().all():
-            raise ValueError(f"{path}: {name} must say {meaning}, but is empty in a row")
-    if strange := sorted(set(scores["metric"]) - set(METRICS)):
-        raise ValueError(f"{path}: {unknown_name('the metric', strange[0], METRICS)}")
+            raise ValueError(f"{path}: {name} must not be empty, but is in a row")
+    if unknown := sorted(set(scores["metric"]) - set(METRICS)):
+        raise ValueError(f"{path}: {unknown_name('the metric', unknown[0], METRICS)}")
     for suite, rows in scores.groupby("suite"):
         _check_suite(path, str(suite), rows)
-    if len(far := scores[scores["value"].abs() > 1]):
+    if len(large := scores[scores["value"].abs() > 1]):
+        row = large.iloc[0]
         raise ValueError(
-            f"{path}: value must be in the metric's own unit, -1 to 1, but that of "
-            f"{far['arm'].iloc[0]} on {far['task'].iloc[0]} is {far['value'].iloc[0]:g}; divide "
-            "by 100"
+            f"{path}: value must be between -1 and 1, but that of {row['arm']} on {row['task']} is "
+            f"{row['value']:g}; divide by 100"
         )
     _check_protocols(path, scores)
     if len(twice := scores[scores.duplicated(IDENTITY)]):
-        raise ValueError(f"{path}: a score is there twice: {twice[IDENTITY].iloc[0].to_dict()}")
+        raise ValueError(f"{path}: a score is given twice: {twice[IDENTITY].iloc[0].to_dict()}")
 
 
 def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
-    """Holds what claims to be of a shipped suite to its tasks, their splits and metrics."""
+    """Checks the tasks, splits and metrics of a shipped suite."""
     versions = [known for known in SUITES if known.startswith(f"{name}-v")]
     if versions and name not in SUITES:
         raise ValueError(f"{path}: {unknown_name('the suite', name, versions)}")
     if name not in SUITES:
         return
-    told = set(scores["suite_version"].dropna()) - {suite_version(name)}
-    if told:
+    if wrong := set(scores["suite_version"].dropna()) - {suite_version(name)}:
         raise ValueError(
             f"{path}: suite_version of {name} must be {suite_version(name)} or null, but is "
-            f"{told.pop():g}"
+            f"{wrong.pop():g}"
         )
     for task, rows in ((str(task), rows) for task, rows in scores.groupby("task")):
         if task not in SUITES[name].tasks:
@@ -126,9 +130,9 @@ def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
             )
         splits = [split.name for split in (*TASKS[task].evaluation, *TASKS[task].test)]
         for column, known in (("split", splits), ("metric", TASKS[task].metrics)):
-            if strange := sorted(set(rows[column]) - set(known)):
+            if unknown := sorted(set(rows[column]) - set(known)):
                 raise ValueError(
-                    f"{path}: {unknown_name(f'of {task} the {column}', strange[0], known)}"
+                    f"{path}: {unknown_name(f'of {task} the {column}', unknown[0], known)}"
                 )
 
 

@@ -1,0 +1,1 @@
+"""Predictions on unlabelled test splits, in the formats of the GLUE and SuperGLUE servers."""

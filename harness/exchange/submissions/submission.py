@@ -1,4 +1,4 @@
-"""Predictions of unlabelled test splits as the zip file that a benchmark's server takes."""
+"""Predictions on unlabelled test splits as the zip file that a benchmark's server accepts."""
 
 import io
 import json
@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.data import hub
-from harness.exchange.submissions.server_files import BENCHMARKS, TASKS, Wanted
+from harness.exchange.submissions.server_files import BENCHMARKS, TASKS, ServerFile
 from harness.tasks.task import HubData
 
 
@@ -22,20 +22,30 @@ def write_submission(
     seeds: str | None = None,
     out: Path | None = None,
 ) -> Path:
-    """Writes the zip file of one fine-tuned arm; of its first seeds, unless `seeds` says P.F.
+    """Writes the zip file of one arm and one pair of seeds.
+
+    Args:
+        benchmark: a name in `BENCHMARKS`.
+        arm: null: the only one.
+        seeds: "P.F", a pretraining and a fine-tuning seed; null: the first of each.
+        out: null: a file in the store.
+
+    Returns:
+        Path of the zip file.
 
     Raises:
-        ValueError: there is no such benchmark, arm or run, or something is missing.
+        ValueError: there is no such benchmark, arm or seed, or predictions are missing.
     """
     if benchmark not in BENCHMARKS:
-        raise ValueError(f"a submission is to {' or '.join(BENCHMARKS)}, not to {benchmark!r}")
+        known = " or ".join(BENCHMARKS)
+        raise ValueError(f"the benchmark must be {known}, but is {benchmark!r}")
     arm = _arm(results, arm)
     pretrain, finetune = _seeds(results, seeds)
-    wanted = BENCHMARKS[benchmark]
-    found = _predictions(results, arm, (pretrain, finetune), {w.task for w in wanted.values()})
-    _check(benchmark, wanted, found)
+    files = BENCHMARKS[benchmark]
+    found = _predictions(results, arm, (pretrain, finetune), {one.task for one in files.values()})
+    _check(benchmark, files, found)
     write = _tsv if benchmark == "glue" else _jsonl
-    texts = {file: write(one, found[one.task]) for file, one in wanted.items()}
+    texts = {file: write(one, found[one.task]) for file, one in files.items()}
     name = (
         f"{results.experiment.name}-{arm.replace('/', '_')}-{pretrain}.{finetune}-{benchmark}.zip"
     )
@@ -66,7 +76,7 @@ def _seeds(results: Results, seeds: str | None) -> tuple[int, int]:
 def _predictions(
     results: Results, arm: str, seeds: tuple[int, int], tasks: set[str]
 ) -> dict[str, pd.DataFrame]:
-    """Task to its predictions, of the tasks that are finished."""
+    """Task to its predictions, for finished runs."""
     return {
         run.task: results.predictions(run.key)
         for run in results.plan.finetune_runs
@@ -75,9 +85,11 @@ def _predictions(
     }
 
 
-def _check(benchmark: str, wanted: Mapping[str, Wanted], found: Mapping[str, pd.DataFrame]) -> None:
+def _check(
+    benchmark: str, files: Mapping[str, ServerFile], found: Mapping[str, pd.DataFrame]
+) -> None:
     missing = []
-    for file, one in wanted.items():
+    for file, one in files.items():
         rows = int((found[one.task]["split"] == one.split).sum()) if one.task in found else -1
         if rows < 0:
             missing.append(f"{file} (no finished run of {one.task})")
@@ -90,19 +102,19 @@ def _check(benchmark: str, wanted: Mapping[str, Wanted], found: Mapping[str, pd.
         )
 
 
-def _rows(one: Wanted, predictions: pd.DataFrame) -> list[Any]:
+def _rows(one: ServerFile, predictions: pd.DataFrame) -> list[Any]:
     """Labels in the order of the split."""
     rows = predictions[predictions["split"] == one.split].sort_values("index")
     return [one.label(TASKS[one.task], prediction) for prediction in rows["prediction"]]
 
 
-def _tsv(one: Wanted, predictions: pd.DataFrame) -> str:
+def _tsv(one: ServerFile, predictions: pd.DataFrame) -> str:
     lines = [f"{index}\t{label}" for index, label in enumerate(_rows(one, predictions))]
     return "\n".join(["index\tprediction", *lines, ""])
 
 
-def _jsonl(one: Wanted, predictions: pd.DataFrame) -> str:
-    pairs = list(zip(identities(one), _rows(one, predictions), strict=True))
+def _jsonl(one: ServerFile, predictions: pd.DataFrame) -> str:
+    pairs = list(zip(example_ids(one), _rows(one, predictions), strict=True))
     if one.task == "multirc":
         lines = _nested(pairs)
     else:
@@ -111,8 +123,12 @@ def _jsonl(one: Wanted, predictions: pd.DataFrame) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def identities(one: Wanted) -> Sequence[Any]:
-    """What the data set calls each example of the split."""
+def example_ids(one: ServerFile) -> Sequence[Any]:
+    """The `idx` of each example of a file's split, in order.
+
+    Returns:
+        Integers, or mappings for data sets with nested examples.
+    """
     task = TASKS[one.task]
     split = next(s for s in (*task.evaluation, *task.test) if s.name == one.split)
     assert isinstance(task.data, HubData)
@@ -122,7 +138,7 @@ def identities(one: Wanted) -> Sequence[Any]:
 
 
 def _nested(pairs: Sequence[tuple[Mapping[str, int], int]]) -> list[dict[str, Any]]:
-    """MultiRC's answers within questions within passages."""
+    """MultiRC's labels, nested as answers in questions in passages."""
     passages: dict[int, dict[int, list[dict[str, int]]]] = {}
     for idx, label in pairs:
         questions = passages.setdefault(idx["paragraph"], {})
@@ -138,7 +154,7 @@ def _nested(pairs: Sequence[tuple[Mapping[str, int], int]]) -> list[dict[str, An
 
 
 def _zipped(texts: Mapping[str, str]) -> bytes:
-    """Flat, and without times, so that equal predictions are equal bytes."""
+    """A flat zip archive without timestamps, so that equal predictions give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():

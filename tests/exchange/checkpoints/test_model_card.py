@@ -1,4 +1,4 @@
-"""The model card: what made the network, its scores, and what a reader must beware of."""
+"""The model card: training, scores, limits and private paths."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from harness.exchange.checkpoints.selection import of_stage
 from harness.models import SIZES
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
-from harness.store.params import unflatten
 from harness.store.store import Store
 
 TRAINED = {"steps": 1500.0, "tokens": 768114.0, "validation_loss": 3.678}
@@ -35,7 +34,7 @@ SCORES = CardScores(
 CARD = Card("nsp: none", RECIPES["bert"], "bert", 0, "a" * 16, TRAINED, scores=SCORES)
 
 
-def test_a_card_says_what_made_the_network() -> None:
+def test_a_card_describes_training_and_scores() -> None:
     text = render(CARD)
     for part in (
         "token_masking x bidirectional x masked_token, nsp",
@@ -49,7 +48,7 @@ def test_a_card_says_what_made_the_network() -> None:
         "Apache 2.0",
     ):
         assert part in text, part
-    assert "Does it \\| help?" in text  # a name cannot break the markdown
+    assert "Does it \\| help?" in text  # user text is escaped
 
 
 def test_the_fields_for_the_hub_are_yaml() -> None:
@@ -59,18 +58,18 @@ def test_the_fields_for_the_hub_are_yaml() -> None:
 
 
 def test_limits_follow_from_the_run() -> None:
-    assert "generated world" in render(CARD)
+    assert "generated text only" in render(CARD)
     assert "was not trained" in render(replace(CARD, metrics={"steps": 0.0}))
     foreign = RECIPES["bert"].model_copy(update={"corpus": HubCorpus(path="a/b", revision="c1")})
     text = render(replace(CARD, run=foreign))
-    assert "generated world" not in text
+    assert "generated text only" not in text
     assert 'license: "other"' in text
     assert "see the card of a/b" in text and "commit c1" in text
 
 
-def test_a_card_without_scores_says_so() -> None:
-    assert "export by the experiment's file" in render(replace(CARD, scores=None))
-    assert "nothing that was fine-tuned" in render(replace(CARD, scores=replace(SCORES, rows=[])))
+def test_a_card_without_scores_gives_the_reason() -> None:
+    assert "export with the experiment file" in render(replace(CARD, scores=None))
+    assert "no finished fine-tuning run" in render(replace(CARD, scores=replace(SCORES, rows=[])))
 
 
 def test_paths_of_the_user_stay_private() -> None:
@@ -92,26 +91,26 @@ def test_a_source_is_one_sentence() -> None:
 def test_changes_to_the_recipe_are_named() -> None:
     assert recipe_changes(RECIPES["bert"]) == []
     assert "by the recipe bert." in render(CARD)
-    larger = {"size": SIZES["nano"], "batch_size": 8, "budget": Budget(tokens=1_000)}
-    run = RECIPES["bert"].model_copy(update=larger)
+    changes = {"size": SIZES["nano"], "batch_size": 8, "budget": Budget(tokens=1_000)}
+    run = RECIPES["bert"].model_copy(update=changes)
     assert recipe_changes(run) == ["batch_size", "budget"]
     text = render(replace(CARD, run=run))
     assert "by the recipe bert with changes." in text
     assert "| recipe | bert, with changes to: batch_size, budget |" in text
 
 
-def test_only_the_generated_world_is_known_to_be_english() -> None:
+def test_only_the_micro_world_is_known_to_be_english() -> None:
     foreign = RECIPES["bert"].model_copy(update={"corpus": HubCorpus(path="a/b")})
     heads = [yaml.safe_load(render(c).split("---")[1]) for c in (CARD, replace(CARD, run=foreign))]
     assert [head.get("language") for head in heads] == ["en", None]
 
 
-def test_where_a_checkpoint_lies_stays_private(tmp_path: Path) -> None:
+def test_the_path_of_a_checkpoint_stays_private(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     model = RECIPES["checkpoint"].model.model_copy(update={"checkpoint": str(tmp_path / "theirs")})
     run = RECIPES["checkpoint"].model_copy(update={"model": model})
     text = render(replace(CARD, run=run, recipe="checkpoint", metrics={}))
-    assert "theirs, imported without training." in text
+    assert "theirs, imported without further training." in text
     assert str(tmp_path) not in text
     assert 'license: "other"' in text and "language" not in text
     names = ["google-bert/bert-base-cased", "gpt2", "/gone/secret/net", "../secret/net", "./net"]
@@ -129,13 +128,3 @@ def test_a_stage_of_another_kind_is_refused(tmp_path: Path) -> None:
         of_stage("f" * 16, store)
     with pytest.raises(ValueError, match="key of a finished stage"):
         of_stage("' OR 1", store)
-
-
-def test_a_spec_is_read_back() -> None:
-    params = {"a.b": "1", "a.c": "('x', 2)", "d": "None", "e": "words, of text", "f": "1e-05"}
-    assert unflatten(params) == {
-        "a": {"b": 1, "c": ("x", 2)},
-        "d": None,
-        "e": "words, of text",
-        "f": 1e-05,
-    }

@@ -1,4 +1,4 @@
-"""What is exported is what transformers' own classes load: the same states, the same tokens."""
+"""transformers' own classes load an exported network: equal hidden states, equal tokens."""
 
 from pathlib import Path
 
@@ -25,11 +25,11 @@ TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 TEXTS = ["the cat sat on the mat", "a dog saw the cat run", "the sun is over a red house"] * 5
 NO_CLASS = ("elmo", "static", "bag_of_words", "majority", "lead", "copy")
 OWN = [name for name in MODELS if name not in (*NO_CLASS, "checkpoint")]
-OTHER_READINGS = [
-    (family, reading)
+OTHER_REPRESENTATIONS = [
+    (family, representation)
     for family, facts in FAMILIES.items()
     if facts.kind in ("encoder", "decoder", "encoder_decoder") and family != "xlnet"
-    for reading in facts.representations[1:]
+    for representation in facts.representations[1:]
 ]
 
 
@@ -37,7 +37,7 @@ USUAL = {
     "byte_bpe": ("roberta", "gpt2", "bart", "llama", "modernbert"),
     "unigram": ("t5", "albert", "xlnet", "deberta_v3"),
 }
-"""Tokenizers that AutoTokenizer may take for those published with a family."""
+"""Tokenizers that AutoTokenizer may confuse with those published for a family."""
 TOKENIZED = [
     *((name, "wordpiece") for name in OWN),
     *((name, algorithm) for algorithm, names in USUAL.items() for name in names),
@@ -64,8 +64,8 @@ def small(name: str, tokenizer: Path, representation: str = "") -> Backbone:
     start, end = known("a")["input_ids"][0], known("a")["input_ids"][-1]
     tokens = Tokens(len(known), known.pad_token_id, start, end)
     architecture = MODELS[name].model_copy(update={"max_position": 64, "initializer_range": 0.1})
-    reading = representation or FAMILIES[architecture.family].representations[0]
-    return build(architecture, TINY, tokens, reading, 0).eval()
+    representation = representation or FAMILIES[architecture.family].representations[0]
+    return build(architecture, TINY, tokens, representation, 0).eval()
 
 
 def exported(backbone: Backbone, tokenizer: Path, folder: Path) -> list[str]:
@@ -75,7 +75,7 @@ def exported(backbone: Backbone, tokenizer: Path, folder: Path) -> list[str]:
 
 @torch.inference_mode()
 def compared(backbone: Backbone, auto: PreTrainedModel | Backbone) -> tuple[Tensor, Tensor]:
-    """States of a padded batch, ours and theirs, at real positions."""
+    """Hidden states [tokens, width] of a padded batch without its padding: ours, transformers'."""
     ids = torch.randint(5, 20, (3, 10), generator=torch.Generator().manual_seed(1))
     mask = (torch.arange(10) < 10 - torch.arange(3)[:, None]).long()
     inputs = {"input_ids": ids, "attention_mask": mask}
@@ -88,7 +88,7 @@ def compared(backbone: Backbone, auto: PreTrainedModel | Backbone) -> tuple[Tens
 
 
 @pytest.mark.parametrize(("name", "algorithm"), TOKENIZED)
-def test_automodel_gives_our_states_and_autotokenizer_our_tokens(
+def test_automodel_and_autotokenizer_agree_with_the_harness(
     name: str, algorithm: str, tokenizers: dict[str, Path], tmp_path: Path
 ) -> None:
     backbone = small(name, tokenizers[algorithm])
@@ -108,7 +108,7 @@ def test_automodel_gives_our_states_and_autotokenizer_our_tokens(
 
 @pytest.mark.parametrize("name", ["bert", "gpt", "t5_shared", "t5_v1_1"])
 @torch.inference_mode()
-def test_what_is_exported_is_read_here_too(name: str, wordpiece: Path, tmp_path: Path) -> None:
+def test_the_harness_loads_an_exported_network(name: str, wordpiece: Path, tmp_path: Path) -> None:
     backbone = small(name, wordpiece)
     exported(backbone, wordpiece, tmp_path)
     again = load(tmp_path / "out").eval()
@@ -117,7 +117,7 @@ def test_what_is_exported_is_read_here_too(name: str, wordpiece: Path, tmp_path:
     torch.testing.assert_close(again.token_logits(ours), backbone.token_logits(ours))
 
 
-def test_the_token_head_comes_along(wordpiece: Path, tmp_path: Path) -> None:
+def test_the_token_head_is_exported(wordpiece: Path, tmp_path: Path) -> None:
     backbone = small("bert", wordpiece)
     exported(backbone, wordpiece, tmp_path)
     masked = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
@@ -127,16 +127,16 @@ def test_the_token_head_comes_along(wordpiece: Path, tmp_path: Path) -> None:
         torch.testing.assert_close(masked(ids).logits, ours)
 
 
-def test_a_class_of_transformers_is_named(wordpiece: Path, tmp_path: Path) -> None:
+def test_the_configuration_names_a_class_of_transformers(wordpiece: Path, tmp_path: Path) -> None:
     exported(small("gpt", wordpiece), wordpiece, tmp_path)
     auto = AutoModel.from_pretrained(tmp_path / "out")
     assert auto.config.architectures == ["OpenAIGPTLMHeadModel"]
 
 
-def test_what_the_files_do_not_say_is_noted(wordpiece: Path, tmp_path: Path) -> None:
+def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Path) -> None:
     backbone = small("electra", wordpiece)
     backbone.objective = {"output": {"kind": "replaced_token"}}
-    assert "has learned nothing" in exported(backbone, wordpiece, tmp_path / "a")[0]
+    assert "is untrained" in exported(backbone, wordpiece, tmp_path / "a")[0]
     assert "random weights" in exported(small("bert", wordpiece), wordpiece, tmp_path / "b")[0]
     assert "only AutoModel" in exported(small("t5_v1_1", wordpiece), wordpiece, tmp_path / "c")[0]
     assert exported(small("gpt2", wordpiece), wordpiece, tmp_path / "d") == []
@@ -144,13 +144,13 @@ def test_what_the_files_do_not_say_is_noted(wordpiece: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", NO_CLASS)
 def test_a_family_without_a_class_is_refused(name: str, wordpiece: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"AutoModel has a class for, but {name}"):
+    with pytest.raises(ValueError, match=f"it has none for {name}"):
         exported(small(name, wordpiece), wordpiece, tmp_path)
 
 
-@pytest.mark.parametrize(("family", "reading"), OTHER_READINGS)
-def test_a_reading_of_ours_is_refused(
-    family: str, reading: str, wordpiece: Path, tmp_path: Path
+@pytest.mark.parametrize(("family", "representation"), OTHER_REPRESENTATIONS)
+def test_a_representation_without_a_class_is_refused(
+    family: str, representation: str, wordpiece: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match=f"was trained {reading}"):
-        exported(small(family, wordpiece, reading), wordpiece, tmp_path)
+    with pytest.raises(ValueError, match=f"was trained {representation}"):
+        exported(small(family, wordpiece, representation), wordpiece, tmp_path)

@@ -1,6 +1,5 @@
-"""Which network leaves the store: the one that the tasks of an arm start from, whole or not."""
+"""Export selects the network that the tasks of an arm start from; interrupted exports."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,11 @@ from harness.cli.app import app
 from harness.core.files import DRAFT
 from harness.exchange.checkpoints import network, selection
 from harness.models.checkpoints.weights import num_weights
-from harness.plan.plan import Stage
 from harness.study import Study
 from tests.stage_runner import StageRunner
 
 EXPERIMENT = """
-name: gone_on
+name: continued
 question: Does it help?
 pretrain:
   recipe: roberta
@@ -43,13 +41,14 @@ evaluate: {suite: micro-dapt-v1, tasks: [micro-chemprot, micro-rct]}
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """Every network is made, and every cell has a score; nothing is fine-tuned."""
-    root = tmp_path_factory.mktemp("gone_on")
+    """Every network is trained and stored; nothing is fine-tuned."""
+    root = tmp_path_factory.mktemp("continued")
     (root / "x.yaml").write_text(EXPERIMENT)
     study = Study.load(root / "x.yaml", (), root / "runs")
     runner = StageRunner(root)
-    for stage in wanted(study):
-        runner.make(study.plan, stage.key)
+    for key, stage in study.plan.stages.items():
+        if stage.kind in ("pretrain", "continue_pretraining"):
+            runner.make(study.plan, key)
     for key, finished in runner.finished.items():
         stage = study.plan.stages[key]
         spec = {**stage.spec, "parents": stage.parents}
@@ -57,20 +56,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study
 
 
-def wanted(study: Study) -> Iterator[Stage]:
-    for stage in study.plan.stages.values():
-        if stage.kind in ("pretrain", "continue_pretraining"):
-            yield stage
-
-
 def network_of(study: Study, arm: str, task: str) -> str:
-    cell = next(one for one in study.plan.finetune_runs if (one.arm, one.task) == (arm, task))
-    return study.plan.stages[cell.key].parents["pretrain"]
+    run = next(one for one in study.plan.finetune_runs if (one.arm, one.task) == (arm, task))
+    return study.plan.stages[run.key].parents["pretrain"]
 
 
-def run(study: Study, *arguments: object) -> tuple[int, str]:
-    said = ["export", *map(str, arguments), "--store", str(study.folder)]
-    result = CliRunner().invoke(app, said)
+def export(study: Study, *arguments: object) -> tuple[int, str]:
+    """Exit code and output of the command."""
+    command = ["export", *map(str, arguments), "--store", str(study.folder)]
+    result = CliRunner().invoke(app, command)
     return result.exit_code, " ".join(result.output.split())
 
 
@@ -84,39 +78,40 @@ def same_weights(study: Study, key: str, out: Path) -> bool:
 
 def test_the_network_is_the_one_that_the_tasks_start_from(study: Study, tmp_path: Path) -> None:
     for arm in ("none", "dapt"):
-        code, said = run(study, study.declaration.path, tmp_path / arm, "--arm", arm)
-        assert code == 0, said
+        code, output = export(study, study.declaration.path, tmp_path / arm, "--arm", arm)
+        assert code == 0, output
         assert same_weights(study, network_of(study, arm, "micro-rct"), tmp_path / arm)
     assert not same_weights(study, study.plan.pretrain_keys["dapt", 0], tmp_path / "dapt")
     card = (tmp_path / "dapt" / "README.md").read_text()
     assert network_of(study, "dapt", "micro-rct") in card
-    assert "6,000 words, domain biomed; " in card and "then trained on other text 1 x" in card
-    assert "then, run" not in (tmp_path / "none" / "README.md").read_text()
+    assert "| continued pretraining 1 |" in card
+    assert "6,000 words, domain biomed; " in card and "with 1 x continued pretraining" in card
+    assert "| continued pretraining" not in (tmp_path / "none" / "README.md").read_text()
 
 
-def test_networks_that_differ_by_task_are_named_by_their_keys(study: Study, tmp_path: Path) -> None:
-    code, said = run(study, study.declaration.path, tmp_path / "out", "--arm", "tapt")
+def test_networks_that_differ_by_task_are_selected_by_key(study: Study, tmp_path: Path) -> None:
+    code, output = export(study, study.declaration.path, tmp_path / "out", "--arm", "tapt")
     keys = [network_of(study, "tapt", task) for task in ("micro-chemprot", "micro-rct")]
     assert code == 2
-    assert "name the key of one" in said
-    assert f"{keys[0]} of micro-chemprot; {keys[1]} of micro-rct" in said
+    assert "name the key of one" in output
+    assert f"{keys[0]} of micro-chemprot; {keys[1]} of micro-rct" in output
     assert not (tmp_path / "out").exists()
-    code, said = run(study, keys[1], tmp_path / "out")
-    assert code == 0, said
+    code, output = export(study, keys[1], tmp_path / "out")
+    assert code == 0, output
     assert same_weights(study, keys[1], tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text()
     assert "texts of a task's train set (micro-rct)" in card
     assert "language:" not in card and 'license: "other"' in card
 
 
-def test_the_card_counts_the_weights_that_are_there(study: Study, tmp_path: Path) -> None:
-    run(study, study.declaration.path, tmp_path / "out", "--arm", "none")
+def test_the_card_counts_the_exported_weights(study: Study, tmp_path: Path) -> None:
+    export(study, study.declaration.path, tmp_path / "out", "--arm", "none")
     count = num_weights(tmp_path / "out")
     assert count < (study.plan.costs["none"].parameters or 0)  # the text has fewer than 3,000 words
     assert f"| parameters | {count:,} |" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_an_export_that_breaks_leaves_nothing_that_is_refused(
+def test_an_interrupted_export_can_be_repeated(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
@@ -125,18 +120,18 @@ def test_an_export_that_breaks_leaves_nothing_that_is_refused(
         with pytest.raises(ZeroDivisionError):
             selection.export(selection.of_experiment(study.results, "none", 0), study.store, out)
     assert not out.exists()
-    (out / DRAFT).mkdir(parents=True)  # as one that was killed
+    (out / DRAFT).mkdir(parents=True)  # left by a killed export
     (out / DRAFT / "model.safetensors").write_text("half")
-    assert run(study, study.declaration.path, out, "--arm", "none")[0] == 0
+    assert export(study, study.declaration.path, out, "--arm", "none")[0] == 0
     assert not (out / DRAFT).exists() and num_weights(out)
-    code, said = run(study, study.declaration.path, out, "--arm", "none")
-    assert (code, "must be a new or an empty folder" in said) == (2, True)
+    code, output = export(study, study.declaration.path, out, "--arm", "none")
+    assert (code, "must be a new or an empty folder" in output) == (2, True)
 
 
-def test_a_file_is_no_folder_to_export_to(
+def test_a_file_is_refused_as_the_output_folder(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(network, "write_network", lambda *_: 1 / 0)
     (tmp_path / "file").write_text("mine")
-    code, said = run(study, study.declaration.path, tmp_path / "file", "--arm", "none")
-    assert (code, said.endswith("can be written, but is a file")) == (2, True)
+    code, output = export(study, study.declaration.path, tmp_path / "file", "--arm", "none")
+    assert (code, output.endswith("can be written, but is a file")) == (2, True)

@@ -1,4 +1,4 @@
-"""Results as files: what leaves comes back as it was, and what is wrong is one line."""
+"""Results as files: a round trip between stores, and one clear line for each wrong file."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ LABELS = np.array([0.0, 1.0, 1.0, 0.0])
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    """With one finished run of an arm's two."""
+    """With one finished run."""
     (tmp_path / "two.yaml").write_text(EXPERIMENT)
     study = Study.load(tmp_path / "two.yaml", (), tmp_path / "runs")
     out = tmp_path / "out"
@@ -54,9 +54,9 @@ def study(tmp_path: Path) -> Study:
     frame = pd.DataFrame({"split": "validation", "index": range(4), "label": LABELS})
     frame.assign(prediction=LABELS).to_parquet(out / "predictions.parquet")
     save_counts(out / "counts.npz", {"validation": {"accuracy": np.c_[right, np.ones(4)]}})
-    cell = next(cell for cell in study.plan.finetune_runs if cell.arm == "none")
+    run = next(run for run in study.plan.finetune_runs if run.arm == "none")
     metrics = {"validation/accuracy": 0.75, "seconds": 1.0}
-    study.store.record(cell.key, "finetune", "x", {}, metrics, out)
+    study.store.record(run.key, "finetune", "x", {}, metrics, out)
     return study
 
 
@@ -73,7 +73,7 @@ def rewritten(path: Path, schema: pa.Schema = SCORES, **changes: Any) -> Path:
     return path
 
 
-def test_a_score_has_all_that_the_schema_says(file: Path) -> None:
+def test_a_score_has_every_column_of_the_schema(file: Path) -> None:
     assert pq.read_schema(file).equals(SCORES, check_metadata=True)
     assert pq.read_schema(examples_path(file)).equals(EXAMPLES, check_metadata=True)
     (row,) = pd.read_parquet(file).to_dict("records")
@@ -89,27 +89,27 @@ def test_a_score_has_all_that_the_schema_says(file: Path) -> None:
     assert row["budget_tokens"] >= 100_000 and row["budget_flops"] > 0 and row["parameters"] > 0
 
 
-def test_what_a_store_recorded_is_written_as_its_experiment_is(
+def test_a_recorded_experiment_is_exported_like_its_file(
     study: Study, file: Path, tmp_path: Path
 ) -> None:
-    """With no experiment file at hand; a score whose run is lost has no examples."""
+    """Needs no experiment file; a score whose run is gone has no examples."""
     study._record()
     whole = tmp_path / "whole.parquet"
     (experiment,) = recorded_experiments(study.store)
-    told = runs_of_recorded(experiment, study.store)
-    assert export_results([told], whole, source="lab x") == (1, 4)
+    runs = runs_of_recorded(experiment, study.store)
+    assert export_results([runs], whole, source="lab x") == (1, 4)
     assert pq.read_table(whole).equals(pq.read_table(file))
     assert pq.read_table(examples_path(whole)).equals(pq.read_table(examples_path(file)))
     study.store.forget(next(iter(study.results.finished.values())))
-    assert export_results([told], whole) == (1, 0)
+    assert export_results([runs], whole) == (1, 0)
 
 
-def test_what_can_no_longer_be_declared_has_no_budget(study: Study) -> None:
+def test_settings_that_are_no_longer_valid_have_no_budget(study: Study) -> None:
     study._record()
     (experiment,) = recorded_experiments(study.store)
     experiment.spec["arms"]["none"]["pretrain"]["size"] = {"width": "gone"}
-    told = runs_of_recorded(experiment, study.store)
-    frame = scores_frame(told)
+    runs = runs_of_recorded(experiment, study.store)
+    frame = scores_frame(runs)
     assert frame["budget_flops"].isna().all() and frame["budget_tokens"].isna().all()
     assert frame["value"].tolist() == [0.75]
 
@@ -119,10 +119,13 @@ def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:
     assert frame["index"].tolist() == [0, 1, 2, 3]
     assert [json.loads(label) for label in frame["label"]] == LABELS.tolist()
     counts = [json.loads(text)["accuracy"] for text in frame["counts"]]
-    assert np.sum(counts, axis=0).tolist() == [3.0, 4.0]  # of which the accuracy is the ratio
+    assert np.sum(counts, axis=0).tolist() == [
+        3.0,
+        4.0,
+    ]  # correct and all
 
 
-def test_what_leaves_comes_into_another_store_as_it_was(file: Path, tmp_path: Path) -> None:
+def test_an_import_restores_scores_and_examples(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     assert import_results(file, other) == 1
     kept_scores = imported_scores(other)
@@ -133,13 +136,13 @@ def test_what_leaves_comes_into_another_store_as_it_was(file: Path, tmp_path: Pa
     pd.testing.assert_frame_equal(kept, pd.read_parquet(examples_path(file)))
 
 
-def test_imports_are_no_results_of_this_store(file: Path, tmp_path: Path) -> None:
+def test_imports_are_not_results_of_this_store(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     import_results(file, other)
     assert other.finished() == {} and other.experiments() == {}
 
 
-def test_the_same_results_are_not_taken_twice(file: Path, tmp_path: Path) -> None:
+def test_the_same_results_are_not_imported_twice(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     import_results(file, other)
     with pytest.raises(ValueError, match="were imported before: two, none, micro-sst2"):
@@ -153,7 +156,7 @@ def spec(**protocol: Any) -> dict[str, Any]:
     return {"experiment": {"sweep": sweep}, "arms": {"a": {"evaluate": evaluate}}}
 
 
-def test_types_that_were_read_otherwise_are_the_same_results(file: Path, tmp_path: Path) -> None:
+def test_columns_are_cast_to_the_types_of_the_schema(file: Path, tmp_path: Path) -> None:
     table, store = pq.read_table(file), Store(tmp_path / "other")
     import_results(file, store)
     column = table.column_names.index("pretrain_seed")
@@ -166,12 +169,12 @@ def test_types_that_were_read_otherwise_are_the_same_results(file: Path, tmp_pat
     assert kept is not None and kept["pretrain_seed"].tolist() == [0]
 
 
-def test_a_store_does_not_take_its_own_results(study: Study, file: Path) -> None:
+def test_a_store_does_not_import_its_own_results(study: Study, file: Path) -> None:
     with pytest.raises(ValueError, match="this store computed two, none, micro-sst2 itself"):
         import_results(file, study.store)
 
 
-def test_a_pair_of_files_is_replaced_whole_or_not_at_all(
+def test_both_files_are_replaced_or_neither(
     study: Study, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")}
@@ -182,11 +185,11 @@ def test_a_pair_of_files_is_replaced_whole_or_not_at_all(
     assert {path.name: path.read_bytes() for path in file.parent.glob("*.parquet")} == before
 
 
-def test_what_import_would_refuse_is_not_written(study: Study, tmp_path: Path) -> None:
+def test_export_writes_nothing_that_import_would_refuse(study: Study, tmp_path: Path) -> None:
     one = runs_of_results(study.results)
-    with pytest.raises(ValueError, match="a score is there twice"):
+    with pytest.raises(ValueError, match="a score is given twice"):
         export_results([one, one], tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="source must say"):
+    with pytest.raises(ValueError, match="source must not be empty"):
         export_results([one], tmp_path / "x.parquet", source="")
     assert not list(tmp_path.glob("x*"))
 
@@ -203,7 +206,7 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
     )
     done = call("import", path, "--store", there)
     assert (done.exit_code, done.stdout) == (0, f"{path}: 1 scores imported\n")
-    for wrong, said in (
+    for wrong, message in (
         (("import", path, "--store", there), "imported before"),
         (("export", path, "--store", here), "name experiment files, or ask for --all"),
         (("export", path, tmp_path / "two.yaml", "--all"), "name experiment files, or ask"),
@@ -212,10 +215,10 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
     ):
         done = call(*wrong)
         assert done.exit_code == 2, wrong
-        assert said in done.stderr.replace("\n", ""), done.stderr
+        assert message in done.stderr.replace("\n", ""), done.stderr
 
 
-def test_all_of_a_store_is_written_by_the_command(study: Study, tmp_path: Path) -> None:
+def test_the_command_exports_all_experiments(study: Study, tmp_path: Path) -> None:
     study._record()
     path = tmp_path / "x.parquet"
     arguments = ["results", "export", str(path), "--all", "--store", str(study.folder)]
@@ -223,7 +226,7 @@ def test_all_of_a_store_is_written_by_the_command(study: Study, tmp_path: Path) 
     assert len(pd.read_parquet(path)) == 1
 
 
-def test_imported_rows_stand_apart_with_their_source(file: Path, tmp_path: Path) -> None:
+def test_imported_rows_are_shown_apart_with_their_source(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     import_results(file, other)
     nothing = pd.read_parquet(file).iloc[:0]
@@ -241,14 +244,14 @@ def test_imported_rows_stand_apart_with_their_source(file: Path, tmp_path: Path)
     assert ",imported from lab x," in render(same, "csv")
 
 
-def test_a_board_without_imports_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_board_without_imports_is_unchanged(tmp_path: Path) -> None:
     nothing = SCORES.empty_table().to_pandas()
     table = build(nothing, "micro-glue-v1")
     assert with_imports(table, Store(tmp_path / "runs"), []) is table
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"value": 75.0}, "divide by 100"),
         ({"task": "micro-sst3"}, "in micro-glue-v1 the task"),
@@ -257,23 +260,23 @@ def test_a_board_without_imports_stays_as_it_is(tmp_path: Path) -> None:
         ({"split": "dev"}, "of micro-sst2 the split"),
         ({"suite": "micro-glue"}, "the suite"),
         ({"suite_version": 7}, "suite_version of micro-glue-v1 must be 1 or null, but is 7"),
-        ({"source": " "}, "source must say"),
-        ({"arm": ""}, "arm must say which"),
+        ({"source": " "}, "source must not be empty"),
+        ({"arm": ""}, "arm must not be empty"),
         ({"protocol": "none"}, "protocol must be a JSON object"),
         ({"protocol": "[1, 2]"}, "protocol must be a JSON object"),
         ({"protocol": "[" * 100_000}, "protocol must be a JSON object"),
         ({"protocol": "{}"}, "protocol_digest must be that of"),
     ],
 )
-def test_what_would_stand_wrong_is_one_line(
-    changes: dict[str, Any], said: str, file: Path, tmp_path: Path
+def test_wrong_scores_are_refused_in_one_line(
+    changes: dict[str, Any], message: str, file: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match=said) as error:
+    with pytest.raises(ValueError, match=message) as error:
         import_results(rewritten(file, **changes), Store(tmp_path / "other"))
     assert "\n" not in str(error.value)
 
 
-def test_files_of_another_shape_are_one_line(file: Path, tmp_path: Path) -> None:
+def test_files_of_another_format_are_refused(file: Path, tmp_path: Path) -> None:
     store, table = Store(tmp_path / "other"), pq.read_table(file)
     with pytest.raises(ValueError, match="there is no file"):
         import_results(tmp_path / "none.parquet", store)
@@ -292,20 +295,20 @@ def test_files_of_another_shape_are_one_line(file: Path, tmp_path: Path) -> None
     with pytest.raises(ValueError, match="not of its type"):
         import_results(bad, store)
     pq.write_table(pa.concat_tables([table, table]), bad)
-    with pytest.raises(ValueError, match="there twice"):
+    with pytest.raises(ValueError, match="given twice"):
         import_results(bad, store)
     pq.write_table(table.slice(0, 0), bad)
     with pytest.raises(ValueError, match="has no row"):
         import_results(bad, store)
 
 
-def test_examples_must_be_of_scored_runs(file: Path, tmp_path: Path) -> None:
+def test_examples_must_belong_to_a_score(file: Path, tmp_path: Path) -> None:
     rewritten(examples_path(file), EXAMPLES, arm="nsp")
     with pytest.raises(ValueError, match="without a score"):
         import_results(file, Store(tmp_path / "other"))
 
 
-def test_nothing_to_write_is_said(tmp_path: Path, study: Study) -> None:
+def test_there_must_be_something_to_export(tmp_path: Path, study: Study) -> None:
     with pytest.raises(ValueError, match=r"ends with \.parquet"):
         export_results([runs_of_results(study.results)], tmp_path / "x.csv")
     study.folder = tmp_path / "empty"
@@ -314,7 +317,7 @@ def test_nothing_to_write_is_said(tmp_path: Path, study: Study) -> None:
         export_results([runs_of_results(study.results)], tmp_path / "x.parquet")
 
 
-def test_a_protocol_is_known_by_what_it_says() -> None:
+def test_the_digest_of_a_protocol_ignores_its_formatting() -> None:
     assert protocol_digest('{"a": 1, "b": 2}') == protocol_digest('{"b":2,"a":1}')
     assert protocol_text({"adaptation": {"x": None, "y": 1}}, {"trials": 0}) == (
         '{"adaptation": {"y": 1}}'

@@ -1,4 +1,4 @@
-"""The files for the servers: names, headers, counts and labels as they are published."""
+"""The files for the servers: names, headers, counts and labels as published."""
 
 import json
 import zipfile
@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.exchange.submissions import submission
-from harness.exchange.submissions.server_files import BENCHMARKS, GLUE, SUPERGLUE, TASKS, Wanted
+from harness.exchange.submissions.server_files import BENCHMARKS, GLUE, SUPERGLUE, TASKS, ServerFile
 from harness.experiment.experiment import Seeds
 from harness.plan.plan import FinetuneRun
 from harness.study import Study
@@ -42,7 +42,7 @@ SUPERGLUE_LABELS: dict[str, set[Any]] = {
 
 @dataclass
 class FinishedResults:
-    """The part of results that a submission reads: one finished run of every task."""
+    """The part of `Results` that a submission uses: one finished run of every task."""
 
     benchmark: str
     folder: Path
@@ -77,7 +77,7 @@ class FinishedResults:
         return self.frames[key.removesuffix("-3.0")]
 
 
-def predicted(one: Wanted) -> pd.DataFrame:
+def predicted(one: ServerFile) -> pd.DataFrame:
     """Every row of a split, in random order."""
     task = TASKS[one.task]
     values: Any
@@ -103,8 +103,8 @@ def finished(tmp_path: Path) -> Callable[[str], FinishedResults]:
     return make
 
 
-def ids(one: Wanted) -> list[Any]:
-    """As the data sets have them."""
+def ids(one: ServerFile) -> list[Any]:
+    """The `idx` of the data sets."""
     if one.task == "multirc":
         rows = [(n // 100, n // 10 % 10, n % 10) for n in range(one.rows)]
         return [{"paragraph": p, "question": q, "answer": a} for p, q, a in rows]
@@ -133,7 +133,7 @@ def test_glue(finished: Any) -> None:
 
 
 def test_superglue(finished: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submission, "identities", ids)
+    monkeypatch.setattr(submission, "example_ids", ids)
     files = read(submission.write_submission("superglue", finished("superglue")))
     assert sorted(files) == sorted([*SUPERGLUE_LABELS, "MultiRC.jsonl"]) and len(files) == 10
     for name, labels in SUPERGLUE_LABELS.items():
@@ -159,7 +159,7 @@ def test_equal_predictions_are_equal_bytes(finished: Any, tmp_path: Path) -> Non
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_what_is_missing_is_named_in_one_line(finished: Any) -> None:
+def test_missing_files_are_named_in_one_line(finished: Any) -> None:
     results = finished("glue")
     del results.frames["cola"]
     results.frames["mrpc"] = results.frames["mrpc"].iloc[:1000]
@@ -178,7 +178,7 @@ def test_what_is_missing_is_named_in_one_line(finished: Any) -> None:
 
 def test_unknown_arms_seeds_and_benchmarks(finished: Any) -> None:
     results = finished("glue")
-    with pytest.raises(ValueError, match="to glue or superglue, not to 'blue'"):
+    with pytest.raises(ValueError, match="must be glue or superglue, but is 'blue'"):
         submission.write_submission("blue", results)
     with pytest.raises(ValueError, match=r"--seeds must be one of 3\.0, .*, 4\.1, but is '0'"):
         submission.write_submission("glue", results, seeds="0")
@@ -189,7 +189,7 @@ def test_unknown_arms_seeds_and_benchmarks(finished: Any) -> None:
         submission.write_submission("glue", results)
 
 
-def test_every_file_is_of_a_declared_split() -> None:
+def test_every_file_has_a_declared_split() -> None:
     for one in (*GLUE.values(), *SUPERGLUE.values()):
         task = TASKS[one.task]
         assert one.split in [split.name for split in (*task.evaluation, *task.test)]
@@ -229,8 +229,8 @@ def test_the_command_refuses_an_incomplete_run(tmp_path: Path) -> None:
     assert isinstance(harness.load(path, store=tmp_path / "runs"), Study)
 
 
-def test_a_run_predicts_what_has_no_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only where a submission is asked for; and then it is never scored."""
+def test_a_run_predicts_unlabelled_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only with `predict_test`, and they are never scored."""
     folder = tmp_path / "data/nyu-mll/glue"
     (folder / "cola").mkdir(parents=True)
     entries = ""
@@ -245,19 +245,19 @@ def test_a_run_predicts_what_has_no_labels(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "cola.yaml"
     path.write_text(COLA)
     plain = harness.load(path, store=tmp_path / "runs").run(jobs=1)
-    asked = harness.load(path, "evaluate.predict_test=true", store=tmp_path / "runs").run(jobs=1)
-    assert [asked.plan.stages[key].kind for key in asked.last_run.computed] == ["finetune"]
-    assert not asked.last_run.failed
+    tested = harness.load(path, "evaluate.predict_test=true", store=tmp_path / "runs").run(jobs=1)
+    assert [tested.plan.stages[key].kind for key in tested.last_run.computed] == ["finetune"]
+    assert not tested.last_run.failed
     found = []
-    for study in (plain, asked):
-        (cell,) = study.plan.finetune_runs
-        stored = study.store.fetch(study.results.finished[cell.key])
+    for study in (plain, tested):
+        (run,) = study.plan.finetune_runs
+        stored = study.store.fetch(study.results.finished[run.key])
         assert stored is not None
         found.append(pd.read_parquet(stored / "predictions.parquet").groupby("split").size())
     assert [dict(one) for one in found] == [
         {"validation": 20},
         {"validation": 20, "test": 20},
     ]
-    assert set(asked.scores()["split"]) == {"validation"}
+    assert set(tested.scores()["split"]) == {"validation"}
     with pytest.raises(ValueError, match=r"CoLA.tsv \(20 of 1,063 predictions of test\)"):
-        submission.write_submission("glue", asked.results)
+        submission.write_submission("glue", tested.results)

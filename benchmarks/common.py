@@ -1,0 +1,101 @@
+"""What the benchmarks share: arguments, timing, the machine, and files of figures."""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+
+Measurements = dict[str, list[float]]
+"""System to its figure in each repeat."""
+
+
+def parse_arguments(doc: str, name: str, **defaults: int | str) -> argparse.Namespace:
+    """Command-line arguments: an `--option` for each default, of its type, and `--out`.
+
+    Args:
+        doc: the docstring of the benchmark; its first line is the help text.
+        name: file name of the figures, without its ending.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    for option, default in defaults.items():
+        parser.add_argument(f"--{option.replace('_', '-')}", type=type(default), default=default)
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json")
+    return parser.parse_args()
+
+
+def settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that affect the figures."""
+    return {name: value for name, value in vars(arguments).items() if name != "out"}
+
+
+def timed(action: Callable[[], object]) -> tuple[float, Any]:
+    """Seconds that a call takes, and what it returns."""
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
+    return timed(action)[0]
+
+
+def measure_in_turns(systems: Mapping[str, Callable[[], float]], repeats: int) -> Measurements:
+    """Measures all systems once per repeat, each time starting with the next one, so that a change
+    of the machine's load affects all alike."""
+    found: Measurements = {name: [] for name in systems}
+    names = list(systems)
+    for repeat in range(repeats):
+        first = repeat % len(names)
+        for name in names[first:] + names[:first]:
+            found[name].append(systems[name]())
+        print(repeat, {name: f"{values[-1]:,.4g}" for name, values in found.items()}, flush=True)
+    return found
+
+
+def median_ratio(found: Measurements, one: str, other: str) -> float:
+    """Median over the repeats of one system's figure divided by another's."""
+    return statistics.median(a / b for a, b in zip(found[one], found[other], strict=True))
+
+
+def machine(*packages: str) -> dict[str, str]:
+    """Processor and versions, for the record."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.processor() or platform.machine()
+    versions = {name: version(name) for name in packages}
+    return {"processor": processor, "python": platform.python_version(), **versions}
+
+
+def markdown(
+    script: str, title: str, setting: str, head: Sequence[str], rows: Iterable[Sequence[str]],
+    num_text_columns: int = 1, remark: str = "",
+) -> str:  # fmt: skip
+    """A page with one table; all columns but the first ones are aligned to the right.
+
+    Args:
+        script: `__file__` of the benchmark.
+        setting: what was measured, above the table.
+        remark: stands below it.
+    """
+    align = "|---" * num_text_columns + "|---:" * (len(head) - num_text_columns) + "|"
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    made = f"Made by `python benchmarks/{Path(script).name}`."
+    parts = [f"# {title}", "", setting, "", f"| {' | '.join(head)} |", align, *table, ""]
+    return "\n".join([*parts, f"{remark} {made}".strip(), ""])
+
+
+def save(figures: Mapping[str, Any], page: str, out: Path) -> None:
+    """Writes the figures to `out` and the page beside it, and prints the page."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(figures, indent=2) + "\n")
+    out.with_suffix(".md").write_text(page)
+    print(page)

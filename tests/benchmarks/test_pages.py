@@ -1,0 +1,40 @@
+"""Committed pages agree with the committed figures and with the scripts that write them."""
+
+import json
+from importlib import import_module
+
+import pytest
+
+from benchmarks.common import RESULTS, measure_in_turns, median_ratio
+
+SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
+NO_PAGE = {"crash_recovery"}
+SETTINGS_NOT_STORED = {"finetuning_inputs"}
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS - NO_PAGE - SETTINGS_NOT_STORED))
+def test_page_is_made_from_the_figures(name: str) -> None:
+    figures = json.loads((RESULTS / f"{name}.json").read_text())
+    page = import_module(f"benchmarks.{name}").page(figures)
+    assert page == (RESULTS / f"{name}.md").read_text()
+
+
+def test_every_script_is_in_the_readme() -> None:
+    rows = (RESULTS.parent / "README.md").read_text().splitlines()
+    assert {row.split("`")[1] for row in rows if row.startswith("| `")} == {
+        f"{name}.py" for name in SCRIPTS
+    }
+    assert len(SCRIPTS) >= 7
+
+
+def test_systems_take_turns_at_going_first() -> None:
+    order: list[str] = []
+
+    def system(name: str) -> float:
+        order.append(name)
+        return float(len(order))
+
+    found = measure_in_turns({name: lambda name=name: system(name) for name in "ab"}, repeats=2)
+    assert "".join(order) == "abba"
+    assert found == {"a": [1, 4], "b": [2, 3]}
+    assert median_ratio(found, "b", "a") == (2 / 1 + 3 / 4) / 2
