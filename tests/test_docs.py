@@ -1,4 +1,4 @@
-"""What the docs say to write is read."""
+"""The documentation agrees with the code: snippets, commands, paths, links and listed results."""
 
 import re
 from collections.abc import Iterator
@@ -6,13 +6,22 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import typer
 
+from harness.cli.app import app
 from harness.experiment.declaration import read
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from tests.paths import ROOT
 
 PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
+"""Pages whose indented blocks of fields are read as experiments."""
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "leaderboards/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / top / "README.md" for top in ("experiments", "reports")),
+    *sorted((ROOT / "experiments").glob("*/README.md")),
+]
 NEEDED = {
     "name": "study",
     "question": "Which is better?",
@@ -20,11 +29,19 @@ NEEDED = {
 }
 BLOCK = re.compile(r"^(?: {4}.*\n|\n(?= {4}))+", re.MULTILINE)
 FIELD = re.compile(r"^(\w+):", re.MULTILINE)
+COMMAND = re.compile(r"^ {4}harness ([^#\n]+)", re.MULTILINE)
+FILE = re.compile(r"`([\w./-]+(?:\.(?:py|yaml|csv)|/))`")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+MODULE = re.compile(r"\bharness((?:\.\w+){2,})")
+VERDICT = re.compile(r"^- (.+? > .+?): \*\*(\w+)\*\*, ([+−][\d.]+) points", re.MULTILINE)
+NOT_OURS = {"out/", "state/", "weights/", "runs/", "runs/work/", "text/", "ruamel.yaml"}
+NOT_OURS |= {"examples.csv", "trials.csv", "differences.csv", "leaderboard.csv"}
+"""What the harness writes, and what is not a file."""
 
 
 def snippets() -> Iterator[tuple[str, str]]:
-    """(page and line, YAML) of every indented block of fields of an experiment; of several ways to
-    give one field each."""
+    """(page and line, YAML) of every indented block of fields of an experiment; blocks that give a
+    field twice are split."""
     for page in PAGES:
         text = (ROOT / page).read_text()
         for block in BLOCK.finditer(text):
@@ -34,7 +51,7 @@ def snippets() -> Iterator[tuple[str, str]]:
 
 
 def _parts(block: str) -> Iterator[str]:
-    """Pieces without a field twice."""
+    """Pieces that have no field twice."""
     found = list(FIELD.finditer(block))
     if not found or {field[1] for field in found} - Experiment.model_fields.keys():
         return
@@ -49,29 +66,75 @@ def _parts(block: str) -> Iterator[str]:
 
 
 SNIPPETS = dict(snippets())
+COMMANDS = sorted(
+    {line.strip() for path in DOCUMENTS for line in COMMAND.findall(path.read_text())}
+)
 
 
 @pytest.mark.parametrize("place", SNIPPETS)
-def test_what_the_docs_say_to_write_is_read(place: str) -> None:
+def test_snippets_are_valid_experiments(place: str) -> None:
     given = FIELD.findall(SNIPPETS[place])
     rest = [f"{name}: {value}" for name, value in NEEDED.items() if name not in given]
     found = read("\n".join([*rest, SNIPPETS[place]]), Path(place))
     assert found.arms
 
 
-def test_the_docs_show_each_way_to_adapt() -> None:
+def test_snippets_show_each_way_to_adapt() -> None:
     shown = " ".join(SNIPPETS.values())
-    fields = [*sorted(Evaluate.model_fields.keys() - {"probes", "submission"}), "sweep"]
-    fields += [
-        "siamese",
-        "num_fewshot",
-        "targets",
-        "layer_decay",
-        "objective",
-        "checkpoint",
-        "max_examples",
-    ]
+    fields = [*sorted(Evaluate.model_fields.keys() - {"probes", "predict_test"}), "sweep"]
+    fields += ["siamese", "num_fewshot", "targets", "layer_decay", "objective", "checkpoint"]
+    fields += ["max_examples"]
     assert [name for name in fields if not re.search(rf"\b{name}:", shown)] == []
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_exist_with_their_options(line: str) -> None:
+    command, words = typer.main.get_command(app), line.split(";")[0].split()
+    while words and words[0] in getattr(command, "commands", ()):
+        command = getattr(command, "commands")[words.pop(0)]  # noqa: B009
+    assert not hasattr(command, "commands"), f"harness {line} names no command"
+    known = {name for option in command.params for name in option.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_links_and_names_exist(path: Path) -> None:
+    text = path.read_text()
+    known = {str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if ".git" not in file.parts}
+    ends = {"/".join(name.split("/")[i:]) for name in known for i in range(name.count("/") + 1)}
+    missing = {name for name in FILE.findall(text) if name.rstrip("/") not in ends} - NOT_OURS
+    missing |= {link for link in LINK.findall(text) if not (path.parent / link).exists()}
+    assert missing == set()
+    assert [name for name in MODULE.findall(text) if not _defined(name.split(".")[1:])] == []
+
+
+def _defined(parts: list[str]) -> bool:
+    """Whether the parts of a dotted name below `harness` are a package, a module, or a name in
+    one."""
+    module, last = ROOT.joinpath("harness", *parts), ROOT.joinpath("harness", *parts[:-1])
+    if module.is_dir() or module.with_suffix(".py").is_file():
+        return True
+    source = last.with_suffix(".py")
+    pattern = rf"^(def |class )?{parts[-1]}\b"
+    return source.is_file() and bool(re.search(pattern, source.read_text(), re.MULTILINE))
+
+
+def test_every_experiment_is_listed_in_its_folder() -> None:
+    for path in sorted((ROOT / "experiments").glob("*/*.yaml")):
+        if path.parent.name != "bases":
+            assert f"({path.name})" in (path.parent / "README.md").read_text(), path
+
+
+def test_every_report_is_listed_with_its_verdicts() -> None:
+    count = 0
+    for report in sorted((ROOT / "reports").glob("*/*/README.md")):
+        index = (report.parents[1] / "README.md").read_text()
+        (row,) = [line for line in index.splitlines() if f"({report.parent.name}/README" in line]
+        for expectation, verdict, points in VERDICT.findall(report.read_text()):
+            part = row.partition(f"**{verdict}**")[2].partition("; **")[0]
+            assert f"{expectation} ({points})" in part, f"{report}: {expectation}"
+            count += 1
+    assert count > 10
 
 
 def test_every_section_of_a_report_is_explained() -> None:
