@@ -11,28 +11,28 @@ from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples
 
 VERSION = 2
-"""Raised when a form encodes in another way; old files are then not read again."""
+"""Raised when a head encodes in another way; old files are then not read again."""
 FOLDER = "encoded"
 
 
-def encoded(form: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
-    """`form.encode(examples)`, read from a file under `shared` if it was made before.
+def encoded(head: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
+    """`head.encode(examples)`, read from a file under `shared` if it was made before.
 
     The file is named by all that the result depends on; the folder may be deleted at any time.
     """
-    path = shared / FOLDER / f"{_key(form, examples, tokenizer)}.npz"
+    path = shared / FOLDER / f"{_key(head, examples, tokenizer)}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
-    make_once(path, lambda draft: form.encode(examples).save(draft))
+    make_once(path, lambda draft: head.encode(examples).save(draft))
     return Encoded.load(path)
 
 
-def _key(form: TaskHead, examples: Examples, tokenizer: Path) -> str:
+def _key(head: TaskHead, examples: Examples, tokenizer: Path) -> str:
     labels = [repr(label) for label in examples.labels.tolist()]
     content = {
         "version": VERSION,
-        "form": type(form).__name__,
-        "task": {"name": form.task.name, **form.task.content},  # answers in words name it
-        "protocol": form.protocol.model_dump(mode="json"),
+        "head": type(head).__name__,
+        "task": {"name": head.task.name, **head.task.content},  # answers in words name it
+        "protocol": head.protocol.model_dump(mode="json"),
         "tokenizer": _digest(tokenizer),
         "examples": [examples.texts, labels, examples.choices],
     }

@@ -73,7 +73,7 @@ class Encoded:
     owners: np.ndarray | None = None
     """[num_items] number of the example that an item is of; none: an item each."""
     places: Ragged | None = None
-    """[R] rows: what turns answers about tokens into answers about texts, as a form needs it."""
+    """[R] rows: what turns answers about tokens into answers about texts, as a head needs it."""
     swapped: "Encoded | None" = None
     """The same pairs, the second text first."""
 

@@ -31,7 +31,7 @@ class TaskModel(nn.Module, ABC):
 
     @abstractmethod
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """What the form's loss and answers are made of."""
+        """What the head's loss and answers are made of."""
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """Mean cross-entropy of naming the tokens of the inputs."""

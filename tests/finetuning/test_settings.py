@@ -14,8 +14,9 @@ from harness.experiment.experiment import MAX_SEEDS
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.module import FinetuningModule, HasLoss, prepared_model
+from harness.finetuning.module import FinetuningModule, HasLoss
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import prepared_model
 from harness.finetuning.search.optuna_search import WORST
 from harness.models.backbone import Backbone
 from harness.models.layers import layers
@@ -34,7 +35,7 @@ class Context:
 
 
 class TwoClasses:
-    """As little of a form as a model is made by."""
+    """As little of a head as a model is made by."""
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> Classifier:
         return Classifier(backbone, 2, Protocol(), adaptation)
@@ -92,8 +93,8 @@ def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
     make_backbone("gpt2").save(tmp_path)
 
     def tops(seed: int, **settings: Any) -> list[torch.Tensor]:
-        finetune, form = Finetune.model_validate(settings), cast(TaskHead, TwoClasses())
-        model = prepared_model(tmp_path, form, FULL, seed, finetune)
+        finetune, head = Finetune.model_validate(settings), cast(TaskHead, TwoClasses())
+        model = prepared_model(tmp_path, head, FULL, seed, finetune)
         network: Any = model.backbone.network
         return [layer.mlp.c_fc.weight.detach() for layer in network.transformer.h]
 

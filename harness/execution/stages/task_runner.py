@@ -13,7 +13,6 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.execution.stages.context import StageContext
-from harness.finetuning import module
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.baselines import BASELINES
 from harness.finetuning.baselines.predictor import Predictor
@@ -24,9 +23,10 @@ from harness.finetuning.heads import task_head
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.siamese import SIAMESE
 from harness.finetuning.inputs import Encoded
-from harness.finetuning.joint_model import load_head
+from harness.finetuning.multitask import MultitaskModel, TaskData, load_head
 from harness.finetuning.prompting import prompted
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict, prepared_model
 from harness.finetuning.search import optuna_search
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import read_note
@@ -102,9 +102,14 @@ class TaskRunner:
         return self._split[0].head(limit) if self.task.train else None
 
     @property
+    def training_data(self) -> TaskData:
+        """The encoded train set with the task's head."""
+        return TaskData(self.head, self.encode(self.train_examples))
+
+    @property
     def truncated(self) -> float:
         """Share of the train set as long as the limit allows; 0 where nothing is trained."""
-        return self.encode(self.train_examples).truncated if self.trained else 0.0
+        return self.training_data.train.truncated if self.trained else 0.0
 
     def encode(self, examples: Examples | None) -> Encoded:
         """Examples as token ids, from the cache where they are there."""
@@ -139,7 +144,7 @@ class TaskRunner:
             return prompted(
                 self.model, inputs["tokenizer"], self.task, self.protocol, examples, seed
             )
-        model = module.prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
+        model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
             load_head(model, inputs["head"] / HEADS / f"{self.task.name}.safetensors")
         return self._predictor(model)
@@ -155,19 +160,19 @@ class TaskRunner:
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
         select = self.protocol.selection == "best"
 
-        def after_epoch(model: TaskModel, epoch: int) -> None:
-            score = self._holdout_score(self._predictor(model))
+        def after_epoch(model: MultitaskModel, epoch: int) -> None:
+            own = model.part(0)
+            score = self._holdout_score(self._predictor(own))
             if select:
-                weights = {name: value.clone() for name, value in model.state_dict().items()}
+                weights = {name: value.clone() for name, value in own.state_dict().items()}
                 epochs.append((optuna_search.WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
 
         recorder = self._recorder()
-        run = module.finetune(
+        run = finetune(
             self.model,
-            self.encode(self.train_examples),
-            self.head,
+            [self.training_data],
             settings,
             seed=seed,
             adaptation=self.adaptation,
@@ -176,13 +181,14 @@ class TaskRunner:
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
         )
+        model = run.model.part(0)
         if epochs:
-            run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
-        predict = self._predictor(run.model)
-        holdout = None if run.diverged else self._holdout_score(predict)
-        diagnostics = recorder.frame(run.model) if recorder else None
+            model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
+        predictor = self._predictor(model)
+        holdout = None if run.diverged else self._holdout_score(predictor)
+        diagnostics = recorder.frame(model) if recorder else None
         return TaskRun(
-            predict, holdout, run.train_loss, run.steps, run.costs, run.model, diagnostics
+            predictor, holdout, run.losses[0], run.steps[0], run.costs, model, diagnostics
         )
 
     def _recorder(self) -> Recorder | None:
@@ -192,7 +198,7 @@ class TaskRunner:
         return Recorder(requested, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
 
     def _predictor(self, model: TaskModel) -> Predictor:
-        return lambda examples: module.predict(model, self.head, self.encode(examples), examples)
+        return lambda examples: predict(model, self.head, self.encode(examples), examples)
 
     def _holdout_score(self, predict: Predictor) -> float | None:
         holdout = self._split[1]

@@ -10,7 +10,7 @@ from torch import Tensor
 def linear_cka(first: Tensor, second: Tensor) -> float:
     """Linear centred kernel alignment of features [N, H] and [N, H'] of the same examples: 1 for
     equal ones up to rotation and scale, NaN where one is constant (Kornblith et al. 2019, section
-    3: HSIC of equation 3 over its norm of equation 4, in the form of features)."""
+    3: HSIC of equation 3 over its norm of equation 4, in terms of features)."""
     x, y = (_centred(features) for features in (first, second))
     across = torch.linalg.matrix_norm(y.T @ x) ** 2
     within = torch.linalg.matrix_norm(x.T @ x) * torch.linalg.matrix_norm(y.T @ y)

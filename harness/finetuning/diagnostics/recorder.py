@@ -40,8 +40,8 @@ class Recorder(pl.Callback):
     not at all.
     """
 
-    def __init__(self, records: Collection[str], form: TaskHead, sample: Encoded) -> None:
-        self.records, self.form, self.sample = set(records), form, sample
+    def __init__(self, records: Collection[str], head: TaskHead, sample: Encoded) -> None:
+        self.records, self.head, self.sample = set(records), head, sample
         self.matrices: dict[str, Tensor] = {}
         self.states: dict[str, Tensor] = {}
         self.norms: dict[str, list[Tensor]] = defaultdict(list)
@@ -49,14 +49,16 @@ class Recorder(pl.Callback):
 
     def on_fit_start(self, trainer: pl.Trainer, module: Any) -> None:
         if self.records & {"weight_change", "effective_rank"}:
-            self.matrices = {name: value.clone() for name, value in matrices(module.model).items()}
+            self.matrices = {
+                name: value.clone() for name, value in matrices(module.model.part(0)).items()
+            }
         if "similarity" in self.records:
-            self.states = pooled_states(module.model, self.form, self.sample)
+            self.states = pooled_states(module.model.part(0), self.head, self.sample)
             module.train()
 
     def on_after_backward(self, trainer: pl.Trainer, module: Any) -> None:
         if "gradient_norms" in self.records:
-            for layer, norm in gradient_norms(module.model).items():
+            for layer, norm in gradient_norms(module.model.part(0)).items():
                 self.norms[layer].append(norm)
 
     def on_fit_end(self, trainer: pl.Trainer, module: Any) -> None:
@@ -96,7 +98,7 @@ class Recorder(pl.Callback):
 
     def _similarities(self, model: TaskModel) -> Iterator[Row]:
         if self.states:
-            after = pooled_states(model, self.form, self.sample)
+            after = pooled_states(model, self.head, self.sample)
             for layer, states in self.states.items():
                 yield "similarity", layer, "", linear_cka(states, after[layer]), None
 
@@ -172,7 +174,7 @@ def _in_order(model: TaskModel, by_layer: dict[str, Any]) -> Iterator[tuple[str,
 
 
 @torch.no_grad()
-def pooled_states(model: TaskModel, form: TaskHead, sample: Encoded) -> dict[str, Tensor]:
+def pooled_states(model: TaskModel, head: TaskHead, sample: Encoded) -> dict[str, Tensor]:
     """Layer to states [N, H] of its output, the mean over the tokens of each row that the backbone
     reads; of an encoder-decoder those of its decoder. Leaves the model in evaluation mode."""
     read: list[tuple[tuple[Tensor, ...], Tensor]] = []
@@ -192,7 +194,7 @@ def pooled_states(model: TaskModel, form: TaskHead, sample: Encoded) -> dict[str
     device = next(model.parameters()).device
     for start in range(0, sample.num_items, BATCH):
         items = np.arange(start, min(start + BATCH, sample.num_items))
-        batch = {name: value.to(device) for name, value in form.collate(sample, items).items()}
+        batch = {name: value.to(device) for name, value in head.collate(sample, items).items()}
         model.states(batch)
     for hook in hooks:
         hook.remove()

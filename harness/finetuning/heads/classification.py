@@ -35,7 +35,7 @@ class Classification(TaskHead):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         return F.cross_entropy(outputs, batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         return list(outputs.argmax(1).tolist())
 
 
@@ -49,5 +49,5 @@ class Regression(Classification):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         return F.mse_loss(outputs.squeeze(-1), batch["labels"].to(outputs.dtype))
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         return list(outputs.squeeze(-1).tolist())

@@ -1,4 +1,4 @@
-"""A pretrained backbone with a new head: what most forms of a task train.
+"""A pretrained backbone with a new head: what most heads of a task train.
 
 Shapes: B rows, T tokens, H hidden size, V vocabulary, C outputs.
 """

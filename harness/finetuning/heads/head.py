@@ -46,24 +46,24 @@ class TaskHead(ABC):
         """Mean loss of a batch, from what the model gives for it."""
 
     @abstractmethod
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] what the outputs say of each item."""
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
         """[num_examples] predictions, from what was read of each item of `data`: float64, or
         objects (a text; a tuple of tag numbers)."""
-        return np.asarray(read, dtype=np.float64)
+        return np.asarray(decoded, dtype=np.float64)
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """The network with what it needs to answer."""
         return Classifier(backbone, self.num_outputs, self.protocol, adaptation, self.per_token)
 
-    def respond(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
+    def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
         """[B] what the model says of each item, without training."""
-        return self.read(model(batch).float(), batch)
+        return self.decode(model(batch).float(), batch)
 
     def collate(self, data: Encoded, items: np.ndarray) -> Batch:
-        """The rows of the items, padded; `labels`, and whatever else a form adds; and the same of
+        """The rows of the items, padded; `labels`, and whatever else a head adds; and the same of
         the swapped pairs, if there are any."""
         batch = pad_rows(data, data.rows(items), self.pad_token_id)
         if data.swapped:

@@ -47,7 +47,7 @@ class MultipleChoice(TaskHead):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         return F.cross_entropy(side_by_side(outputs, batch["num_choices"]), batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         return list(side_by_side(outputs, batch["num_choices"]).argmax(1).tolist())
 
 

@@ -58,7 +58,7 @@ class Softmax(Similarity):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         return F.cross_entropy(outputs, batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         return list(outputs.argmax(1).tolist())
 
 
@@ -128,4 +128,4 @@ def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, 
 
 
 SIAMESE: dict[str, type[TaskHead]] = {"softmax": Softmax, "cosine": Cosine, "triplet": Triplet}
-"""Name in `harness.finetuning.task_chain.Siamese` to the form that trains so."""
+"""Name in `harness.finetuning.task_chain.Siamese` to the head that trains so."""

@@ -41,7 +41,7 @@ class Similarity(TaskHead):
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         raise NotImplementedError("nothing is trained for a task of similarity")
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         first, second = outputs.view(-1, 2, outputs.shape[-1]).unbind(1)
         return list(F.cosine_similarity(first, second).tolist())
 

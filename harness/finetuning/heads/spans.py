@@ -143,7 +143,7 @@ class SpanExtraction(TaskHead):
         padding = batch["attention_mask"].unsqueeze(-1) == 0
         return F.cross_entropy(outputs.masked_fill(padding, -torch.inf), batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] `Read`: of the best starts and ends in the context, the best pair that is a span."""
         null = outputs[:, NULL].sum(-1)
         scores = outputs.masked_fill(~batch["context"].unsqueeze(-1), -torch.inf)
@@ -159,21 +159,21 @@ class SpanExtraction(TaskHead):
         columns = (null.tolist(), best.tolist(), starts.tolist(), ends.tolist())
         return [Read(*row) for row in zip(*columns, strict=True)]
 
-    def respond(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
+    def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
         """A model that knows of no question without an answer always gives one."""
-        read = super().respond(model, batch)
+        spans = super().predict_batch(model, batch)
         if isinstance(model, SpanFinder) and model.may_abstain:
-            return read
-        return [window._replace(null=-np.inf) for window in read]
+            return spans
+        return [span._replace(null=-np.inf) for span in spans]
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
         """[num_examples] texts. That no window has the answer is said by the one that says it least
         (run_squad.py)."""
         assert data.owners is not None and data.places is not None
         best: dict[int, tuple[float, str]] = {}
         null: dict[int, float] = {}
         for item, owner in enumerate(data.owners.tolist()):
-            window = read[item]
+            window = decoded[item]
             null[owner] = min(window.null, null.get(owner, np.inf))
             if window.best > best.get(owner, (-np.inf, ""))[0]:
                 offsets = data.places[item].reshape(-1, 2)

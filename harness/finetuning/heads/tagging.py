@@ -87,10 +87,10 @@ class Tagging(TaskHead):
         )
         return total / labels.ne(IGNORED).sum().clamp(min=1)
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         return list(outputs.argmax(-1).tolist())
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
         """[num_examples] tag numbers, as many as words; a word that the tokenizer makes nothing of
         (white space, control characters) is outside."""
         assert data.owners is not None and data.places is not None
@@ -98,7 +98,7 @@ class Tagging(TaskHead):
         for item, owner in enumerate(data.owners):
             for token, word in enumerate(data.places[item]):
                 if word != NOWHERE:
-                    tags[owner][word] = read[item][token]
+                    tags[owner][word] = decoded[item][token]
         return column([tuple(row) for row in tags])
 
     @property

@@ -108,27 +108,27 @@ class TextOutput(TaskHead):
             )
         return TextModel(backbone, self.protocol, self.speller.end, self.pad_token_id)
 
-    def respond(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
+    def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
         assert isinstance(model, TextModel)
-        return self.read(model.write(batch), batch)
+        return self.decode(model.write(batch), batch)
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] tokens before the end, of what was written [B, U]."""
         return [self.speller.before_the_end(row) for row in outputs.tolist()]
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
         kind = self.task.kind
         if kind == "tagging":
-            return _objects(self._tags(read, examples))
+            return _objects(self._tags(decoded, examples))
         if kind in ("extraction", "generation"):
-            texts = [self.speller.text(tokens) for tokens in read]
+            texts = [self.speller.text(tokens) for tokens in decoded]
             return _objects([verbaliser.on_lines(t) for t in texts] if self.adds_lines else texts)
-        texts = [self.speller.text(tokens, with_unknown=True) for tokens in read]
+        texts = [self.speller.text(tokens, with_unknown=True) for tokens in decoded]
         return np.array(self._numbers(texts, examples), dtype=np.float64)
 
-    def _tags(self, read: Sequence[Any], examples: Examples) -> list[tuple[int, ...]]:
+    def _tags(self, decoded: Sequence[Any], examples: Examples) -> list[tuple[int, ...]]:
         names = [tuple(tokens) for tokens in self.names]
-        both = zip(read, examples.texts, strict=True)
+        both = zip(decoded, examples.texts, strict=True)
         return [verbaliser.tags_of(tokens, names, len(words)) for tokens, words in both]
 
     def _numbers(self, texts: Sequence[str], examples: Examples) -> list[float]:

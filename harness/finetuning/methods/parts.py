@@ -41,8 +41,8 @@ def modules_called(network: nn.Module, pattern: str) -> Iterator[tuple[str, nn.M
             yield name, module
 
 
-def freeze_unread(model: TaskModel) -> None:
-    """Trains no token head under a model that names no tokens: no gradient would reach it."""
+def freeze_unused(model: TaskModel) -> None:
+    """Freezes the token head of a model that predicts no tokens: no gradient would reach it."""
     if not model.names_tokens:
         for parameter in token_head(model.backbone):
             parameter.requires_grad_(False)

@@ -15,8 +15,9 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads import HEADS, task_head
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
-from harness.finetuning.module import finetune, predict, prepared_model
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict, prepared_model
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -86,7 +87,7 @@ def make_examples(kind: str, n: int = 12) -> Examples:
     return Examples(pairs, labels if kind == "classification" else labels.astype(np.float64))
 
 
-def make_form(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> TaskHead:
+def make_head(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> TaskHead:
     fields = {"max_sequence_length": 24, "doc_stride": 4, "head_dropout": 0.0} | protocol
     return task_head(make_task(kind), Protocol.model_validate(fields), tokenizer)
 
@@ -132,29 +133,29 @@ def test_every_reading_is_tried() -> None:
 def test_padding_changes_nothing(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    form, examples = make_form(kind, tokenizer), make_examples(kind)
-    data = form.encode(examples)
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
+    data = head.encode(examples)
     for adaptation in ("full", "frozen"):
         torch.manual_seed(0)
-        model = form.make_model(
+        model = head.make_model(
             make_backbone(family, reading, tokenizer), ADAPTATIONS[adaptation]
         ).eval()
-        batch = form.collate(data, np.arange(data.num_items))
-        padded = wider(batch, form.pad_token_id)
+        batch = head.collate(data, np.arange(data.num_items))
+        padded = wider(batch, head.pad_token_id)
         with torch.no_grad():
             if kind != "similarity":
-                losses = [form.loss(model(one), one) for one in (batch, padded)]
+                losses = [head.loss(model(one), one) for one in (batch, padded)]
                 torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-4)
-            together = form.respond(model, padded)
+            together = head.predict_batch(model, padded)
             alone = [
-                form.respond(model, form.collate(data, np.array([item])))[0]
+                head.predict_batch(model, head.collate(data, np.array([item])))[0]
                 for item in range(data.num_items)
             ]
         if kind == "extraction":  # of equal scores, rounding decides
             scores = [[(one.null, one.best) for one in read] for read in (together, alone)]
             np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
             continue
-        read = [form.answers(one, data, examples) for one in (together, alone)]
+        read = [head.predictions(one, data, examples) for one in (together, alone)]
         if read[0].dtype == np.float64:
             np.testing.assert_allclose(read[0], read[1], atol=1e-5)
         else:
@@ -166,15 +167,15 @@ def test_padding_changes_nothing(
 def test_padding_does_not_enter_the_statistics(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    form = make_form(kind, tokenizer)
-    data = form.encode(make_examples(kind))
-    model = form.make_model(
+    head = make_head(kind, tokenizer)
+    data = head.encode(make_examples(kind))
+    model = head.make_model(
         make_backbone(family, reading, tokenizer), ADAPTATIONS["frozen"]
     ).train()
-    batch = form.collate(data, np.arange(data.num_items))
-    padded = wider(batch, form.pad_token_id)
+    batch = head.collate(data, np.arange(data.num_items))
+    padded = wider(batch, head.pad_token_id)
     torch.testing.assert_close(
-        form.loss(model(batch), batch), form.loss(model(padded), padded), atol=1e-5, rtol=1e-4
+        head.loss(model(batch), batch), head.loss(model(padded), padded), atol=1e-5, rtol=1e-4
     )
 
 
@@ -183,16 +184,16 @@ def test_padding_does_not_enter_the_statistics(
 def test_one_batch_is_learned_by_heart(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    form, examples = make_form(kind, tokenizer), make_examples(kind)
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
     make_backbone(family, reading, tokenizer).save(tmp_path)
-    data = form.encode(examples)
+    data = head.encode(examples)
     rate = LEARNING_RATES.get(reading, 5e-3)
     settings = Finetune(learning_rate=rate, batch_size=data.num_items, epochs=60, weight_decay=0)
-    before = prepared_model(tmp_path, form, ADAPTATIONS["full"], 0, settings).train()
-    batch = form.collate(data, np.arange(data.num_items))
-    first = form.loss(before(batch), batch).item()
-    done = finetune(tmp_path, data, form, settings, seed=0)
-    assert done.train_loss < LEFT.get(reading, 0.2) * first
+    before = prepared_model(tmp_path, head, ADAPTATIONS["full"], 0, settings).train()
+    batch = head.collate(data, np.arange(data.num_items))
+    first = head.loss(before(batch), batch).item()
+    done = finetune(tmp_path, [TaskData(head, data)], settings, seed=0)
+    assert done.losses[0] < LEFT.get(reading, 0.2) * first
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -200,19 +201,18 @@ def test_one_batch_is_learned_by_heart(
 def test_the_seed_decides(
     kind: str, adaptation: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    form, examples = make_form(kind, tokenizer, head_dropout=0.1), make_examples(kind)
+    head, examples = make_head(kind, tokenizer, head_dropout=0.1), make_examples(kind)
     make_backbone("bert", "bidirectional", tokenizer).save(tmp_path)
-    data = form.encode(examples)
+    data = head.encode(examples)
     settings = Finetune(learning_rate=1e-3, batch_size=8, epochs=2)
 
     def run(seed: int) -> tuple[float, np.ndarray]:
         if kind == "similarity":
-            model = prepared_model(tmp_path, form, ADAPTATIONS[adaptation], seed, settings)
-            return 0.0, predict(model, form, data, examples)
-        done = finetune(
-            tmp_path, data, form, settings, seed=seed, adaptation=ADAPTATIONS[adaptation]
-        )
-        return done.train_loss, predict(done.model, form, data, examples)
+            model = prepared_model(tmp_path, head, ADAPTATIONS[adaptation], seed, settings)
+            return 0.0, predict(model, head, data, examples)
+        tasks, method = [TaskData(head, data)], ADAPTATIONS[adaptation]
+        done = finetune(tmp_path, tasks, settings, seed=seed, adaptation=method)
+        return done.losses[0], predict(done.model.part(0), head, data, examples)
 
     (loss, first), (again, second) = run(0), run(0)
     assert loss == again and same(first, second)
@@ -224,13 +224,13 @@ def test_the_seed_decides(
 def test_predictions_have_their_type_and_outlive_the_file(
     kind: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    form, examples = make_form(kind, tokenizer), make_examples(kind)
-    data = form.encode(examples)
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
+    data = head.encode(examples)
     data.save(tmp_path / "data.npz")
     stored = Encoded.load(tmp_path / "data.npz")
-    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
-    predictions = predict(model, form, stored, examples)
-    assert same(predictions, predict(model, form, data, examples))
+    model = head.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
+    predictions = predict(model, head, stored, examples)
+    assert same(predictions, predict(model, head, data, examples))
     assert predictions.shape == (len(examples),)
     for prediction, texts in zip(predictions, examples.texts, strict=True):
         if kind == "extraction":
@@ -247,16 +247,16 @@ def test_a_decoder_has_just_read_the_token_it_is_asked_about(
 ) -> None:
     """What a decoder with a blinded encoder says of a token changes with that token, and not with
     the next one."""
-    form = make_form("tagging", tokenizer)
+    head = make_head("tagging", tokenizer)
     backbone = make_backbone("bart", "encoder_decoder", tokenizer)
     for layer in backbone.network.get_decoder().layers:
         torch.nn.init.zeros_(layer.encoder_attn.out_proj.weight)
-    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
-    data = form.encode(Examples([("the", "cat", "saw", "a", "dog")], column([(0,) * 5])))
-    batch = form.collate(data, np.array([0]))
+    model = head.make_model(backbone, ADAPTATIONS["full"]).eval()
+    data = head.encode(Examples([("the", "cat", "saw", "a", "dog")], column([(0,) * 5])))
+    batch = head.collate(data, np.array([0]))
     ids = data.input_ids.values.copy()
     ids[3] = ids[1]
     other = replace(data, input_ids=Ragged(ids, data.input_ids.offsets))
     with torch.no_grad():
-        gap = (model(batch) - model(form.collate(other, np.array([0])))).abs().amax(-1)[0]
+        gap = (model(batch) - model(head.collate(other, np.array([0])))).abs().amax(-1)[0]
     assert (gap[:3] < 1e-6).all() and (gap[3:] > 1e-4).all()

@@ -20,8 +20,9 @@ from harness.finetuning.heads.text_codec import TextCodec, fit
 from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.heads.verbaliser import choice_of, source, tags_of, target, value_of
 from harness.finetuning.inputs import Encoded
-from harness.finetuning.module import finetune, predict
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict
 from harness.models import MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -211,12 +212,12 @@ def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_targets_are_read_as_the_right_answers(tokenizer: Tok, algorithm: str, kind: str) -> None:
     task, examples = CASES[kind]
-    form = task_head(task, TEXT, tokenizer(algorithm))
-    assert isinstance(form, TextOutput)
-    data = form.encode(examples)
-    batch = form.collate(data, np.arange(4))
+    head = task_head(task, TEXT, tokenizer(algorithm))
+    assert isinstance(head, TextOutput)
+    data = head.encode(examples)
+    batch = head.collate(data, np.arange(4))
     assert batch["target_ids"].shape == batch["target_mask"].shape
-    found = form.answers(form.read(batch["target_ids"], batch), data, examples)
+    found = head.predictions(head.decode(batch["target_ids"], batch), data, examples)
     assert list(found) == right(kind, examples)
 
 
@@ -225,17 +226,17 @@ def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str)
     text = "clara saw the axe.\nthe axe was good."
     task = task_of("generation", text_fields=("first",), metrics=("rouge1", "rougeLsum"))
     examples = Examples([("the plot",)], column((text,)))
-    form = TextOutput(task, TEXT, tokenizer(algorithm))
-    data = form.encode(examples)
-    batch = form.collate(data, np.arange(1))
-    assert form.answers(form.read(batch["target_ids"], batch), data, examples)[0] == text
+    head = TextOutput(task, TEXT, tokenizer(algorithm))
+    data = head.encode(examples)
+    batch = head.collate(data, np.arange(1))
+    assert head.predictions(head.decode(batch["target_ids"], batch), data, examples)[0] == text
 
 
 def test_too_long_is_cut(tokenizer: Tok) -> None:
     task, examples = CASES["generation"]
     tok = tokenizer("wordpiece")
-    form = TextOutput(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
-    data = form.encode(examples)
+    head = TextOutput(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
+    data = head.encode(examples)
     assert data.truncated > 0 and max(data.input_ids.lengths) == 8
     assert isinstance(data.targets, type(data.input_ids))
     assert max(data.targets.lengths) == 4
@@ -258,13 +259,13 @@ def test_it_learns_a_batch_by_heart(
 ) -> None:
     task, examples = CASES[kind]
     tok = tokenizer("wordpiece")
-    form = task_head(task, TEXT, tok)
+    head = task_head(task, TEXT, tok)
     network(tok, family, read, 0.02 if family == "t5" else 0.1).save(tmp_path)
     settings = Finetune(learning_rate=1e-2, batch_size=4, epochs=120)
-    data = form.encode(examples)
-    done = finetune(tmp_path, data, form, settings, seed=0)
-    assert done.train_loss < 0.05
-    assert list(predict(done.model, form, data, examples)) == right(kind, examples)
+    data = head.encode(examples)
+    done = finetune(tmp_path, [TaskData(head, data)], settings, seed=0)
+    assert done.losses[0] < 0.05
+    assert list(predict(done.model.part(0), head, data, examples)) == right(kind, examples)
 
 
 @torch.inference_mode()
@@ -333,10 +334,10 @@ def a_batch(
     """A network with random weights that writes, and sources of different lengths."""
     tok = tokenizer("wordpiece")
     task, examples = CASES["generation"]
-    form = TextOutput(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
-    model = form.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
+    head = TextOutput(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
+    model = head.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
     assert isinstance(model, TextModel)
-    return model, form.collate(form.encode(examples), np.arange(4))
+    return model, head.collate(head.encode(examples), np.arange(4))
 
 
 @pytest.mark.parametrize(
@@ -351,9 +352,9 @@ def test_what_cannot_write(
     tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, said: str
 ) -> None:
     tok = tokenizer("wordpiece")
-    form = TextOutput(CASES["generation"][0], Protocol(**protocol), tok)
+    head = TextOutput(CASES["generation"][0], Protocol(**protocol), tok)
     with pytest.raises(ValueError, match=said):
-        form.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
+        head.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
 
 
 def test_encoded_targets_are_kept(tokenizer: Tok, tmp_path: Path) -> None:

@@ -35,20 +35,20 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> PreTrainedToken
     ["The cafe", "5th Street", "1999", "caf\u00e9 cr\u00e8me", "$3.50", " Not  more", "more."],
 )
 def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTokenizerFast) -> None:
-    form = SpanExtraction(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
+    head = SpanExtraction(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
     labels = column([Answers((answer,), (CONTEXT.index(answer),))])
     examples = Examples([("Who sold it?", CONTEXT)], labels)
-    data = form.encode(examples)
+    data = head.encode(examples)
     assert data.num_items == 1 and isinstance(data.targets, np.ndarray)
     start, end, unanswerable = data.targets[0].tolist()
     assert 0 < start <= end and not unanswerable
-    assert form.answers([Read(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
+    assert head.predictions([Read(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
 
 
 def test_every_word_has_one_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
     words = tuple(CONTEXT.split())
-    form = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
-    data = form.encode(Examples([words], column([(1,) * len(words)])))
+    head = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
+    data = head.encode(Examples([words], column([(1,) * len(words)])))
     assert data.places is not None and data.num_items > 1
     tagged = data.places.values[data.places.values >= 0]
     assert tagged.tolist() == list(range(len(words)))

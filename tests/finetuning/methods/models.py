@@ -12,7 +12,7 @@ from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods import adapt
-from harness.finetuning.methods.parts import freeze_unread
+from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
@@ -47,7 +47,7 @@ def adapted(name: str, adaptation: Adaptation, seed: int = 0) -> Classifier:
     torch.manual_seed(seed)
     backbone = copy.deepcopy(make_backbone(name))
     model = Classifier(backbone, 2, Protocol(head_dropout=0.0), adaptation)
-    freeze_unread(model)
+    freeze_unused(model)
     adapt(model, adaptation)
     return model.train()
 
