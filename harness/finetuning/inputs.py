@@ -4,7 +4,7 @@ Shapes: B items, R rows of tokens, T tokens.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ class Encoded:
     """[num_items + 1] where the rows of each item begin, and the end; none: a row each."""
     owners: np.ndarray | None = None
     """[num_items] number of the example that an item is of; none: an item each."""
-    places: Ragged | None = None
+    positions: Ragged | None = None
     """[R] rows: what turns answers about tokens into answers about texts, as a head needs it."""
     swapped: "Encoded | None" = None
     """The same pairs, the second text first."""
@@ -135,9 +135,6 @@ class Encoded:
         if other:
             found["swapped"] = cls._of({n.removeprefix(SWAPPED): a for n, a in other.items()})
         return cls(**found)
-
-    def with_swapped(self, swapped: "Encoded | None") -> "Encoded":
-        return replace(self, swapped=swapped)
 
 
 def tokenize(

@@ -27,7 +27,7 @@ def test_corpora_and_tasks_have_fingerprints() -> None:
         return Stage(kind, label, label, spec, {}, 0.0)
 
     stages = [
-        stage("tokens", "a corpus", fingerprint="a1"),
+        stage("tokenize", "a corpus", fingerprint="a1"),
         stage("pretrain", "an arm"),
         stage("finetune", "an arm on cola", task="cola", fingerprint="c1"),
         stage("finetune", "another on cola", task="cola", fingerprint="c1"),

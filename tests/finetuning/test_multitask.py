@@ -111,7 +111,7 @@ def test_one_task_equals_a_plain_loop(folder: Path) -> None:
     task = task_data("alone", 24)
     run = finetune(folder, [task], settings, seed=3)
     model = prepared_model(folder, task.head, FULL, 3, settings).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.0, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.0, eps=1e-6)
     schedule = get_linear_schedule_with_warmup(optimizer, 0, 12)
     losses = []
     for step, batch in enumerate(TrainBatches(task.train, settings, task.head.collate, 3)):

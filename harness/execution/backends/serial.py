@@ -1,4 +1,4 @@
-"""Stages in this process, one after the other: for debugging."""
+"""Stages one after another in this process, for debugging."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ from harness.execution.workspace import Workspace
 
 
 class SerialBackend(Backend):
-    """Computes a stage when `wait` is called. Breakpoints work, and torch takes all CPU threads."""
+    """Computes the submitted stages in `wait`. Breakpoints work; torch uses all CPU threads."""
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
-        """`jobs` must be 1 or null.
+        """An empty queue.
 
         Raises:
-            ValueError: it is more.
+            ValueError: `jobs` is neither 1 nor null.
         """
         super().__init__(workspace)
         if jobs not in (None, 1):
             raise ValueError(
-                f"the executor serial computes one stage at a time, but jobs is {jobs}"
+                f"the executor serial computes one stage at a time, but jobs is {jobs}; omit it"
             )
         self._queue: list[StageJob] = []
 

@@ -1,5 +1,4 @@
-"""One task on one pretrained model: its data, and fine-tuning runs on it. The search of settings
-and the reported runs share it."""
+"""One task on one pretrained model, for the search of settings and the reported runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from harness.tasks.task import Split, Task
 
 HOLDOUT_SEED = 0
 HEADS = "heads"
-"""Folder of the heads of several tasks, beside the network that they share."""
+"""Folder of the task heads, next to the network that they share."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,11 @@ class TaskRun:
     predict: Predictor
     holdout_score: float | None
     train_loss: float | None = None
-    """Null where nothing is trained step by step: a baseline."""
+    """Null if nothing is trained step by step."""
     steps: int = 0
     costs: Costs | None = None
     model: TaskModel | None = None
-    """The trained model; null where nothing is trained."""
+    """Null if nothing is trained."""
     diagnostics: pd.DataFrame | None = None
     """`harness.finetuning.diagnostics.DIAGNOSTICS_COLUMNS`, if requested."""
 
@@ -63,7 +62,7 @@ class TaskRun:
 
 
 class TaskRunner:
-    """The data of a task, and runs on it from one pretrained model."""
+    """The data of a task, and runs on it that start from one pretrained model."""
 
     def __init__(self, context: StageContext) -> None:
         spec = context.spec
@@ -74,13 +73,13 @@ class TaskRunner:
         self.adaptation = read_adaptation(spec["adaptation"])
         self.model = _model_folder(context)
         self.baseline = BASELINES.get(read_note(self.model)["family"])
-        has_head = "head" in context.inputs  # trained in a stage of its own: here only scored
+        has_head = "head" in context.inputs  # trained by a `train_tasks` stage, scored here
         trainable = not has_head and not self.baseline and self.adaptation.trains
         self.trained = bool(self.task.train) and trainable
 
     @cached_property
     def head(self) -> TaskHead:
-        """How the task is put to the network."""
+        """The task head of the protocol."""
         tokenizer = _load_tokenizer(self.context.inputs["tokenizer"])
         if siamese := self.context.spec.get("siamese"):
             return SIAMESE[siamese](self.task, self.protocol, tokenizer)
@@ -97,7 +96,7 @@ class TaskRunner:
 
     @cached_property
     def train_examples(self) -> Examples | None:
-        """The train set without its hold-out, cut to the protocol's limit."""
+        """The train set without its hold-out, up to the limit; null for a task without one."""
         limit = self.protocol.max_train_examples
         return self._split[0].head(limit) if self.task.train else None
 
@@ -108,11 +107,11 @@ class TaskRunner:
 
     @property
     def truncated(self) -> float:
-        """Share of the train set as long as the limit allows; 0 where nothing is trained."""
+        """Share of truncated training examples; 0 if nothing is trained."""
         return self.training_data.train.truncated if self.trained else 0.0
 
     def encode(self, examples: Examples | None) -> Encoded:
-        """Examples as token ids, from the cache where they are there."""
+        """The examples as token ids, cached on disk."""
         assert examples is not None
         tokenizer = self.context.inputs["tokenizer"]
         return encoded(self.head, examples, tokenizer, self.context.shared)
@@ -124,10 +123,10 @@ class TaskRunner:
         progress: Callable[..., None] = lambda *_: None,
         on_epoch: Callable[[int, float | None], None] | None = None,
     ) -> TaskRun:
-        """Trains on train without the hold-out, if there is anything to train.
+        """Trains on the train set without its hold-out, if the model is trained at all.
 
         Args:
-            on_epoch: called with each epoch, from 1, and its hold-out score.
+            on_epoch: called after each epoch with its number, from 1, and hold-out score.
         """
         if self.trained:
             return self._finetune(settings, seed, progress, on_epoch)
@@ -135,7 +134,7 @@ class TaskRunner:
         return TaskRun(predict, self._holdout_score(predict) if self.task.train else None)
 
     def _untrained(self, seed: int) -> Predictor:
-        """A baseline, a prompted model, or a model whose head was trained in another stage."""
+        """A baseline, a prompted model, or a model whose head was trained by another stage."""
         if self.baseline:
             return self.baseline(self.task, self.train_examples)
         inputs = self.context.inputs
@@ -156,7 +155,7 @@ class TaskRunner:
         progress: Callable[..., None],
         on_epoch: Callable[[int, float | None], None] | None,
     ) -> TaskRun:
-        """Keeps the weights that the protocol selects."""
+        """Trains, and restores the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
         select = self.protocol.selection == "best"
 
@@ -212,18 +211,18 @@ def _read(content: str, split: str, fingerprint: str) -> Examples:
 
 
 def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str) -> Examples:
-    """The examples of a split; the last few read are kept, because many stages need the same.
+    """The examples of a split; the most recent are kept in memory, as many stages share them.
 
     Args:
-        fingerprint: identifies the content, which may change between two plans.
+        fingerprint: of the content, which may change between two plans.
     """
     name = split if isinstance(split, str) else split.model_dump_json()
     return _read(task.model_dump_json(), name, fingerprint)
 
 
 def _model_folder(context: StageContext) -> Path:
-    """Folder of the initial weights: after other tasks, or as pretrained, at the end or after a
-    fraction of the updates."""
+    """Folder of the initial weights: after training on other tasks, or as pretrained, at the end or
+    at a fraction of the updates."""
     if "body" in context.inputs:
         return context.inputs["body"] / "model"
     folder, fraction = context.inputs["pretrain"], context.spec.get("pretrain_fraction")

@@ -1,4 +1,4 @@
-"""The stage of tasks that others build on: a network trained on one or several."""
+"""The stage of intermediate and multitask training."""
 
 import math
 from dataclasses import replace
@@ -11,8 +11,8 @@ from harness.finetuning.task_chain import Multitask
 
 
 def train_tasks(context: StageContext) -> Metrics:
-    """Trains on the tasks of the spec; leaves `model/`, a head for each task, and tasks.json with
-    the share of the batches, the updates and the last loss of each."""
+    """Trains one network on the tasks of the spec; writes `model/`, a head per task, and tasks.json
+    with the share of batches, updates and final loss per task."""
     specs = [{**context.spec, **task, "adaptation": "full"} for task in context.spec["tasks"]]
     runners = [TaskRunner(replace(context, spec=spec)) for spec in specs]
     tasks = [runner.training_data for runner in runners]

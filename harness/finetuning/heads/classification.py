@@ -1,9 +1,10 @@
-"""Classes and values: a linear head on one vector of a text or a pair.
+"""Classification and regression: a linear layer on the pooled vector of a text or a pair.
 
 Shapes: B examples, C classes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -15,7 +16,7 @@ from harness.tasks.examples import Examples
 
 
 class Classification(TaskHead):
-    """Cross-entropy of C classes."""
+    """Cross-entropy over C classes."""
 
     @property
     def num_outputs(self) -> int:
@@ -24,8 +25,8 @@ class Classification(TaskHead):
     def encode(self, examples: Examples) -> Encoded:
         data = self._encode(examples.texts, examples)
         if self.protocol.both_orders and self.task.symmetric:
-            turned = [(b, a) for a, b in examples.texts]
-            data = data.with_swapped(self._encode(turned, examples))
+            swapped = [(b, a) for a, b in examples.texts]
+            return replace(data, swapped=self._encode(swapped, examples))
         return data
 
     def _encode(self, texts: Sequence[tuple[str, ...]], examples: Examples) -> Encoded:
@@ -40,7 +41,7 @@ class Classification(TaskHead):
 
 
 class Regression(Classification):
-    """Mean squared error of one value."""
+    """Mean squared error of one value per input."""
 
     @property
     def num_outputs(self) -> int:

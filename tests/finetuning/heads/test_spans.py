@@ -10,7 +10,7 @@ from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokeniz
 
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.heads.spans import MAX_ANSWER, Read, SpanExtraction, SpanFinder
+from harness.finetuning.heads.spans import MAX_ANSWER, Span, SpanExtraction, SpanFinder
 from harness.finetuning.inputs import Encoded
 from harness.finetuning.module import FinetuningModule
 from harness.finetuning.protocol import Finetune, Protocol
@@ -55,8 +55,8 @@ def test_targets_by_hand(tokenizer: PreTrainedTokenizerFast) -> None:
     # [CLS] a cat [SEP] the dog saw rain [SEP]
     assert targets(data).tolist() == [[5, 6, 0], [0, 0, 1], [5, 5, 0]]
     assert data.owners is not None and data.owners.tolist() == [0, 1, 2]
-    assert data.places is not None
-    offsets = data.places[0].reshape(-1, 2).tolist()
+    assert data.positions is not None
+    offsets = data.positions[0].reshape(-1, 2).tolist()
     out = [-1, -1]
     assert offsets == [out, out, out, out, [0, 3], [4, 7], [8, 11], [12, 16], out]
 
@@ -67,8 +67,8 @@ def test_windows_share_their_stride_and_cover_the_context(
     words = long_context()
     examples = Examples([("a cat saw", " ".join(words))], column([answer_at(words, 30, 31)]))
     data = make_head(tokenizer).encode(examples)
-    assert data.places is not None and data.num_items > 2
-    rows = [data.places[item].reshape(-1, 2) for item in range(data.num_items)]
+    assert data.positions is not None and data.num_items > 2
+    rows = [data.positions[item].reshape(-1, 2) for item in range(data.num_items)]
     spans = [row[row[:, 1] >= 0] for row in rows]
     for before, after in itertools.pairwise(spans):
         assert before[-8:].tolist() == after[:8].tolist()
@@ -142,8 +142,8 @@ def test_windows_of_a_small_room(tokenizer: PreTrainedTokenizerFast) -> None:
     words = long_context()
     examples = Examples([("cat saw", " ".join(words))], column([answer_at(words, 7, 7)]))
     data = make_head(tokenizer, length=12, stride=64).encode(examples)
-    assert data.places is not None
-    ends = data.places.values.reshape(-1, 2)[:, 1]
+    assert data.positions is not None
+    ends = data.positions.values.reshape(-1, 2)[:, 1]
     assert ends.max() == len(" ".join(words)) and data.num_items < 40
 
 
@@ -198,16 +198,16 @@ def test_the_best_of_all_windows_against_the_least_null(
     examples = Examples([("a cat saw", text)], column([NONE]))
     data = head.encode(examples)
 
-    def answer(*windows: Read) -> str:
-        rest = [Read(99.0, -99.0, 5, 5)] * (data.num_items - len(windows))
+    def answer(*windows: Span) -> str:
+        rest = [Span(99.0, -99.0, 5, 5)] * (data.num_items - len(windows))
         return str(head.predictions([*windows, *rest], data, examples)[0])
 
-    assert data.places is not None
-    second = data.places[1].reshape(-1, 2)
-    assert answer(Read(1, 2, 5, 5), Read(3, 4, 6, 8)) == text[second[6, 0] : second[8, 1]]
-    assert answer(Read(1, 2, 5, 6), Read(0, 1, 6, 8)) == " ".join(words[:2])
-    assert answer(Read(2.5, 2, 5, 6), Read(3, 1, 6, 8)) == ""
-    assert answer(Read(2, 2, 5, 5), Read(3, 1, 6, 8)) == words[0]  # the threshold is 0
+    assert data.positions is not None
+    second = data.positions[1].reshape(-1, 2)
+    assert answer(Span(1, 2, 5, 5), Span(3, 4, 6, 8)) == text[second[6, 0] : second[8, 1]]
+    assert answer(Span(1, 2, 5, 6), Span(0, 1, 6, 8)) == " ".join(words[:2])
+    assert answer(Span(2.5, 2, 5, 6), Span(3, 1, 6, 8)) == ""
+    assert answer(Span(2, 2, 5, 5), Span(3, 1, 6, 8)) == words[0]  # the threshold is 0
 
 
 def test_it_abstains_only_if_it_was_taught_to(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -257,7 +257,7 @@ def test_an_answer_is_a_stretch_of_the_context(tokenizer: PreTrainedTokenizerFas
     head = make_head(tokenizer)
     examples = Examples([("a cat", "The  DOG saw Rain")], column([NONE]))
     data: Encoded = head.encode(examples)
-    assert head.predictions([Read(0, 1, 4, 5)], data, examples).tolist() == ["The  DOG"]
+    assert head.predictions([Span(0, 1, 4, 5)], data, examples).tolist() == ["The  DOG"]
     model = head.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
     (found,) = predict(model, head, data, examples)
     assert found and found in examples.texts[0][1]

@@ -201,11 +201,11 @@ def test_the_longest_part_is_cut_first() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
     """Every sentence of the embedded world, with the spacing that BLEU is scored on."""
-    speller = TextCodec(tokenizer(algorithm))
+    codec = TextCodec(tokenizer(algorithm))
     corpus = MicroworldCorpus(num_tokens=5_000)
     for document in load_corpus.read_documents(corpus):
         for sentence in document:
-            assert speller.spelled(sentence) == sentence
+            assert codec.round_trip(sentence) == sentence
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -246,7 +246,7 @@ def test_too_long_is_cut(tokenizer: Tok) -> None:
 
 def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
     task = task_of("classification", labels=("1", "2"))
-    with pytest.raises(ValueError, match="writes '1' and '2' alike"):
+    with pytest.raises(ValueError, match="same tokens for '1' and '2'"):
         TextOutput(task, TEXT, tokenizer("wordpiece"))
 
 
@@ -343,8 +343,8 @@ def a_batch(
 @pytest.mark.parametrize(
     ("family", "read", "protocol", "adaptation", "said"),
     [
-        ("bert", "bidirectional", {}, "full", "read bidirectional writes no text"),
-        ("gpt2", "prefix", {"num_beams": 2}, "full", "num_beams must be 1 for a gpt2 read prefix"),
+        ("bert", "bidirectional", {}, "full", "a bidirectional model does not generate text"),
+        ("gpt2", "prefix", {"num_beams": 2}, "full", "num_beams must be 1 for a prefix gpt2"),
         ("gpt2", "causal", {}, "frozen", "a frozen model cannot learn; set"),
     ],
 )

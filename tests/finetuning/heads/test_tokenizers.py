@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning.heads.spans import Read, SpanExtraction
+from harness.finetuning.heads.spans import Span, SpanExtraction
 from harness.finetuning.heads.tagging import Tagging
 from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import Answers, Examples
@@ -42,13 +42,13 @@ def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTok
     assert data.num_items == 1 and isinstance(data.targets, np.ndarray)
     start, end, unanswerable = data.targets[0].tolist()
     assert 0 < start <= end and not unanswerable
-    assert head.predictions([Read(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
+    assert head.predictions([Span(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
 
 
 def test_every_word_has_one_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
     words = tuple(CONTEXT.split())
     head = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
     data = head.encode(Examples([words], column([(1,) * len(words)])))
-    assert data.places is not None and data.num_items > 1
-    tagged = data.places.values[data.places.values >= 0]
+    assert data.positions is not None and data.num_items > 1
+    tagged = data.positions.values[data.positions.values >= 0]
     assert tagged.tolist() == list(range(len(words)))

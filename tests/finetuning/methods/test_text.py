@@ -78,7 +78,9 @@ def test_projections_are_those_of_the_network(name: str) -> None:
     }
     gated = {"wi_0", "wi_1"} if name.startswith("t5") else set()
     known = set(MODULE_NAMES[network.config.model_type].projections.split()) - gated
-    assert known == (linear if known else set())
+    if not known:
+        pytest.skip(f"no projections of {name} are listed")
+    assert known == linear
 
 
 def test_vectors_before_the_input_change_what_follows() -> None:
