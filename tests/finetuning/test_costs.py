@@ -43,7 +43,7 @@ def test_kept_weights_are_those_trained_and_give_equal_predictions(
     load_adapted(again, method, tmp_path)
     with torch.no_grad():
         assert torch.equal(model.eval()(one), again.eval()(one))
-    with pytest.raises(ValueError, match="is asked for"):
+    with pytest.raises(ValueError, match="holds the adaptation"):
         load_adapted(again, ADAPTATIONS["prompt"], tmp_path)
 
 

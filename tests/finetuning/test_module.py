@@ -131,7 +131,7 @@ def test_pooling_ignores_padding(pooling: str) -> None:
 @pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "cbow"])
 def test_a_first_token_that_has_seen_nothing_is_not_pooled(reading: str) -> None:
     family = {"causal": "gpt2", "encoder_decoder": "bart", "cbow": "static"}[reading]
-    with pytest.raises(ValueError, match=f"first token.*read {reading}; set it to native"):
+    with pytest.raises(ValueError, match=f"first token.*in a {reading} model; set it to native"):
         Classifier(make(family, reading), 2, Protocol(pooling="cls"))
 
 

@@ -102,7 +102,7 @@ def ordering() -> Task:
 
 def asker(task: Task, splitter: PreTrainedTokenizerFast, room: int = 500, **more: Any) -> Prompter:
     assert task.prompt
-    return Prompter(task, task.prompt, splitter, room, **more)
+    return Prompter(task, task.prompt, tokenizer, room, **more)
 
 
 def filled(texts: tuple[str, ...], answer: str) -> str:

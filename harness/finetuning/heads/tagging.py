@@ -38,7 +38,7 @@ class Tagging(TaskHead):
         return len(self.task.labels)
 
     def encode(self, examples: Examples) -> Encoded:
-        """Windows in the order of the examples; `positions`: the word index of each tagged token."""
+        """Windows in example order; `positions`: the word index of each tagged token."""
         out = self._windows(examples.texts)
         owners = np.array(out["overflow_to_sample_mapping"])
         words = [out.word_ids(item) for item in range(len(owners))]

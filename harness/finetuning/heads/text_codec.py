@@ -36,8 +36,8 @@ class TextCodec:
         return tokens
 
     def tokens_of_parts(self, sources: Sequence[Sequence[str]]) -> list[list[Tokens]]:
-        """Tokens of each part of each source; equal to those of the joined parts, as words are tokenized
-        one by one."""
+        """Tokens of each part of each source; joined they equal the tokens of the whole source, as
+        words are tokenized one by one."""
         tokens = iter(self.tokens([part for parts in sources for part in parts]))
         return [[next(tokens) for _ in parts] for parts in sources]
 
@@ -81,8 +81,8 @@ class TextCodec:
 
 
 def fit(parts: Sequence[Tokens], room: int) -> tuple[Tokens, bool]:
-    """The concatenated parts, truncated to `room` tokens at the end of the longest part; and whether
-    they were truncated."""
+    """The concatenated parts, cut to `room` tokens at the end of the longest part; and whether they
+    were cut."""
     lengths = [len(part) for part in parts]
     over = sum(lengths) - room
     was_cut = over > 0

@@ -8,8 +8,8 @@
     extraction       question, context  ->  the answer; nothing where there is none
 
 Classification and regression follow T5 (Raffel et al. 2020, section 2.4, appendix D). Multiple
-choice and extraction follow UnifiedQA (Khashabi et al. 2020, section 3.1; allenai/unifiedqa), with a
-literal `\\n` between the parts; only multiple choice is lower-cased, as extraction is scored on
+choice and extraction follow UnifiedQA (Khashabi et al. 2020, section 3.1; allenai/unifiedqa), with
+a literal `\\n` between the parts; only multiple choice is lower-cased, as extraction is scored on
 cased texts. Generation has no task prefix, as each model is trained on one task.
 """
 
