@@ -57,9 +57,11 @@ Text = Annotated[
 
 
 class ContinuedPretraining(ConfigModel):
-    """Domain- or task-adaptive pretraining of a pretrained model (Gururangan et al. 2020, sections 3
-    and 4). The vocabulary is kept, null fields are as in the arm's pretraining, and the learning
-    rate schedule restarts."""
+    """Domain- or task-adaptive pretraining (Gururangan et al. 2020, sections 3 and 4).
+
+    It starts from a pretrained model and keeps its vocabulary; null fields are as in the arm's
+    pretraining, and the learning rate schedule restarts.
+    """
 
     corpus: Annotated[
         Annotated[Text, Tag("for_all")] | Annotated[Mapping[str, Text], Tag("by_task")],
@@ -180,8 +182,8 @@ def _check_checkpoint(run: Pretrain, found: Pretrain, length: int) -> None:
         )
     if found.budget.flops:
         raise ValueError(
-            "the FLOPs of a checkpoint are unknown when planning; give its budget in tokens, steps or "
-            "seconds"
+            "the FLOPs of a checkpoint are unknown when planning; give its budget in tokens, steps "
+            "or seconds"
         )
     if length > run.model.max_position:
         raise ValueError(

@@ -51,15 +51,13 @@ def prompted(
         raise ValueError(f"{task.name} has no prompt")
     if protocol.num_fewshot and train is None:
         raise ValueError(f"{task.name} has no train set for {protocol.num_fewshot} demonstrations")
-    demonstrations = (
-        draw(train, protocol.num_fewshot, seed) if protocol.num_fewshot and train else None
-    )
+    drawn = draw(train, protocol.num_fewshot, seed) if protocol.num_fewshot and train else None
     prompter = Prompter(
         task,
         task.prompt,
         PreTrainedTokenizerFast.from_pretrained(tokenizer),
         protocol.max_sequence_length - SPECIAL_TOKENS,
-        demonstrations,
+        drawn,
     )
     backbone, vocabulary = load(model), Vocabulary.load(tokenizer)
 

@@ -36,9 +36,9 @@ class Bottleneck(nn.Module):
 
 
 def adapters(model: TaskModel, adaptation: Adapters) -> None:
-    """Adds a bottleneck after the last projection of each sublayer, before dropout (the paper: after
-    it) and the residual sum, and trains the layer norms (section 2.1). Layers with shared weights
-    share their adapters."""
+    """Adds a bottleneck after the last projection of each sublayer, before the residual sum, and
+    trains the layer norms (section 2.1). It precedes dropout; in the paper it follows. Layers with
+    shared weights share their adapters."""
     network = model.backbone.network
     head = {id(parameter) for parameter in token_head(model.backbone)}
     norms = [p for p in layer_norms(network) if id(p) not in head]

@@ -12,9 +12,9 @@ from harness.finetuning.task_model import TaskModel
 
 
 def lora(model: TaskModel, adaptation: Lora) -> None:
-    """Adds B A x alpha / rank to the target projections (Hu et al. 2022, section 4.1), with B = 0 at
-    first. A fused projection of queries, keys and values (GPT-2, DeBERTa, ModernBERT) is updated as
-    a whole.
+    """Adds B A x alpha / rank to the target projections, initially with B = 0 (Hu et al. 2022,
+    section 4.1). A fused projection of queries, keys and values (GPT-2, DeBERTa, ModernBERT) is
+    updated as a whole.
 
     Raises:
         ValueError: the network does not have a target.

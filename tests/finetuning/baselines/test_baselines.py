@@ -1,10 +1,10 @@
-"""Baselines of every kind of task: constants, words, copied texts; and what they cannot do."""
+"""Baselines of every kind of task: constants, words, copied texts; and unsupported kinds."""
 
 import numpy as np
 import pytest
 
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.baselines import BASELINES, MAKERS, UNTAUGHT, make
+from harness.finetuning.baselines import BASELINES, MAKERS, UNTRAINED, make
 from harness.finetuning.baselines.bag_of_words import Features
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.compatibility import unsupported_reason
@@ -145,17 +145,17 @@ def test_every_baseline_is_a_family_and_a_recipe() -> None:
     families = {name for name, facts in FAMILIES.items() if facts.kind == "baseline"}
     assert families == BASELINES.keys() == MAKERS.keys()
     assert {RECIPES[name].model.family for name in RECIPES} >= families
-    assert {maker for kinds in MAKERS.values() for maker in kinds.values()} > UNTAUGHT
+    assert {maker for kinds in MAKERS.values() for maker in kinds.values()} > UNTRAINED
 
 
 @pytest.mark.parametrize(
     ("recipe", "kind", "train", "why"),
     [
-        ("bag_of_words", "generation", "train", "no answer to a task of generation"),
-        ("lead", "multiple_choice", "train", "no answer to a task of multiple choice"),
-        ("copy_source", "tagging", "train", "no answer to a task of tagging"),
-        ("majority", "classification", None, "learns from a train set alone"),
-        ("bag_of_words", "tagging", None, "learns from a train set alone"),
+        ("bag_of_words", "generation", "train", "does not support tasks of kind generation"),
+        ("lead", "multiple_choice", "train", "does not support tasks of kind multiple_choice"),
+        ("copy_source", "tagging", "train", "does not support tasks of kind tagging"),
+        ("majority", "classification", None, "needs a train set"),
+        ("bag_of_words", "tagging", None, "needs a train set"),
         ("majority", "similarity", None, ""),
         ("bag_of_words", "extraction", None, ""),
         ("lead", "generation", None, ""),
@@ -168,5 +168,7 @@ def test_what_it_cannot_do_is_known_before(
     found = unsupported_reason(task, Protocol(), ADAPTATIONS["full"], run)
     assert why in found and bool(why) == bool(found)
     if why:
-        with pytest.raises(ValueError, match=f"{run.model.family} cannot do toy: it .*{why}"):
+        with pytest.raises(
+            ValueError, match=f"{run.model.family} does not support toy: it .*{why}"
+        ):
             make(run.model.family, task, None)

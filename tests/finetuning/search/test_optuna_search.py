@@ -169,7 +169,7 @@ def test_importance_finds_what_matters() -> None:
     assert found["epochs"] > 0.9 > found["batch_size"] and found["beta2"] == 0
     assert sum(found.values()) == pytest.approx(1)
     assert importances(tried, values, space) == found
-    with pytest.raises(ValueError, match="at least 8 whole trials, but there are 3"):
+    with pytest.raises(ValueError, match="at least 8 complete trials, but has 3"):
         importances(tried[:3], values[:3], space)
     with pytest.raises(ValueError, match="scored the same"):
         importances(tried, [0.5] * 9, space)
