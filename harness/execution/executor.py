@@ -52,7 +52,7 @@ def execute(
     """Computes the results that the store lacks, with the stages they depend on.
 
     A failed stage does not stop the others; stages that depend on it are skipped. The backend is
-    closed at the end.
+    closed after the last stage.
     """
     execution = Execution(finished=store.finished(plan.stages))
     todo = _todo(plan, execution.finished)
@@ -79,24 +79,19 @@ def _todo(plan: Plan, finished: Mapping[str, Any]) -> list[str]:
     return [key for key in stages if key in wanted]
 
 
+@dataclass
 class _Loop:
     """Submits ready stages and records ended ones until no stage is left or ready."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        backend: Backend,
-        execution: Execution,
-        todo: list[str],
-        listener: Listener,
-    ) -> None:
-        self.plan, self.store, self.backend = plan, store, backend
-        self.execution, self.listener = execution, listener
-        self.waiting = list(todo)
-        self.running: set[str] = set()
-        self.retried: set[str] = set()
-        self.verified: set[str] = set()
+    plan: Plan
+    store: Store
+    backend: Backend
+    execution: Execution
+    waiting: list[str]
+    listener: Listener
+    running: set[str] = field(default_factory=set)
+    retried: set[str] = field(default_factory=set)
+    verified: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Runs to the end and closes the backend."""

@@ -89,7 +89,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFa
 def make_head(
     kind: str, tokenizer: PreTrainedTokenizerFast, protocol: Protocol | None = None
 ) -> TaskHead:
-    """The tokenizer gives no more than the number of its padding: inputs are made by hand."""
+    """Inputs are made by hand; of the tokenizer only the padding token is used."""
     assert tokenizer.pad_token_id == PAD
     head = Classification if kind == "classification" else Regression
     return head(make_task(kind), protocol or Protocol(), tokenizer)
@@ -101,14 +101,14 @@ def encoded(rows: list[list[int]], labels: np.ndarray) -> Encoded:
 
 def inputs(regression: bool, n: int = 64) -> Encoded:
     """Whether (or how often) token 5 occurs among tokens 5..9, in inputs of different lengths."""
-    dice = np.random.default_rng(0)
-    ids = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
+    rng = np.random.default_rng(0)
+    ids = [[2, *rng.integers(5, 10, rng.integers(2, 6)).tolist(), 3] for _ in range(n)]
     counts = np.array([row.count(5) for row in ids])
     return encoded(ids, counts.astype(float) if regression else (counts > 0).astype(np.int64))
 
 
 def examples_of(data: Encoded) -> Examples:
-    """As many, of which the heads here read nothing."""
+    """As many examples, with empty texts."""
     assert isinstance(data.targets, np.ndarray)
     return Examples([("",)] * data.num_items, data.targets)
 
@@ -129,7 +129,7 @@ def test_pooling_ignores_padding(pooling: str) -> None:
 
 
 @pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "cbow"])
-def test_a_first_token_that_has_seen_nothing_is_not_pooled(reading: str) -> None:
+def test_cls_pooling_needs_a_first_token_with_context(reading: str) -> None:
     family = {"causal": "gpt2", "encoder_decoder": "bart", "cbow": "static"}[reading]
     with pytest.raises(ValueError, match=f"first token.*in a {reading} model; set it to native"):
         Classifier(make(family, reading), 2, Protocol(pooling="cls"))
@@ -159,8 +159,8 @@ def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None
 def test_an_epoch_has_every_example_once_and_little_padding(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
-    dice = np.random.default_rng(0)
-    lengths = dice.integers(3, 60, 1000)
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 60, 1000)
     data = encoded([[1] * n for n in lengths], np.zeros(1000))
     collate = make_head("classification", tokenizer).collate
     batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), collate, seed=0)
@@ -267,7 +267,7 @@ def test_a_decoder_is_pooled_where_its_input_ends() -> None:
         torch.testing.assert_close(logits, model.head(states))
 
 
-def test_an_encoder_decoder_reads_its_input_twice() -> None:
+def test_the_decoder_input_is_the_shifted_source() -> None:
     backbone = make("bart", "encoder_decoder").eval()
     model = Classifier(backbone, 2, Protocol(head_dropout=0)).eval()
     for row, logits in zip(ROWS, model(batch_of(ROWS)), strict=True):
@@ -332,7 +332,7 @@ def test_an_auxiliary_loss_needs_a_causal_reading(
         )
 
 
-def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_both_orders_are_encoded_and_added(tokenizer: PreTrainedTokenizerFast) -> None:
     pairs: list[tuple[str, ...]] = [("the cat", "a dog in rain"), ("rain", "the dog saw")]
     there = Examples(pairs, np.zeros(2, np.int64))
     back = Examples([(b, a) for a, b in pairs], np.zeros(2, np.int64))
@@ -385,7 +385,7 @@ def test_constant_predictions_have_null_correlation() -> None:
     assert scores == {"pearson": None, "spearman": None}
 
 
-def test_a_batch_of_one_is_standardised_by_what_came_before() -> None:
+def test_a_batch_of_one_is_standardised_by_running_statistics() -> None:
     from harness.finetuning.heads.classifier import Standardise
 
     torch.manual_seed(0)

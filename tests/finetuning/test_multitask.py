@@ -1,4 +1,4 @@
-"""Several tasks on one network: mixing against the formulas, and against fine-tuning alone."""
+"""Multitask training: mixing and losses against formulas, one task against a plain loop."""
 
 import math
 from pathlib import Path
@@ -36,15 +36,15 @@ SETTINGS = Finetune(epochs=2, batch_size=4, learning_rate=1e-2)
 
 
 class Padding:
-    """What a head needs of a tokenizer once its examples are numbers."""
+    """The part of a tokenizer that a head uses for encoded examples."""
 
     pad_token_id = 0
 
 
 def task_data(name: str, num_items: int, values: bool = False, seed: int = 0) -> TaskData:
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     rows = [
-        [2, *dice.integers(4, 20, size=dice.integers(1, 6)).tolist(), 3] for _ in range(num_items)
+        [2, *rng.integers(4, 20, size=rng.integers(1, 6)).tolist(), 3] for _ in range(num_items)
     ]
     labels = np.array([row[1] % 2 for row in rows])
     head: type[TaskHead] = Regression if values else Classification
@@ -80,7 +80,7 @@ def test_shares_are_those_of_t5() -> None:
     )
 
 
-def test_updates_are_those_of_the_tasks_alone_and_drawn_by_share() -> None:
+def test_the_number_of_updates_is_the_sum_and_tasks_are_drawn_by_share() -> None:
     tasks = [task_data("small", 40), task_data("large", 360)]
     batches = MultitaskBatches(tasks, SETTINGS, Multitask(), 0)
     assert batches.num_steps == 2 * (10 + 90) == len(list(batches))
@@ -98,7 +98,7 @@ def test_batches_are_decided_by_the_seed() -> None:
     assert read(0) == read(0) != read(1)
 
 
-def test_a_task_that_comes_more_often_than_it_has_batches_starts_anew() -> None:
+def test_a_task_with_few_batches_is_repeated() -> None:
     tasks = [task_data("tiny", 4), task_data("large", 60)]
     batches = MultitaskBatches(tasks, SETTINGS, Multitask(mixing="equal"), 0)
     rows = [batch for batch in batches if int(batch[TASK]) == 0]
@@ -169,8 +169,8 @@ def test_a_head_is_saved_without_its_network(folder: Path, tmp_path: Path) -> No
     fresh = prepared_model(folder, one.head, FULL, 1, SETTINGS)
     network = {name: w.clone() for name, w in fresh.backbone.state_dict().items()}
     load_head(fresh, tmp_path / "heads" / "classes.safetensors")
-    wanted = trained.part(0).state_dict()
-    assert torch.equal(fresh.state_dict()["head.weight"], wanted["head.weight"])
+    expected = trained.part(0).state_dict()
+    assert torch.equal(fresh.state_dict()["head.weight"], expected["head.weight"])
     assert all(torch.equal(w, fresh.backbone.state_dict()[n]) for n, w in network.items())
 
 

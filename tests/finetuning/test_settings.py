@@ -1,4 +1,4 @@
-"""Each setting of fine-tuning has its effect; trials are drawn apart from what is reported."""
+"""Each setting of fine-tuning has its effect; trials and reported runs have different seeds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ class Context:
 
 
 class TwoClasses:
-    """As little of a head as a model is made by."""
+    """The part of a head that makes a model."""
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> Classifier:
         return Classifier(backbone, 2, Protocol(), adaptation)
@@ -55,7 +55,7 @@ def optimisation(**settings: Any) -> tuple[Classifier, torch.optim.Optimizer, An
     [(None, 0.5, 1 / 8), ("linear", 0.5, 1 / 8), ("cosine", 0.5, 0.038), ("constant", 1, 1)],
 )
 def test_the_schedule_is_followed(schedule: str | None, middle: float, last: float) -> None:
-    """A fifth is warmup: half the way down is at update 6."""
+    """With 20% warmup the middle of the decay is at update 6."""
     _, _, scheduler = optimisation(schedule=schedule)
     rates = [scheduler.lr_lambdas[0](step) for step in range(STEPS)]
     assert rates[:3] == [0, 0.5, 1]
@@ -89,7 +89,7 @@ def test_decay_and_moments_are_as_set() -> None:
     assert {group["betas"] for group in optimizer.param_groups} == {(0.9, 0.5)}
 
 
-def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
+def test_reinitialised_layers_depend_on_the_seed(tmp_path: Path) -> None:
     make_backbone("gpt2").save(tmp_path)
 
     def tops(seed: int, **settings: Any) -> list[torch.Tensor]:
@@ -105,7 +105,7 @@ def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
     assert not torch.equal(tops(1, reinit_layers=1)[1], new_top)
 
 
-def test_no_trial_has_a_seed_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_and_reported_runs_have_different_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
     class TaskRunner:

@@ -32,14 +32,17 @@ class ProcessBackend(Backend):
 
     @property
     def capacity(self) -> int:
+        """Number of workers."""
         return self._jobs
 
     def submit(self, job: StageJob) -> None:
+        """Starts a stage in an idle or new worker."""
         slot = self._idle.pop() if self._idle else _Slot(threads_per_worker(self._jobs))
         future = slot.pool.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
+        """Stages that ended within `seconds`."""
         ended, _ = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
         return [self._outcome(future) for future in ended]
 
@@ -53,12 +56,14 @@ class ProcessBackend(Backend):
         return Outcome(key, error=error) if error else Outcome(key, future.result())
 
     def cancel(self, key: str) -> None:
+        """Ends the worker of a stage."""
         for future, (running, slot) in list(self._running.items()):
             if running == key:
                 del self._running[future]
                 slot.close()
 
     def close(self) -> None:
+        """Ends all workers."""
         for slot in (*self._idle, *(slot for _, slot in self._running.values())):
             slot.close()
         self._idle, self._running = [], {}
@@ -76,6 +81,7 @@ class _Slot:
         )
 
     def close(self) -> None:
+        """Ends the process."""
         self._stop.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
 

@@ -26,12 +26,15 @@ class SerialBackend(Backend):
 
     @property
     def capacity(self) -> int:
+        """One stage."""
         return 1
 
     def submit(self, job: StageJob) -> None:
+        """Queues a stage."""
         self._queue.append(job)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
+        """Computes all queued stages."""
         outcomes = []
         while self._queue:
             job = self._queue.pop(0)
@@ -42,7 +45,9 @@ class SerialBackend(Backend):
         return outcomes
 
     def cancel(self, key: str) -> None:
+        """Removes a stage from the queue."""
         self._queue = [job for job in self._queue if job.key != key]
 
     def close(self) -> None:
+        """Empties the queue."""
         self._queue.clear()

@@ -14,5 +14,5 @@ DIAGNOSTICS: dict[str, str] = {
 
 DIAGNOSTICS_FILE = "records.parquet"
 DIAGNOSTICS_COLUMNS = ["record", "layer", "name", "value", "step"]
-"""Columns of the recorded frame. For values of the whole run `layer` is empty or `step` null; `step`
-counts updates from 1."""
+"""Columns of the recorded frame: `step` counts updates from 1; values of the whole run have an
+empty `layer` or a null `step`."""

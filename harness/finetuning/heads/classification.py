@@ -20,9 +20,11 @@ class Classification(TaskHead):
 
     @property
     def num_outputs(self) -> int:
+        """Number of classes."""
         return len(self.task.labels)
 
     def encode(self, examples: Examples) -> Encoded:
+        """One row per example; with `both_orders` also the swapped pairs of symmetric tasks."""
         data = self._encode(examples.texts, examples)
         if self.protocol.both_orders and self.task.symmetric:
             swapped = [(b, a) for a, b in examples.texts]
@@ -34,9 +36,11 @@ class Classification(TaskHead):
         return Encoded(ids, types, examples.labels, float(full.mean()))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy of logits [B, C]."""
         return F.cross_entropy(outputs, batch["labels"])
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] class indices."""
         return list(outputs.argmax(1).tolist())
 
 
@@ -45,10 +49,13 @@ class Regression(Classification):
 
     @property
     def num_outputs(self) -> int:
+        """One value."""
         return 1
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean squared error of outputs [B, 1]."""
         return F.mse_loss(outputs.squeeze(-1), batch["labels"].to(outputs.dtype))
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] values."""
         return list(outputs.squeeze(-1).tolist())

@@ -22,6 +22,7 @@ class MultipleChoice(TaskHead):
 
     @property
     def num_outputs(self) -> int:
+        """One score per choice."""
         return 1
 
     def encode(self, examples: Examples) -> Encoded:
@@ -45,9 +46,11 @@ class MultipleChoice(TaskHead):
         return super().labels(data, items, batch) | {"num_choices": counts}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy over choices of scores [R, 1]."""
         return F.cross_entropy(side_by_side(outputs, batch["num_choices"]), batch["labels"])
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] indices of the best choices."""
         return list(side_by_side(outputs, batch["num_choices"]).argmax(1).tolist())
 
 

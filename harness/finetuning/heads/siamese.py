@@ -48,15 +48,19 @@ class Softmax(Similarity):
 
     @property
     def num_outputs(self) -> int:
+        """Number of classes."""
         return len(self.task.labels)
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
+        """A bi-encoder with a softmax layer; `adaptation` is ignored."""
         return PairEmbedder(backbone, self.num_outputs, self.protocol)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy of logits [B, C]."""
         return F.cross_entropy(outputs, batch["labels"])
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] class indices."""
         return list(outputs.argmax(1).tolist())
 
 
@@ -64,6 +68,11 @@ class Cosine(Similarity):
     """Mean squared error between the cosine and the score, scaled from 0..HIGHEST to 0..1."""
 
     def encode(self, examples: Examples) -> Encoded:
+        """Two rows per example.
+
+        Raises:
+            ValueError: a score is outside 0..HIGHEST.
+        """
         low, high = examples.labels.min(), examples.labels.max()
         if low < 0 or high > HIGHEST:
             raise ValueError(
@@ -73,6 +82,7 @@ class Cosine(Similarity):
         return super().encode(examples)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean squared error of the cosines of vectors [2 B, H]."""
         cosine = F.cosine_similarity(*grouped(outputs, 2))
         return F.mse_loss(cosine, batch["labels"].to(cosine.dtype) / HIGHEST)
 
@@ -82,6 +92,11 @@ class Triplet(Similarity):
     text n."""
 
     def encode(self, examples: Examples) -> Encoded:
+        """Three rows per item: anchor, entailed, contradicted.
+
+        Raises:
+            ValueError: no pair is labelled as entailed, or none as contradicted.
+        """
         texts = [(text,) for three in triplets(examples, self.task.labels) for text in three]
         ids, types, full = tokenize(self.tokenizer, texts, self.protocol.max_sequence_length)
         first_rows = np.arange(0, len(texts) + 1, 3)
@@ -90,6 +105,7 @@ class Triplet(Similarity):
         return Encoded(ids, types, targets, truncated, first_rows)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean triplet loss of vectors [3 B, H]."""
         anchor, positive, negative = grouped(outputs, 3)
         return F.triplet_margin_loss(anchor, positive, negative, margin=MARGIN)
 

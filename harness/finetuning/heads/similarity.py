@@ -25,9 +25,11 @@ class Similarity(TaskHead):
 
     @property
     def num_outputs(self) -> int:
-        return 1  # of an output layer that is not used
+        """One, of an output layer that is not used."""
+        return 1
 
     def encode(self, examples: Examples) -> Encoded:
+        """Two rows per example."""
         texts = [(text,) for pair in examples.texts for text in pair]
         ids, types, full = tokenize(self.tokenizer, texts, self.protocol.max_sequence_length)
         first_rows = 2 * np.arange(len(examples) + 1)
@@ -39,9 +41,15 @@ class Similarity(TaskHead):
         return Embedder(backbone, self.num_outputs, self.protocol)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Not supported.
+
+        Raises:
+            NotImplementedError: always.
+        """
         raise NotImplementedError("similarity tasks are not trained on")
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] cosines of vectors [2 B, H]."""
         return list(F.cosine_similarity(*grouped(outputs, 2)).tolist())
 
 

@@ -68,6 +68,7 @@ class SpanExtraction(TaskHead):
 
     @property
     def num_outputs(self) -> int:
+        """Two scores per token: start and end."""
         return 2
 
     def encode(self, examples: Examples) -> Encoded:
@@ -123,6 +124,7 @@ class SpanExtraction(TaskHead):
                 yield _window(out, item, rows[sample])
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
+        """A `SpanFinder`."""
         return SpanFinder(backbone, self.num_outputs, self.protocol, adaptation)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:

@@ -35,6 +35,7 @@ class Tagging(TaskHead):
 
     @property
     def num_outputs(self) -> int:
+        """Number of tags."""
         return len(self.task.labels)
 
     def encode(self, examples: Examples) -> Encoded:
@@ -70,6 +71,7 @@ class Tagging(TaskHead):
         )
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
+        """`labels` [B, T], IGNORED where no word begins."""
         assert isinstance(data.targets, Ragged)
         labels = torch.full_like(batch["input_ids"], IGNORED)
         for row, item in enumerate(items):
@@ -86,6 +88,7 @@ class Tagging(TaskHead):
         return total / labels.ne(IGNORED).sum().clamp(min=1)
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] lists of tag indices per token."""
         return list(outputs.argmax(-1).tolist())
 
     def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:

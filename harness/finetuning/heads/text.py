@@ -47,9 +47,11 @@ class TextOutput(TaskHead):
 
     @property
     def num_outputs(self) -> int:
+        """Size of the vocabulary."""
         return len(self.tokenizer)
 
     def encode(self, examples: Examples) -> Encoded:
+        """Source rows, and target tokens as targets."""
         choices = _choices(examples)
         sources = [
             verbaliser.source(self.task, texts, some)
@@ -109,6 +111,7 @@ class TextOutput(TaskHead):
         return TextModel(backbone, self.protocol, self.codec.end, self.pad_token_id)
 
     def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
+        """[B] generated tokens of each item."""
         assert isinstance(model, TextModel)
         return self.decode(model.write(batch), batch)
 
@@ -117,6 +120,7 @@ class TextOutput(TaskHead):
         return [self.codec.before_the_end(row) for row in outputs.tolist()]
 
     def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+        """[num_examples] predictions parsed from the generated tokens."""
         kind = self.task.kind
         if kind == "tagging":
             return column(self._tags(decoded, examples))

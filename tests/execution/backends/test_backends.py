@@ -108,7 +108,7 @@ def job(key: str, **spec: object) -> StageJob:
 
 @pytest.fixture
 def jobs() -> list[StageJob]:
-    """One that ends well, and one that fails for want of a corpus."""
+    """One that succeeds, and one that fails without a corpus."""
     return [job("good", corpus=CORPUS, tokenizer={"vocab_size": 100}), job("bad")]
 
 

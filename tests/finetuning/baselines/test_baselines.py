@@ -117,7 +117,7 @@ def test_the_sentence_that_shares_most_words_with_the_question() -> None:
 
 
 def test_tags_of_words_and_their_neighbours() -> None:
-    """The word alone does not tell: `x` is 1 after `b`, and 2 before it."""
+    """The word alone is ambiguous: `x` is 1 after `b`, and 2 before it."""
     sentences: list[tuple[str, ...]] = [("b", "x"), ("x", "b"), ("a", "a")]
     train = Examples(sentences * 20, column([(0, 1), (2, 0), (0, 0)] * 20))
     assert bag_of_words("tagging", train)(train).tolist() == train.labels.tolist()
@@ -161,7 +161,7 @@ def test_every_baseline_is_a_family_and_a_recipe() -> None:
         ("lead", "generation", None, ""),
     ],
 )
-def test_what_it_cannot_do_is_known_before(
+def test_unsupported_tasks_are_known_when_planning(
     recipe: str, kind: Kind, train: str | None, why: str
 ) -> None:
     task, run = toy(kind, train), RECIPES[recipe]

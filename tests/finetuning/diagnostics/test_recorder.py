@@ -1,4 +1,4 @@
-"""What fine-tuning does, recorded: by hand, again the same, and of every way of adapting."""
+"""Diagnostics: by hand, deterministic, and for every adaptation."""
 
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,8 @@ def saved(folder: Path, family: str, reading: str) -> Path:
 
 def inputs(n: int) -> Encoded:
     """Whether token 5 occurs."""
-    dice = np.random.default_rng(0)
-    rows = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
+    rng = np.random.default_rng(0)
+    rows = [[2, *rng.integers(5, 10, rng.integers(2, 6)).tolist(), 3] for _ in range(n)]
     labels = np.array([int(5 in row) for row in rows])
     return Encoded(Ragged.of(rows), Ragged.of([[0] * len(row) for row in rows]), labels, 0.0)
 
@@ -156,7 +156,7 @@ def test_every_family_is_recorded(
 
 
 @pytest.mark.parametrize("adaptation", ["lora", "ia3"])
-def test_what_can_be_merged_changes_its_matrices(
+def test_mergeable_updates_count_as_weight_changes(
     adaptation: str, head: Classification, tmp_path: Path
 ) -> None:
     frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), head, adaptation)
@@ -174,7 +174,7 @@ def test_what_can_be_merged_changes_its_matrices(
 
 
 @pytest.mark.parametrize("adaptation", ["adapters", "prefix", "prompt_tuning"])
-def test_what_stands_beside_the_matrices_changes_none(
+def test_other_added_parameters_change_no_matrix(
     adaptation: str, head: Classification, tmp_path: Path
 ) -> None:
     frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), head, adaptation)
@@ -197,7 +197,7 @@ def test_states_are_means_over_the_tokens(head: Classification, tmp_path: Path) 
         assert pooled[name].shape == (70, 32)
 
 
-def test_the_pretrained_head_is_left_out_beside_a_new_one(tmp_path: Path) -> None:
+def test_the_pretrained_head_is_left_out_next_to_a_new_one(tmp_path: Path) -> None:
     model = Classifier(load(saved(tmp_path, "bert", "bidirectional")), 2, Protocol())
     names = matrices(model)
     assert "head.weight" in names and not any("predictions" in name for name in names)

@@ -1,4 +1,4 @@
-"""Every head under every reading: learns, repeats, heeds no padding, answers in the right type."""
+"""Every head under every reading: learns, repeats, ignores padding, and predicts the right type."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ NETWORKS = [
     ("static", "cbow"),
 ]
 READINGS = {reading for family in FAMILIES.values() for reading in family.representations}
-TAUGHT = [kind for kind in HEADS if kind != "similarity"]
+TRAINED_KINDS = [kind for kind in HEADS if kind != "similarity"]
 WORDS = "the cat saw a dog in rain aingat".split()
 LABELS = {"classification": ("no", "yes"), "tagging": ("O", "B-X", "I-X")}
 
@@ -63,11 +63,11 @@ def make_task(kind: str) -> Task:
 
 
 def make_examples(kind: str, n: int = 12) -> Examples:
-    """Pairs of texts of different lengths, with labels that can only be learned by heart."""
-    dice = np.random.default_rng(0)
+    """Pairs of texts of different lengths, with labels that can only be memorised."""
+    rng = np.random.default_rng(0)
 
     def text(low: int = 2, high: int = 9) -> list[str]:
-        return [str(word) for word in dice.choice(WORDS, dice.integers(low, high))]
+        return [str(word) for word in rng.choice(WORDS, rng.integers(low, high))]
 
     pairs: list[tuple[str, ...]] = [(" ".join(text()), " ".join(text(4, 30))) for _ in range(n)]
     if kind == "tagging":
@@ -102,7 +102,7 @@ def make_backbone(family: str, reading: str, tokenizer: PreTrainedTokenizerFast)
 
 
 def wider(batch: Batch, pad: int, extra: int = 3) -> Batch:
-    """The batch with more padding, of numbers that would be seen if they were read."""
+    """The batch with more padding, of values that would change the result if used."""
     fill = {"input_ids": pad, "labels": -100}
     more = {}
     for name, value in batch.items():
@@ -117,14 +117,14 @@ def same(first: np.ndarray, second: np.ndarray) -> bool:
     return first.dtype == second.dtype and first.tolist() == second.tolist()
 
 
-LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6}
-"""Share of the loss that may be left: static vectors tell no place from another, a causal reader
-cannot know what comes, and recurrent ones are slow."""
+REMAINING = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6}
+"""Share of the initial loss that may remain: static embeddings ignore positions, causal models do
+not see later tokens, and recurrent ones learn slowly."""
 LEARNING_RATES = {"cbow": 0.1}
-"""Static vectors move a word at a time."""
+"""Static embeddings learn one word at a time."""
 
 
-def test_every_reading_is_tried() -> None:
+def test_all_representations_are_covered() -> None:
     assert {reading for _, reading in NETWORKS} | {"bidirectional"} == READINGS
 
 
@@ -179,9 +179,9 @@ def test_padding_does_not_enter_the_statistics(
     )
 
 
-@pytest.mark.parametrize("kind", TAUGHT)
+@pytest.mark.parametrize("kind", TRAINED_KINDS)
 @pytest.mark.parametrize(("family", "reading"), NETWORKS)
-def test_one_batch_is_learned_by_heart(
+def test_one_batch_is_memorised(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
     head, examples = make_head(kind, tokenizer), make_examples(kind)
@@ -193,7 +193,7 @@ def test_one_batch_is_learned_by_heart(
     batch = head.collate(data, np.arange(data.num_items))
     first = head.loss(before(batch), batch).item()
     done = finetune(tmp_path, [TaskData(head, data)], settings, seed=0)
-    assert done.losses[0] < LEFT.get(reading, 0.2) * first
+    assert done.losses[0] < REMAINING.get(reading, 0.2) * first
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -221,7 +221,7 @@ def test_the_seed_decides(
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_predictions_have_their_type_and_outlive_the_file(
+def test_predictions_have_their_type_and_survive_a_file(
     kind: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
     head, examples = make_head(kind, tokenizer), make_examples(kind)
@@ -242,11 +242,11 @@ def test_predictions_have_their_type_and_outlive_the_file(
             assert isinstance(prediction, np.float64)
 
 
-def test_a_decoder_has_just_read_the_token_it_is_asked_about(
+def test_decoder_states_are_aligned_with_tokens(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
-    """What a decoder with a blinded encoder says of a token changes with that token, and not with
-    the next one."""
+    """Without cross-attention, a decoder's outputs at a token depend on that token, not on later
+    ones."""
     head = make_head("tagging", tokenizer)
     backbone = make_backbone("bart", "encoder_decoder", tokenizer)
     for layer in backbone.network.get_decoder().layers:

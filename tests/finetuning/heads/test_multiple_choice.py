@@ -67,7 +67,7 @@ def test_scores_side_by_side_by_hand(head: MultipleChoice) -> None:
 def test_it_is_bert_for_multiple_choice(
     head: MultipleChoice, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    """But for BERT's pooler, a layer that this head does not have."""
+    """Without BERT's pooler, which this head does not have."""
     backbone = make_backbone("bert", "bidirectional", tokenizer)
     model = head.make_model(backbone, ADAPTATIONS["full"]).eval()
     assert isinstance(model, Classifier)
@@ -91,7 +91,7 @@ def test_it_is_bert_for_multiple_choice(
 
 
 class _First(torch.nn.Module):
-    """The state of the first token, without a layer of its own."""
+    """The state of the first token, without a dense layer."""
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         return states[:, 0]

@@ -1,4 +1,4 @@
-"""Siamese training against its formulas, and vectors that come to compare better by it."""
+"""Bi-encoder training against its formulas, and its effect on similarities."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def head(kind: str, tokenizer: PreTrainedTokenizerFast) -> Similarity:
     return made
 
 
-def test_triplets_lose_as_torch_says(
+def test_the_triplet_loss_equals_torch(
     vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     found = head("triplet", tokenizer).loss(vectors, {})
@@ -66,9 +66,7 @@ def test_triplets_lose_as_torch_says(
     torch.testing.assert_close(found, by_hand, rtol=1e-4, atol=1e-4)
 
 
-def test_cosines_are_held_to_the_scores(
-    vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast
-) -> None:
+def test_the_cosine_loss_by_hand(vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast) -> None:
     scores = torch.linspace(0, 5, 6, dtype=torch.float64)
     found = head("cosine", tokenizer).loss(vectors, {"labels": scores})
     u, v = vectors[::2], vectors[1::2]
@@ -85,7 +83,7 @@ def test_scores_of_another_scale_are_refused(tokenizer: PreTrainedTokenizerFast)
         made.encode(tens)
 
 
-def test_classes_are_told_from_both_vectors_and_their_difference(
+def test_classes_are_predicted_from_both_vectors_and_their_difference(
     folder: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     made = head("softmax", tokenizer)
@@ -102,8 +100,8 @@ def test_classes_are_told_from_both_vectors_and_their_difference(
     ]
     by_hand = torch.stack(rows) @ model.head.weight.T + model.head.bias
     torch.testing.assert_close(model(batch), by_hand)
-    wanted = nn.CrossEntropyLoss()(by_hand, batch["labels"])
-    torch.testing.assert_close(made.loss(model(batch), batch), wanted)
+    expected = nn.CrossEntropyLoss()(by_hand, batch["labels"])
+    torch.testing.assert_close(made.loss(model(batch), batch), expected)
     assert made.decode(by_hand, batch) == by_hand.argmax(1).tolist()
 
 
@@ -132,8 +130,8 @@ def test_every_kind_lowers_its_loss(
     assert runs[1].losses[0] < runs[0].losses[0]
 
 
-def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
-    """After training by cosine, the cosines of the same pairs follow their scores."""
+def test_cosines_follow_the_scores(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    """On the training pairs."""
     made = head("cosine", tokenizer)
     examples = load_examples(made.task, "train").head(64)
     data = made.encode(examples)
@@ -145,7 +143,7 @@ def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokeni
 
 
 @pytest.mark.parametrize(
-    ("task", "kind", "said"),
+    ("task", "kind", "message"),
     [
         ("micro-mnli", "cosine", "needs a task of values"),
         ("micro-stsb", "softmax", "needs a task of classes"),
@@ -154,6 +152,6 @@ def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokeni
         ("micro-ner", "softmax", "needs a pair of texts"),
     ],
 )
-def test_tasks_that_do_not_fit_are_refused(task: str, kind: str, said: str) -> None:
-    assert said in siamese_problem(TASKS[task], kind)  # type: ignore[arg-type]
+def test_unsupported_tasks_are_refused(task: str, kind: str, message: str) -> None:
+    assert message in siamese_problem(TASKS[task], kind)  # type: ignore[arg-type]
     assert not siamese_problem(TASKS["micro-mnli"], "triplet")

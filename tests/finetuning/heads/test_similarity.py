@@ -1,4 +1,4 @@
-"""Likeness: texts read alone, cosine by hand, nothing trained."""
+"""Similarity: texts encoded separately, cosine by hand, no training."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ EXAMPLES = Examples(
 )
 
 
-def test_each_text_is_read_alone(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_texts_are_encoded_separately(tokenizer: PreTrainedTokenizerFast) -> None:
     head = Similarity(make_task("similarity"), Protocol(max_sequence_length=8), tokenizer)
     data = head.encode(EXAMPLES)
     assert data.first_rows is not None and data.first_rows.tolist() == [0, 2, 4, 6]

@@ -1,4 +1,4 @@
-"""Extraction: windows and targets as transformers' example makes them, the loss of BERT's own head,
+"""Extraction: windows and targets as in the example of transformers, the loss of BERT's own head,
 answers by hand."""
 
 import itertools
@@ -31,9 +31,9 @@ def make_head(
 
 
 def long_context(num_words: int = 60) -> list[str]:
-    dice = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     words = ["the", "cat", "saw", "a", "dog", "aingat", "in", "rain"]
-    return [str(word) for word in dice.choice(words, num_words)]
+    return [str(word) for word in rng.choice(words, num_words)]
 
 
 def answer_at(words: list[str], first: int, last: int) -> Answers:
@@ -117,7 +117,7 @@ def reference(
 
 
 @pytest.mark.parametrize("places", [(0, 0), (11, 13), (30, 31), (57, 59)])
-def test_they_are_the_features_of_transformers(
+def test_features_equal_those_of_transformers(
     places: tuple[int, int], tokenizer: PreTrainedTokenizerFast
 ) -> None:
     words = long_context()
@@ -129,7 +129,7 @@ def test_they_are_the_features_of_transformers(
     ]
 
 
-def test_a_long_question_is_cut(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_long_questions_are_truncated(tokenizer: PreTrainedTokenizerFast) -> None:
     examples = Examples([("cat " * 40, "the dog"), ("cat", "the dog")], column([NONE, NONE]))
     data = make_head(tokenizer).encode(examples)
     assert data.truncated == 0.5
@@ -137,8 +137,8 @@ def test_a_long_question_is_cut(tokenizer: PreTrainedTokenizerFast) -> None:
     assert data.input_ids.lengths.max() <= 32
 
 
-def test_windows_of_a_small_room(tokenizer: PreTrainedTokenizerFast) -> None:
-    """The declared overlap would leave no step."""
+def test_windows_with_little_context(tokenizer: PreTrainedTokenizerFast) -> None:
+    """The declared overlap would leave a step of zero."""
     words = long_context()
     examples = Examples([("cat saw", " ".join(words))], column([answer_at(words, 7, 7)]))
     data = make_head(tokenizer, length=12, stride=64).encode(examples)
@@ -175,9 +175,9 @@ def test_the_best_span_by_brute_force(tokenizer: PreTrainedTokenizerFast) -> Non
     words = long_context(60)
     data = head.encode(Examples([("a cat", " ".join(words))], column([NONE])))
     batch = head.collate(data, np.arange(1))
-    dice = torch.Generator().manual_seed(0)
+    rng = torch.Generator().manual_seed(0)
     for trial in range(20):
-        outputs = torch.randn(*batch["input_ids"].shape, 2, generator=dice)
+        outputs = torch.randn(*batch["input_ids"].shape, 2, generator=rng)
         outputs[:, :4] += 9.0  # what is not of the context is no answer
         (read,) = head.decode(outputs, batch)
         inside = torch.nonzero(batch["context"][0])[:, 0].tolist()
@@ -210,8 +210,10 @@ def test_the_best_of_all_windows_against_the_least_null(
     assert answer(Span(2, 2, 5, 5), Span(3, 1, 6, 8)) == words[0]  # the threshold is 0
 
 
-def test_it_abstains_only_if_it_was_taught_to(tokenizer: PreTrainedTokenizerFast) -> None:
-    """A window without the answer is no question without one."""
+def test_no_answer_needs_unanswerable_training_data(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
+    """A window without the answer does not make a question unanswerable."""
     head = make_head(tokenizer)
     words = long_context()
     answered = Examples([("a cat saw", " ".join(words))], column([answer_at(words, 3, 3)]))
@@ -239,7 +241,7 @@ def test_it_abstains_only_if_it_was_taught_to(tokenizer: PreTrainedTokenizerFast
         assert all((read.null > -np.inf) is abstains for read in reads)
 
 
-def test_position_0_has_seen_everything(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_position_0_depends_on_all_tokens(tokenizer: PreTrainedTokenizerFast) -> None:
     head = make_head(tokenizer)
     texts: list[tuple[str, ...]] = [("a cat", "the dog saw rain"), ("a cat", "the dog saw the")]
     data = head.encode(Examples(texts, column([NONE, NONE])))
@@ -252,8 +254,8 @@ def test_position_0_has_seen_everything(tokenizer: PreTrainedTokenizerFast) -> N
         assert (first - second).abs().max() > 1e-4
 
 
-def test_an_answer_is_a_stretch_of_the_context(tokenizer: PreTrainedTokenizerFast) -> None:
-    """As it is written there: with capitals, two spaces and all."""
+def test_an_answer_is_a_span_of_the_context(tokenizer: PreTrainedTokenizerFast) -> None:
+    """With its capitals and spaces."""
     head = make_head(tokenizer)
     examples = Examples([("a cat", "The  DOG saw Rain")], column([NONE]))
     data: Encoded = head.encode(examples)

@@ -26,7 +26,7 @@ def pieces(tokenizer: PreTrainedTokenizerFast, word: str) -> int:
     return len(tokenizer(word, add_special_tokens=False)["input_ids"])
 
 
-def test_a_word_is_tagged_at_its_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_a_word_is_tagged_at_its_first_subword(tokenizer: PreTrainedTokenizerFast) -> None:
     long = pieces(tokenizer, "aingat")
     assert long > 1 and pieces(tokenizer, "cat") == 1
     examples = Examples([("cat", "aingat", "the"), ("dog",)], column([(0, 1, 2), (HIDDEN,)]))
@@ -39,8 +39,8 @@ def test_a_word_is_tagged_at_its_first_piece(tokenizer: PreTrainedTokenizerFast)
 
 
 def test_every_word_of_a_long_sentence_is_tagged_once(tokenizer: PreTrainedTokenizerFast) -> None:
-    dice = np.random.default_rng(0)
-    words = tuple(str(w) for w in dice.choice(["the", "cat", "aingat", "dog", "saw"], 60))
+    rng = np.random.default_rng(0)
+    words = tuple(str(w) for w in rng.choice(["the", "cat", "aingat", "dog", "saw"], 60))
     examples = Examples([("cat",), words, words[:30]], column([(1,), (2,) * 60, (0,) * 30]))
     head = make_head(tokenizer, max_sequence_length=16, doc_stride=4)
     data = head.encode(examples)
@@ -77,8 +77,8 @@ def test_the_loss_by_hand(tokenizer: PreTrainedTokenizerFast) -> None:
     torch.testing.assert_close(head.loss(outputs, batch), mean)
 
 
-def test_answers_go_to_their_words(tokenizer: PreTrainedTokenizerFast) -> None:
-    """What is read at other tokens than first pieces is not heeded; a word of nothing is
+def test_tags_are_assigned_to_words(tokenizer: PreTrainedTokenizerFast) -> None:
+    """Outputs at other tokens than first subwords are ignored; a word without tokens is
     outside."""
     examples = Examples([("cat", "aingat", "\u200b", "the")], column([(0, 0, 0, 0)]))
     head = make_head(tokenizer)

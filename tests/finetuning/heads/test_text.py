@@ -1,5 +1,5 @@
-"""Tasks answered in words: every kind put and read, every reading that writes, the same answers
-whatever stands beside in a batch, and from transformers' search and the plain loop alike."""
+"""Text output: every kind of task, every generative representation, independence of the batch, and
+equality of generation by transformers and the plain loop."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -145,7 +145,7 @@ def right(kind: str, examples: Examples) -> list[Any]:
     return list(examples.labels)
 
 
-def test_what_is_read_and_written() -> None:
+def test_sources_and_targets() -> None:
     def words(kind: str, **more: Any) -> tuple[str, str]:
         task, examples = CASES[kind]
         task = task.model_copy(update=more)
@@ -167,7 +167,7 @@ def test_what_is_read_and_written() -> None:
     assert words("generation") == (first, SENTENCES[-1])
 
 
-def test_prompts_have_better_words() -> None:
+def test_prompt_answers_replace_labels() -> None:
     prompt = {"pattern": "{first} it was {answer}", "answers": ("bad", "good")}
     task = task_of("classification", labels=("negative", "positive"), prompt=prompt)
     assert [target(task, label) for label in (0, 1, -1)] == ["bad", "good", ""]
@@ -179,13 +179,13 @@ def test_values() -> None:
     assert [value_of(t) for t in ("3. 4", "5", "", "alike", "nan")] == [3.4, 5.0, -1.0, -1.0, -1.0]
 
 
-def test_the_likest_choice() -> None:
+def test_the_most_similar_choice() -> None:
     choices = ("the red axe.", "The pig.", "the blue pig")
-    said = ["the pig.", "a blue pig", "the", "nothing"]
-    assert [choice_of(text, choices) for text in said] == [1, 2, 1, 0]
+    outputs = ["the pig.", "a blue pig", "the", "nothing"]
+    assert [choice_of(text, choices) for text in outputs] == [1, 2, 1, 0]
 
 
-def test_tags_are_padded_cut_and_read_longest_first() -> None:
+def test_tags_are_padded_cut_and_parsed_longest_first() -> None:
     names = [(1,), (2,), (2, 3)]
     assert tags_of([2, 3, 2, 9, 1], names, 3) == (2, 1, 0)
     assert tags_of([2], names, 3) == (1, 0, 0)
@@ -199,8 +199,8 @@ def test_the_longest_part_is_cut_first() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
-    """Every sentence of the embedded world, with the spacing that BLEU is scored on."""
+def test_texts_survive_a_round_trip(tokenizer: Tok, algorithm: str) -> None:
+    """Every sentence of the microworld, with the spacing on which BLEU is computed."""
     codec = TextCodec(tokenizer(algorithm))
     corpus = MicroworldCorpus(num_tokens=5_000)
     for document in load_corpus.read_documents(corpus):
@@ -210,7 +210,7 @@ def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
 
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_targets_are_read_as_the_right_answers(tokenizer: Tok, algorithm: str, kind: str) -> None:
+def test_targets_are_parsed_as_labels(tokenizer: Tok, algorithm: str, kind: str) -> None:
     task, examples = CASES[kind]
     head = task_head(task, TEXT, tokenizer(algorithm))
     assert isinstance(head, TextOutput)
@@ -232,7 +232,7 @@ def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str)
     assert head.predictions(head.decode(batch["target_ids"], batch), data, examples)[0] == text
 
 
-def test_too_long_is_cut(tokenizer: Tok) -> None:
+def test_long_texts_are_truncated(tokenizer: Tok) -> None:
     task, examples = CASES["generation"]
     tok = tokenizer("wordpiece")
     head = TextOutput(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
@@ -244,7 +244,7 @@ def test_too_long_is_cut(tokenizer: Tok) -> None:
         assert all(row[i][-1] == tok.sep_token_id for i in range(4))
 
 
-def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
+def test_labels_with_equal_tokens_are_refused(tokenizer: Tok) -> None:
     task = task_of("classification", labels=("1", "2"))
     with pytest.raises(ValueError, match="same tokens for '1' and '2'"):
         TextOutput(task, TEXT, tokenizer("wordpiece"))
@@ -254,7 +254,7 @@ def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
 @pytest.mark.parametrize(
     ("family", "read"), [("t5", "encoder_decoder"), ("gpt2", "causal"), ("gpt2", "prefix")]
 )
-def test_it_learns_a_batch_by_heart(
+def test_one_batch_is_memorised(
     tokenizer: Tok, tmp_path: Path, family: str, read: str, kind: str
 ) -> None:
     task, examples = CASES[kind]
@@ -270,7 +270,7 @@ def test_it_learns_a_batch_by_heart(
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("family", "read"), NATIVE)
-def test_transformers_writes_the_same(tokenizer: Tok, family: str, read: str) -> None:
+def test_generation_equals_transformers(tokenizer: Tok, family: str, read: str) -> None:
     model, batch = a_batch(tokenizer, family, read, 12)
     assert model.is_native
     mine, theirs = model.write_greedily(batch), model.write(batch)
@@ -298,14 +298,14 @@ def test_neighbours_in_a_batch_change_nothing(tokenizer: Tok, family: str, read:
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("family", "read"), NATIVE + OTHERS)
-def test_each_step_is_what_training_sees(tokenizer: Tok, family: str, read: str) -> None:
-    """What is written greedily is what the training states tell, given the same target."""
+def test_greedy_decoding_equals_teacher_forcing(tokenizer: Tok, family: str, read: str) -> None:
+    """Generated tokens are the argmax of the training outputs for the same target."""
     model, batch = a_batch(tokenizer, family, read, 6)
-    told = model.write_greedily(batch)
-    ends = (told == model.end).long().cumsum(1)
-    mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
-    batch = batch | {"target_ids": told, "target_mask": mask}
-    assert torch.equal(model(batch).argmax(-1), told[mask.bool()])
+    target = model.write_greedily(batch)
+    ends = (target == model.end).long().cumsum(1)
+    mask = ((ends == 0) | ((ends == 1) & (target == model.end))).long()
+    batch = batch | {"target_ids": target, "target_mask": mask}
+    assert torch.equal(model(batch).argmax(-1), target[mask.bool()])
 
 
 @torch.inference_mode()
@@ -318,20 +318,20 @@ def test_beams_find_nothing_less_likely(tokenizer: Tok, family: str, read: str) 
 
 
 def mean_log_probability(
-    model: TextModel, batch: dict[str, Any], told: torch.Tensor
+    model: TextModel, batch: dict[str, Any], target: torch.Tensor
 ) -> torch.Tensor:
-    ends = (told == model.end).long().cumsum(1)
-    mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
-    logits = model(batch | {"target_ids": told, "target_mask": mask}).log_softmax(-1)
-    nats = torch.zeros(told.shape)
-    nats[mask.bool()] = logits.gather(1, told[mask.bool()][:, None])[:, 0]
+    ends = (target == model.end).long().cumsum(1)
+    mask = ((ends == 0) | ((ends == 1) & (target == model.end))).long()
+    logits = model(batch | {"target_ids": target, "target_mask": mask}).log_softmax(-1)
+    nats = torch.zeros(target.shape)
+    nats[mask.bool()] = logits.gather(1, target[mask.bool()][:, None])[:, 0]
     return nats.sum(1) / mask.sum(1)
 
 
 def a_batch(
     tokenizer: Tok, family: str, read: str, most: int, num_beams: int = 1
 ) -> tuple[TextModel, dict[str, Any]]:
-    """A network with random weights that writes, and sources of different lengths."""
+    """A generative network with random weights, and sources of different lengths."""
     tok = tokenizer("wordpiece")
     task, examples = CASES["generation"]
     head = TextOutput(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
@@ -341,19 +341,19 @@ def a_batch(
 
 
 @pytest.mark.parametrize(
-    ("family", "read", "protocol", "adaptation", "said"),
+    ("family", "read", "protocol", "adaptation", "message"),
     [
         ("bert", "bidirectional", {}, "full", "a bidirectional model does not generate text"),
         ("gpt2", "prefix", {"num_beams": 2}, "full", "num_beams must be 1 for a prefix gpt2"),
         ("gpt2", "causal", {}, "frozen", "a frozen model cannot learn; set"),
     ],
 )
-def test_what_cannot_write(
-    tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, said: str
+def test_unsupported_models_are_refused(
+    tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, message: str
 ) -> None:
     tok = tokenizer("wordpiece")
     head = TextOutput(CASES["generation"][0], Protocol(**protocol), tok)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         head.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
 
 

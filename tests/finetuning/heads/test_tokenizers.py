@@ -1,4 +1,4 @@
-"""Words and characters are found again under every algorithm of the tokenizer."""
+"""Words and characters are recovered with every tokenizer algorithm."""
 
 from pathlib import Path
 
@@ -34,7 +34,9 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> PreTrainedToken
     "answer",
     ["The cafe", "5th Street", "1999", "caf\u00e9 cr\u00e8me", "$3.50", " Not  more", "more."],
 )
-def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTokenizerFast) -> None:
+def test_an_answer_is_recovered_from_its_target(
+    answer: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
     head = SpanExtraction(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
     labels = column([Answers((answer,), (CONTEXT.index(answer),))])
     examples = Examples([("Who sold it?", CONTEXT)], labels)
@@ -45,7 +47,7 @@ def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTok
     assert head.predictions([Span(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
 
 
-def test_every_word_has_one_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_every_word_has_one_first_subword(tokenizer: PreTrainedTokenizerFast) -> None:
     words = tuple(CONTEXT.split())
     head = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
     data = head.encode(Examples([words], column([(1,) * len(words)])))

@@ -43,7 +43,7 @@ def make_backbone(name: str, reading: str | None = None) -> Backbone:
 
 
 def adapted(name: str, adaptation: Adaptation, seed: int = 0) -> Classifier:
-    """A classifier of two classes, as training begins with it."""
+    """A classifier of two classes before its first update."""
     torch.manual_seed(seed)
     backbone = copy.deepcopy(make_backbone(name))
     model = Classifier(backbone, 2, Protocol(head_dropout=0.0), adaptation)
@@ -54,9 +54,9 @@ def adapted(name: str, adaptation: Adaptation, seed: int = 0) -> Classifier:
 
 def batch(rows: int = 8, length: int = 10) -> Batch:
     """Whether token 5 or token 6 comes first in rows of different lengths."""
-    dice = torch.Generator().manual_seed(1)
+    rng = torch.Generator().manual_seed(1)
     labels = torch.arange(rows) % 2
-    ids = torch.randint(7, VOCAB, (rows, length), generator=dice)
+    ids = torch.randint(7, VOCAB, (rows, length), generator=rng)
     ids[:, 0], ids[:, 1:4] = START, (5 + labels)[:, None]
     lengths = length - torch.arange(rows) % 4
     mask = (torch.arange(length) < lengths[:, None]).long()

@@ -52,9 +52,9 @@ def test_an_unsupported_adaptation_is_refused(name: str, adaptation: str) -> Non
 def test_only_the_adaptation_is_trained(name: str, adaptation: str) -> None:
     method = ADAPTATIONS[adaptation]
     model, one = adapted(name, method), batch()
-    wanted = trained(model)
-    inside = {n for n in wanted if n.startswith("backbone.")}
-    assert {"head.weight", "head.bias"} <= set(wanted)
+    expected = trained(model)
+    inside = {n for n in expected if n.startswith("backbone.")}
+    assert {"head.weight", "head.bias"} <= set(expected)
     for parameter in inside:
         assert any(part in parameter for part in ADDED.get(adaptation, ("",))), parameter
     assert inside or method.kind == "frozen"
@@ -62,11 +62,11 @@ def test_only_the_adaptation_is_trained(name: str, adaptation: str) -> None:
     first, last = learn(model, one, rate=RATES.get(adaptation, 1e-2))
     assert last < first
     after = dict(model.named_parameters())
-    frozen = set(before) - set(wanted)
+    frozen = set(before) - set(expected)
     assert all(torch.equal(before[n], after[n]) for n in frozen)
-    changed = {n for n in wanted if not torch.equal(before[n], after[n])}
+    changed = {n for n in expected if not torch.equal(before[n], after[n])}
     assert {n for n in inside if after[n].grad is not None} <= changed
-    assert {n for n in wanted if after[n].grad is None} <= _idle(name), "no gradient reaches it"
+    assert {n for n in expected if after[n].grad is None} <= _idle(name), "no gradient reaches it"
 
 
 def _idle(name: str) -> set[str]:
