@@ -28,8 +28,9 @@ from harness.data.tokenizers.training import train
 from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
 from harness.finetuning.inputs import Encoded, TrainBatches
-from harness.finetuning.module import finetune
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune
 from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -63,15 +64,17 @@ def padding(data: Encoded, batches: list[np.ndarray]) -> float:
 def measure(task: str, folder: Path, settings: Finetune, num_examples: int) -> dict[str, float]:
     """Seconds of each part, and shares of padding."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder / "tokenizer")
-    form = task_head(TASKS[task], PROTOCOL, tokenizer)
+    head = task_head(TASKS[task], PROTOCOL, tokenizer)
     examples = load_examples(TASKS[task], "train").head(num_examples)
     with tempfile.TemporaryDirectory() as cache:
-        cold, _ = timed(lambda: encoded(form, examples, folder / "tokenizer", Path(cache)))
-        warm, data = timed(lambda: encoded(form, examples, folder / "tokenizer", Path(cache)))
+        cold, _ = timed(lambda: encoded(head, examples, folder / "tokenizer", Path(cache)))
+        warm, data = timed(lambda: encoded(head, examples, folder / "tokenizer", Path(cache)))
     assert isinstance(data, Encoded)
-    batches = TrainBatches(data, settings, form.collate, seed=0)
+    batches = TrainBatches(data, settings, head.collate, seed=0)
     batching, _ = timed(lambda: sum(1 for _ in batches))
-    training, _ = timed(lambda: finetune(folder / "model", data, form, settings, seed=0))
+    training, _ = timed(
+        lambda: finetune(folder / "model", [TaskData(head, data)], settings, seed=0)
+    )
     shuffled = np.random.default_rng(0).permutation(data.num_items)
     plain = np.array_split(shuffled, max(1, data.num_items // settings.batch_size))
     return {

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from harness.execution.backends import BACKENDS
+
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -33,13 +35,11 @@ StoreFolder = Annotated[
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="stages at a time [default: CPU cores; 1 with a GPU]")
 ]
-EXECUTORS = ("processes", "serial")
-"""`harness.execution.backends.BACKENDS`, which takes time to import."""
 
 
 def _executor(name: str) -> str:
-    if name not in EXECUTORS:
-        raise typer.BadParameter(f"must be one of {', '.join(EXECUTORS)}, but is {name}")
+    if name not in BACKENDS:
+        raise typer.BadParameter(f"must be one of {', '.join(BACKENDS)}, but is {name}")
     return name
 
 
@@ -47,8 +47,8 @@ Executor = Annotated[
     str,
     typer.Option(
         callback=_executor,
-        help=" | ".join(EXECUTORS),
-        autocompletion=lambda: list(EXECUTORS),
+        help=" | ".join(BACKENDS),
+        autocompletion=lambda: list(BACKENDS),
     ),
 ]
 DEFAULT_STORE = Path("runs")

@@ -1,3 +1,6 @@
-"""Computes the stages of a plan: the stages themselves, the worker that runs one, the backends that
-run many, and the loop that records what they leave. Nothing here decides what is compared.
+"""Computes the stages of a plan: the stage functions, the worker that runs one, the backends that
+run several, and the executor that schedules and records them.
+
+What an experiment compares is declared in `harness.experiment` and planned in `harness.plan`;
+results are kept in `harness.store`.
 """

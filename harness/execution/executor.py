@@ -1,4 +1,4 @@
-"""Runs a plan: submits stages whose parents are finished, records what they leave, resumes."""
+"""Runs a plan on a backend: schedules stages by their parents, records results, resumes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,22 +15,23 @@ from harness.store.artifacts import Artifact
 from harness.store.store import StageResult, Store
 
 POLL_SECONDS = 0.2
+"""Longest wait for an outcome between two updates of the listener."""
 
 
 @dataclass
 class Execution:
-    """What one call of `execute` did."""
+    """Result of one call of `execute`."""
 
     finished: dict[str, StageResult] = field(default_factory=dict)
-    """Key to result of all finished stages of the plan, computed now or before."""
+    """Key to result of every finished stage of the plan, whenever it was computed."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Key to the reason, in one line."""
+    """Key to a one-line reason."""
     computed: list[str] = field(default_factory=list)
-    """Keys of the stages that this call computed, in the order in which they ended."""
+    """Keys of the stages computed by this call, in order of completion."""
 
 
 class Listener:
-    """Observes an execution; by default it does nothing."""
+    """Observer of an execution; does nothing by default."""
 
     def begin(self, todo: list[Stage]) -> None:
         """Called once, with the stages to compute."""
@@ -39,18 +40,19 @@ class Listener:
         """Called several times a second, with the progress of the running stages by key."""
 
     def finished(self, stage: Stage, seconds: float) -> None:
-        """Called when a stage was computed and recorded."""
+        """Called after a stage was computed and recorded."""
 
     def failed(self, stage: Stage, reason: str) -> None:
-        """Called when a stage failed."""
+        """Called after a stage failed, with a one-line reason."""
 
 
 def execute(
     plan: Plan, store: Store, backend: Backend, listener: Listener | None = None
 ) -> Execution:
-    """Computes the results of a plan that the store lacks, and the stages that they need.
+    """Computes the results that the store lacks, with the stages they depend on.
 
-    A failed stage does not stop the others; what depends on it is left out.
+    A failed stage does not stop the others; stages that depend on it are skipped. The backend is
+    closed after the last stage.
     """
     execution = Execution(finished=store.finished(plan.stages))
     todo = _todo(plan, execution.finished)
@@ -64,7 +66,7 @@ def execute(
 
 
 def _todo(plan: Plan, finished: Mapping[str, Any]) -> list[str]:
-    """Keys of unfinished results, and of the unfinished stages that they need, parents first."""
+    """Keys of unfinished results and of the unfinished stages they depend on, parents first."""
     stages = plan.stages
     wanted = {
         key
@@ -77,26 +79,22 @@ def _todo(plan: Plan, finished: Mapping[str, Any]) -> list[str]:
     return [key for key in stages if key in wanted]
 
 
+@dataclass
 class _Loop:
-    """Submits what is ready and records what has ended, until nothing more can be done."""
+    """Submits ready stages and records ended ones until no stage is left or ready."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        backend: Backend,
-        execution: Execution,
-        todo: list[str],
-        listener: Listener,
-    ) -> None:
-        self.plan, self.store, self.backend = plan, store, backend
-        self.execution, self.listener = execution, listener
-        self.waiting = list(todo)
-        self.running: set[str] = set()
-        self.retried: set[str] = set()
-        self.verified: set[str] = set()
+    plan: Plan
+    store: Store
+    backend: Backend
+    execution: Execution
+    waiting: list[str]
+    listener: Listener
+    running: set[str] = field(default_factory=set)
+    retried: set[str] = field(default_factory=set)
+    verified: set[str] = field(default_factory=set)
 
     def run(self) -> None:
+        """Runs to the end and closes the backend."""
         try:
             while self.waiting or self.running:
                 while len(self.running) < self.backend.capacity and (key := self._next_ready()):
@@ -108,12 +106,12 @@ class _Loop:
                 self.listener.tick({key: self.backend.progress(key) for key in self.running})
                 for outcome in outcomes:
                     self.running.discard(outcome.key)
-                    self._take(outcome)
+                    self._handle(outcome)
         finally:
             self.backend.close()
 
     def _next_ready(self) -> str | None:
-        """The most expensive stage whose parents are finished, with their files intact."""
+        """The most expensive stage whose parents are finished and whose input files are intact."""
         ready = [key for key in self.waiting if self._parents_finished(key)]
         for key in sorted(ready, key=lambda key: -self.plan.stages[key].flops):
             if self._parents_intact(key):
@@ -126,7 +124,7 @@ class _Loop:
         return all(parent in self.execution.finished for parent in parents)
 
     def _parents_intact(self, key: str) -> bool:
-        """Verifies the files that a stage reads; a damaged parent is computed again."""
+        """Verifies the input files of a stage; a damaged parent is computed again."""
         for parent in self.plan.stages[key].parents.values():
             if parent not in self.execution.finished:  # found damaged for another stage just now
                 return False
@@ -149,7 +147,7 @@ class _Loop:
         }
         return StageJob(stage.kind, key, stage.spec, inputs, self.plan.experiment.compute)
 
-    def _take(self, outcome: Outcome) -> None:
+    def _handle(self, outcome: Outcome) -> None:
         stage, error = self.plan.stages[outcome.key], outcome.error
         if outcome.lost and outcome.key not in self.retried:
             self.retried.add(outcome.key)
@@ -163,7 +161,7 @@ class _Loop:
             self._fail(stage, "another process computed it but did not record it; run again")
 
     def _recorded(self, stage: Stage, output: StageOutput | None) -> StageResult | None:
-        """The stage as the store has it, recorded now unless another process was faster."""
+        """The stored result of a stage, recorded now unless another process did so first."""
         with FileLock(self.store.root / "record.lock"):
             result = self.store.find(stage.key)
             if result is None and output is not None:

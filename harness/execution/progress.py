@@ -1,4 +1,4 @@
-"""What a person sees of a run: one live display on a terminal, quiet lines elsewhere."""
+"""Progress display of a run: live on a terminal, one line per event elsewhere."""
 
 import time
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ from harness.execution.executor import Listener
 from harness.plan.plan import Plan, Stage
 
 LINE_SECONDS = 15.0
-"""Least time between two lines of one running stage, when not on a terminal."""
+"""Least time between two progress lines when not on a terminal."""
 
 
 def duration(seconds: float) -> str:
-    """`75 s`, `12 min`, `3.4 h`."""
+    """A duration as text: `75 s`, `12 min`, `3.4 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class Display(Listener):
-    """Stages done and to come, tokens per second, time left."""
+    """Progress bar over the stages, with throughput, losses and the time left."""
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self.plan, self.console = plan, console
@@ -54,6 +54,7 @@ class Display(Listener):
             self.live.stop()
 
     def begin(self, todo: list[Stage]) -> None:
+        """Prints how many stages are finished already."""
         total = len(self.plan.stages)
         self.flops_left = sum(stage.flops for stage in todo)
         self.bar.update(self.task, completed=total - len(todo))
@@ -63,6 +64,7 @@ class Display(Listener):
             )
 
     def tick(self, running: Mapping[str, dict[str, Any]]) -> None:
+        """Updates the live display, or prints a line per running stage from time to time."""
         left = self._time_left(running)
         if self.console.is_terminal:
             self.bar.update(self.task, left=left)
@@ -71,14 +73,16 @@ class Display(Listener):
             self.last_line = time.monotonic()
             for key, figures in running.items():
                 stage = self.plan.stages[key]
-                said = figures_line(figures)
-                self.console.print(f"  ... {stage.kind} {stage.label}: {said} {left}")
+                line = figures_line(figures)
+                self.console.print(f"  ... {stage.kind} {stage.label}: {line} {left}")
 
     def finished(self, stage: Stage, seconds: float) -> None:
+        """Prints the stage with its duration."""
         self._advance(stage)
         self.console.print(f"  done {stage.kind} {stage.label} ({duration(seconds)})")
 
     def failed(self, stage: Stage, reason: str) -> None:
+        """Prints the stage with the reason."""
         self._advance(stage)
         self.console.print(f"  FAILED {stage.kind} {stage.label}: {reason}", style="red")
 
@@ -88,7 +92,7 @@ class Display(Listener):
         self.bar.update(self.task, advance=1)
 
     def _time_left(self, running: Mapping[str, dict[str, Any]]) -> str:
-        """By the FLOPs done in the time so far; empty before there is anything to go by."""
+        """Estimate from the FLOPs per second so far; empty before the first progress."""
         partly = sum(
             self.plan.stages[key].flops * figures["done"] / max(1, figures["total"])
             for key, figures in running.items()
@@ -109,7 +113,7 @@ class Display(Listener):
 
 
 def figures_line(figures: Mapping[str, Any]) -> str:
-    """`42%, 31,000 tokens/s, loss 3.214`."""
+    """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`."""
     if not figures:
         return "starting"
     share = figures["done"] / max(1, figures["total"])

@@ -1,4 +1,4 @@
-"""Where a result comes from: packages, machine, command."""
+"""Provenance of results: packages, machine, command and data."""
 
 import os
 import platform
@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.plan.plan import Stage
+if TYPE_CHECKING:
+    from harness.plan.plan import Stage
 
 PACKAGES = (
     "pretraining-harness",
@@ -27,8 +29,8 @@ PACKAGES = (
 
 
 def provenance() -> dict[str, str]:
-    """Versions, machine and command line of this process; no host or user name, and of absolute
-    paths the last part alone."""
+    """Package versions, machine and command line of this process, without host, user or folder
+    names."""
     return {
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         "python": platform.python_version(),
@@ -44,34 +46,34 @@ def _last_part(argument: str) -> str:
 
 
 def made_with() -> str:
-    """Machine, GPU where this process has used one, and versions, in one line."""
-    told = provenance()
+    """Machine, GPU if this process has used one, and package versions, in one line."""
+    made = provenance()
     torch = sys.modules.get("torch")
     used = torch is not None and torch.cuda.is_initialized()
     gpu = [torch.cuda.get_device_name()] if torch is not None and used else []
-    return ", ".join([told["machine"], *gpu, f"python {told['python']}", told["packages"]])
+    return ", ".join([made["machine"], *gpu, f"python {made['python']}", made["packages"]])
 
 
 def makers(made: Iterable[str]) -> dict[str, str]:
-    """What stages were made with, to how many of them; the most first."""
+    """Each line of `made_with` to the number of its stages, most frequent first."""
     counts = Counter(made).most_common()
     return {line or "not recorded": f"stages: {count}" for line, count in counts}
 
 
 def run_again(path: Path, overrides: Sequence[str]) -> str:
-    """The command that computes an experiment anew, or what is missing of it; that of this process
-    where no file declares it. Without the folders of an absolute path."""
+    """The command that reruns or resumes an experiment; the command of this process if `path` is no
+    file. Absolute paths are cut to the file name."""
     if not path.is_file():
         return provenance()["command"]
     file = path.name if path.is_absolute() else str(path)
     return shlex.join(["harness", "run", file, *(f"--set={override}" for override in overrides)])
 
 
-def fingerprints(stages: Iterable[Stage]) -> dict[str, str]:
-    """What was read, corpora and tasks, to what names its content."""
+def fingerprints(stages: "Iterable[Stage]") -> dict[str, str]:
+    """Label of each corpus and task that the stages read, to the fingerprint of its content."""
     found = {}
     for stage in stages:
-        if stage.kind == "tokens":
+        if stage.kind == "tokenize":
             found[stage.label] = str(stage.spec["fingerprint"])
         elif stage.kind == "finetune":
             found[f"task {stage.spec['task']}"] = str(stage.spec["fingerprint"])

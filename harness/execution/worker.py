@@ -1,4 +1,4 @@
-"""One stage, computed in its work folder."""
+"""Computes one stage in its work folder."""
 
 import json
 import time
@@ -18,16 +18,20 @@ from harness.experiment import plugins
 from harness.store.artifacts import local_folder
 
 REPORT_SECONDS = 0.3
+"""Least time between two progress reports of a stage."""
 
 
 def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
-    """Computes one stage, unless its work folder says that it is done.
+    """Computes one stage, unless its work folder holds its result.
 
-    The folder is locked, so that no two processes compute one stage at a time.
+    The folder is locked against other processes that compute the same stage.
 
     Returns:
-        Its output; null if another process has computed and recorded it. The files are in
-        `workspace.output`.
+        The output, with its files in `workspace.output`; null if another process has computed and
+        recorded the stage.
+
+    Raises:
+        Exception: whatever the stage raises; its traceback is in `workspace.error`.
     """
     from harness.execution.stages import STAGES
     from harness.execution.stages.context import StageContext
@@ -68,7 +72,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
 
 
 def _reporter(path: Path) -> Callable[..., None]:
-    """A function that writes progress to a file, at most every REPORT_SECONDS."""
+    """A function that writes progress to `path`, at most once every REPORT_SECONDS."""
     last = 0.0
 
     def report(done: int, total: int, **figures: float) -> None:

@@ -1,4 +1,4 @@
-"""The folder in which one machine computes stages."""
+"""The folder in which a machine computes stages."""
 
 import json
 import time
@@ -10,40 +10,38 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Workspace:
-    """`work/<key>/` for each stage that is not recorded yet, and what stages share.
+    """`work/<key>/` for each stage that is not recorded yet, and caches that stages share.
 
-    `state` keeps checkpoints, `out` what the stage will leave, and `result.json` is written last,
-    so that an interrupted stage is never taken for a finished one.
+    `state/` has checkpoints, `out/` the files of the stage. `result.json` is written last: without
+    it a stage counts as unfinished.
     """
 
     root: Path
+    """Folder of the store."""
 
     def folder(self, key: str) -> Path:
-        """The folder of one stage."""
+        """Work folder of a stage."""
         return self.root / "work" / key
 
     def output(self, key: str) -> Path:
-        """The files that a computed stage left."""
+        """Folder of the files of a computed stage."""
         return self.folder(key) / "out"
 
     def state(self, key: str) -> Path:
-        """Checkpoints of a stage; kept until it is finished."""
+        """Folder of the checkpoints of a stage; kept until it is recorded."""
         return self.folder(key) / "state"
 
     def result(self, key: str) -> Path:
-        """The file that says that a stage is finished."""
+        """File that marks a stage as finished, with its metrics."""
         return self.folder(key) / "result.json"
 
     def progress(self, key: str) -> dict[str, Any]:
-        """The last progress report of a running stage; empty before the first."""
+        """The latest progress report of a running stage; empty before the first."""
         try:
-            content: dict[str, Any] = json.loads(self._progress_file(key).read_text())
+            content: dict[str, Any] = json.loads((self.folder(key) / "progress.json").read_text())
         except (FileNotFoundError, json.JSONDecodeError):
             return {}
         return content
-
-    def _progress_file(self, key: str) -> Path:
-        return self.folder(key) / "progress.json"
 
     def error(self, key: str) -> str:
         """The last line of the traceback of a failed stage; empty if it has not failed."""
@@ -51,12 +49,12 @@ class Workspace:
         return file.read_text().strip().splitlines()[-1] if file.exists() else ""
 
     def clean(self, key: str) -> None:
-        """Deletes the files of a recorded stage; `result.json` stays, as the mark of its end."""
+        """Deletes the files of a recorded stage, except `result.json`."""
         rmtree(self.output(key), ignore_errors=True)
         rmtree(self.state(key), ignore_errors=True)
 
     def log(self, event: str, key: str) -> None:
-        """Appends the start or finish of a stage to `journal.jsonl`; one write, one line."""
+        """Appends a line with an event of a stage (start, finish) to `journal.jsonl`."""
         line = json.dumps({"event": event, "key": key, "time": round(time.time(), 3)}) + "\n"
         with (self.root / "journal.jsonl").open("a") as file:
             file.write(line)

@@ -1,4 +1,4 @@
-"""What a run has trained, beside the pretrained weights that it began with."""
+"""The trained weights of a run, without those that stay as pretrained."""
 
 import json
 from pathlib import Path
@@ -10,32 +10,32 @@ from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.costs import stored
 from harness.finetuning.task_model import TaskModel
 
-WEIGHTS, NOTE = "adapted.safetensors", "adaptation.json"
+WEIGHTS, METADATA = "adapted.safetensors", "adaptation.json"
 
 
 def save_adapted(model: TaskModel, adaptation: Adaptation, folder: Path) -> None:
-    """Writes the adaptation, and what it has trained: nothing of what stays as it was."""
+    """Writes the adaptation and its trained weights to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: value.detach().cpu().contiguous() for name, value in stored(model).items()}
     save_file(tensors, folder / WEIGHTS)
-    (folder / NOTE).write_text(json.dumps({"adaptation": adaptation.content}, indent=2) + "\n")
+    (folder / METADATA).write_text(json.dumps({"adaptation": adaptation.content}, indent=2) + "\n")
 
 
 @torch.no_grad()
 def load_adapted(model: TaskModel, adaptation: Adaptation, folder: Path) -> None:
-    """Gives a freshly prepared model on the same pretrained weights what a run has trained.
+    """Loads saved weights into a new model that has the same pretrained weights and adaptation.
 
     Raises:
-        ValueError: another adaptation was saved, or other parameters.
+        ValueError: the folder holds another adaptation, or other parameters.
     """
-    note = json.loads((folder / NOTE).read_text())["adaptation"]
-    if note != adaptation.content:
+    saved = json.loads((folder / METADATA).read_text())["adaptation"]
+    if saved != adaptation.content:
         raise ValueError(
-            f"{folder} holds the adaptation {note}, but {adaptation.content} is asked for"
+            f"{folder} holds the adaptation {saved}, but must hold {adaptation.content}"
         )
     tensors, own = load_file(folder / WEIGHTS), stored(model)
     if tensors.keys() != own.keys():
         odd = ", ".join(sorted(tensors.keys() ^ own.keys())[:3])
-        raise ValueError(f"{folder} must hold what the adaptation trains, but differs in {odd}")
+        raise ValueError(f"{folder} must hold the trained parameters, but differs in {odd}")
     for name, value in own.items():
         value.copy_(tensors[name])

@@ -1,4 +1,4 @@
-"""Pretraining that goes on between pretraining and fine-tuning, declared."""
+"""Continued pretraining between pretraining and fine-tuning, as an experiment declares it."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.settings import Phase
 
 TEXTS: dict[str, Corpus | TaskCorpus] = {"task": TaskCorpus(), **CORPORA}
-"""What a name stands for where a run goes on."""
+"""Name to corpus in a declaration of continued pretraining."""
 
 
 def _named_text(value: Any) -> Any:
@@ -43,7 +43,7 @@ def _named_objective(value: Any) -> Any:
     return OBJECTIVES[value]
 
 
-def _spread(value: Any) -> str:
+def _scope(value: Any) -> str:
     by_task = isinstance(value, Mapping) and "source" not in value
     return "by_task" if by_task else "for_all"
 
@@ -53,55 +53,57 @@ Text = Annotated[
     Field(discriminator="source"),
     BeforeValidator(_named_text),
 ]
-"""A corpus or the text of the task at hand, by value or by name."""
+"""A corpus or the text of the task itself, by value or name."""
 
 
 class ContinuedPretraining(ConfigModel):
-    """A run that goes on from a pretrained model on other text: domain- or task-adaptive
-    pretraining (Gururangan et al. 2020, sections 3 and 4). It keeps the vocabulary; what is null is
-    as in the pretraining of the arm, and the learning rate warms up and decays anew."""
+    """Domain- or task-adaptive pretraining (Gururangan et al. 2020, sections 3 and 4).
+
+    It starts from a pretrained model and keeps its vocabulary; null fields are as in the arm's
+    pretraining, and the learning rate schedule restarts.
+    """
 
     corpus: Annotated[
         Annotated[Text, Tag("for_all")] | Annotated[Mapping[str, Text], Tag("by_task")],
-        Discriminator(_spread),
+        Discriminator(_scope),
     ]
-    """A corpus by value or name; `task`, the text of the task's own train set without labels and
-    hold-out; or a corpus for each task by its name."""
+    """A corpus by value or name; `task`, the texts of the task's train set without its hold-out; or
+    a mapping from each task to a corpus."""
     budget: Budget
     objective: Annotated[AnyObjective, BeforeValidator(_named_objective)] | None = None
-    """Another objective than that of the run before, by value or name."""
+    """Objective by value or name; null: of the arm's pretraining."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """Peak."""
+    """Peak learning rate."""
     batch_size: int | None = Field(default=None, ge=1)
-    """Full sequences per update; fewer where the text is too small for them."""
+    """Full sequences per update; fewer if the text does not fill them."""
     warmup_fraction: float | None = Field(default=None, ge=0, le=1)
-    """Share of the updates spent in warmup."""
+    """Share of warmup updates."""
     sequence_length: int | None = Field(default=None, ge=8)
-    """Tokens of a full sequence; null takes the length of the last phase."""
+    """Tokens of a full sequence; null: of the last phase."""
 
     def corpus_of(self, task: str) -> Corpus | TaskCorpus:
-        """The text that the run reads before `task`.
+        """The corpus for `task`.
 
         Raises:
-            KeyError: texts are given by task, and none for this one.
+            KeyError: the mapping has no corpus for the task.
         """
         return self.corpus[task] if isinstance(self.corpus, Mapping) else self.corpus
 
     @property
     def by_task(self) -> bool:
-        """Whether each task has a model of its own after it."""
+        """Whether the model differs between tasks."""
         return isinstance(self.corpus, (Mapping, TaskCorpus))
 
     @property
     def label(self) -> str:
-        """What is set, in words: `on microworld domain=biomed, budget tokens=20000`."""
+        """The set fields as text: `on microworld domain=biomed, budget tokens=20000`."""
         parts = [f"on {_texts_label(self.corpus)}", f"budget {_fields(self.budget)}"]
         if self.objective:
             parts.append(f"objective {_objective_label(self.objective)}")
         rest = self.model_dump(exclude={"corpus", "budget", "objective"}, exclude_none=True)
         return ", ".join([*parts, *(f"{name} {value}" for name, value in rest.items())])
 
-    def __hash__(self) -> int:  # texts may be given by a mapping
+    def __hash__(self) -> int:  # `corpus` may be a mapping
         return hash(self.model_dump_json())
 
 
@@ -128,18 +130,18 @@ def _texts_label(corpus: Corpus | TaskCorpus | Mapping[str, Corpus | TaskCorpus]
 
 
 def _objective_label(objective: Objective | Mixture) -> str:
-    """Its name where it has one."""
+    """Name of the objective, or its fields if it has none."""
     known = (name for name, value in OBJECTIVES.items() if value == objective)
     return next(known, "") or _fields(objective)
 
 
 def continued_run(run: Pretrain, step: ContinuedPretraining) -> Pretrain:
-    """The run that goes on from `run` by `step`; its corpus, which depends on the task, is not set.
+    """The run that continues `run` by `step`, without its corpus, which depends on the task.
 
     Raises:
-        ValueError: it cannot go on so.
+        ValueError: the model of `run` does not support `step`.
     """
-    told = step.model_dump(exclude_none=True, include={"learning_rate"})
+    rate = step.model_dump(exclude_none=True, include={"learning_rate"})
     warmup = {"warmup_fraction": step.warmup_fraction, "warmup_steps": None}
     length = step.sequence_length or run.phases[-1].sequence_length
     changes: dict[str, Any] = {
@@ -147,7 +149,7 @@ def continued_run(run: Pretrain, step: ContinuedPretraining) -> Pretrain:
         "budget": step.budget,
         "phases": (Phase(fraction=1.0, sequence_length=length),),
         "batch_size": step.batch_size or run.batch_size,
-        "optimizer": run.optimizer.model_copy(update=told),
+        "optimizer": run.optimizer.model_copy(update=rate),
         "schedule": run.schedule.model_copy(
             update=warmup if step.warmup_fraction is not None else {}
         ),
@@ -165,23 +167,23 @@ def continued_run(run: Pretrain, step: ContinuedPretraining) -> Pretrain:
 
 
 def without_distillation(objective: Objective | Mixture) -> Objective | Mixture:
-    """The objective without a teacher, who stays behind."""
+    """The objective without the teacher."""
     if isinstance(objective, Mixture):
         return objective
     return objective.model_copy(update={"distillation": None})
 
 
 def _check_checkpoint(run: Pretrain, found: Pretrain, length: int) -> None:
-    """Of someone else's network there are fewer ways to go on than of our own."""
+    """Raises ValueError for what an imported checkpoint does not support."""
     if found.objectives[-1].output.kind == "replaced_token":
         raise ValueError(
-            "replaced_token needs a generator, which a checkpoint does not bring; give an "
-            "objective that predicts tokens, such as mlm"
+            "replaced_token needs a generator, which a checkpoint does not have; give an objective "
+            "that predicts tokens, such as mlm"
         )
     if found.budget.flops:
         raise ValueError(
-            "a checkpoint has no FLOPs that are known when planning; give its budget in tokens, "
-            "steps or seconds"
+            "the FLOPs of a checkpoint are unknown when planning; give its budget in tokens, steps "
+            "or seconds"
         )
     if length > run.model.max_position:
         raise ValueError(
@@ -189,12 +191,11 @@ def _check_checkpoint(run: Pretrain, found: Pretrain, length: int) -> None:
             f"checkpoint, but is {length}"
         )
     folder = files.found(str(run.model.checkpoint), run.model.revision)
-    # Files that are missing are told where all data is looked for.
-    is_there = folder is not None and (folder / files.CONFIG).is_file()
-    known = representations(folder) if folder and is_there else ()
+    # Missing files are reported by the check of all data.
+    known = representations(folder) if folder and (folder / files.CONFIG).is_file() else ()
     for objective in found.objectives if known else ():
         if objective.representation not in known:
             raise ValueError(
-                f"the checkpoint can be read {', '.join(known)}, but objective.representation is "
+                f"the checkpoint supports {', '.join(known)}, but objective.representation is "
                 f"{objective.representation}"
             )

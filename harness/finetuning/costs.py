@@ -1,4 +1,4 @@
-"""What an adaptation costs: what is trained and stored, and memory, on any device alike."""
+"""Costs of an adaptation: trained parameters, stored bytes and memory, on any device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,35 +13,35 @@ from harness.finetuning.methods.selective import begin_epoch
 from harness.finetuning.task_model import TaskModel
 
 MOMENTS = 2
-"""Tensors of its size that AdamW keeps for each trained parameter."""
+"""Moments that AdamW keeps per trained parameter."""
 LAST = 10**9
-"""An epoch in which everything is trained that ever is."""
+"""An epoch after the last unfreezing."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one fine-tuning run."""
+    """Costs of one fine-tuning run."""
 
     trained_parameters: int
     stored_bytes: int
-    """Of what must be kept beside the pretrained weights: `harness.finetuning.adapted_weights`."""
+    """Bytes of the saved weights (`harness.finetuning.adapted_weights`)."""
     peak_memory_bytes: int
-    """Weights, gradients and AdamW's moments of what is trained, and what the longest batch keeps
-    for its backward pass; without what a library takes for itself for a while."""
+    """Weights, gradients and AdamW moments of trained parameters, and activations kept for the
+    backward pass of the longest batch; without temporary buffers of libraries."""
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        """By name."""
+        """Name to value."""
         return {name: float(value) for name, value in asdict(self).items()}
 
 
 def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int = LAST) -> Costs:
-    """One forward pass of `loss(outputs, batch)`; nothing of the model, nor of torch's generators,
-    is changed by it.
+    """Costs from one forward pass, without a change to the model or torch's generators.
 
     Args:
+        loss: called with (outputs, batch).
         batch: of the longest examples, on the model's device.
-        last_epoch: counted from 0; what is not trained by then is not counted.
+        last_epoch: from 0; parameters unfrozen later are not counted.
     """
     with _undisturbed(model):
         begin_epoch(model, last_epoch)
@@ -57,12 +57,12 @@ def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int = LAST) -
 
 
 def stored(model: TaskModel) -> dict[str, Tensor]:
-    """Name to what training changes: trained parameters, and buffers beside the backbone."""
-    begun = model.unfreezing  # all that is trained in some epoch
+    """Name to tensor of all trained parameters, and of buffers outside the backbone."""
+    unfrozen = model.unfreezing  # trained from some epoch on
     parameters = {
         name: parameter.detach()
         for name, parameter in model.named_parameters()
-        if parameter.requires_grad or name in begun
+        if parameter.requires_grad or name in unfrozen
     }
     kept = {name for name in model.state_dict() if not name.startswith("backbone.")}
     buffers = {name: value for name, value in model.named_buffers() if name in kept}
@@ -70,14 +70,17 @@ def stored(model: TaskModel) -> dict[str, Tensor]:
 
 
 def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
-    """Bytes of the tensors, each storage once, that are no weights of the model."""
+    """Bytes of the tensors saved for the backward pass, without weights, each storage once."""
     weights = {tensor.untyped_storage().data_ptr() for tensor in model.parameters()}
     kept: dict[int, tuple[int, Any]] = {}
 
     def keep(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes(), tensor  # held, so that no other takes it
+            kept[storage.data_ptr()] = (
+                storage.nbytes(),
+                tensor,
+            )  # a reference, against reuse
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -89,7 +92,7 @@ def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
 
 @contextmanager
 def _undisturbed(model: nn.Module) -> Iterator[None]:
-    """Buffers, modes, what requires a gradient and random states are as before afterwards."""
+    """Restores buffers, training modes, `requires_grad` and random states."""
     modes = [(module, module.training) for module in model.modules()]
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     required = {name: p.requires_grad for name, p in model.named_parameters()}

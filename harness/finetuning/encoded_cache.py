@@ -1,4 +1,4 @@
-"""Encoded examples kept on disk, by content: every run on a task reads the same ones."""
+"""Disk cache of encoded examples, addressed by content."""
 
 import hashlib
 import json
@@ -11,28 +11,28 @@ from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples
 
 VERSION = 2
-"""Raised when a form encodes in another way; old files are then not read again."""
+"""Raised when encoding changes, so that older files are ignored."""
 FOLDER = "encoded"
 
 
-def encoded(form: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
-    """`form.encode(examples)`, read from a file under `shared` if it was made before.
+def encoded(head: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
+    """`head.encode(examples)`, cached in a file under `shared`.
 
-    The file is named by all that the result depends on; the folder may be deleted at any time.
+    The file is named by a hash of all inputs; the folder may be deleted at any time.
     """
-    path = shared / FOLDER / f"{_key(form, examples, tokenizer)}.npz"
+    path = shared / FOLDER / f"{_key(head, examples, tokenizer)}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
-    make_once(path, lambda draft: form.encode(examples).save(draft))
+    make_once(path, lambda draft: head.encode(examples).save(draft))
     return Encoded.load(path)
 
 
-def _key(form: TaskHead, examples: Examples, tokenizer: Path) -> str:
+def _key(head: TaskHead, examples: Examples, tokenizer: Path) -> str:
     labels = [repr(label) for label in examples.labels.tolist()]
     content = {
         "version": VERSION,
-        "form": type(form).__name__,
-        "task": {"name": form.task.name, **form.task.content},  # answers in words name it
-        "protocol": form.protocol.model_dump(mode="json"),
+        "head": type(head).__name__,
+        "task": {"name": head.task.name, **head.task.content},  # text output contains the name
+        "protocol": head.protocol.model_dump(mode="json"),
         "tokenizer": _digest(tokenizer),
         "examples": [examples.texts, labels, examples.choices],
     }
@@ -41,7 +41,7 @@ def _key(form: TaskHead, examples: Examples, tokenizer: Path) -> str:
 
 @cache
 def _digest(tokenizer: Path) -> str:
-    """Of the tokenizer's files; the folder of a finished stage does not change."""
+    """Digest of the tokenizer's files; the folder of a finished stage does not change."""
     total = hashlib.sha256()
     for file in sorted(tokenizer.glob("*.json")):
         total.update(file.name.encode() + file.read_bytes())

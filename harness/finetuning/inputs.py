@@ -1,10 +1,10 @@
-"""Examples of a task as batches of tokens.
+"""Encoded examples, and batches of them.
 
 Shapes: B items, R rows of tokens, T tokens.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +17,28 @@ from transformers import PreTrainedTokenizerFast
 from harness.finetuning.protocol import Finetune
 
 POOL = 16
-"""Batches whose items are sorted by length together."""
+"""Number of batches whose items are sorted by length together."""
 SWAPPED = "swapped_"
-"""Before the names of what a batch holds of the pairs in their other order."""
+"""Prefix of batch keys for pairs in swapped order."""
 
 Batch = dict[str, Tensor]
+"""Name to tensor, rows padded on the right."""
 Collate = Callable[["Encoded", np.ndarray], Batch]
-"""Data and the numbers of some of its items to a batch of them."""
+"""(data, indices of items) to a batch."""
 
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of whole numbers of different lengths, in one array: quick to save and to slice."""
+    """Integer rows of different lengths in one array."""
 
     values: np.ndarray
-    """[total] the rows one after the other."""
+    """[total] concatenated rows, int32."""
     offsets: np.ndarray
-    """[num_rows + 1] where each begins, and the end."""
+    """[num_rows + 1] start of each row, and the end."""
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> "Ragged":
+        """From lists."""
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         values = np.fromiter((v for row in rows for v in row), np.int64, int(lengths.sum()))
         return cls(values.astype(np.int32), np.concatenate([[0], np.cumsum(lengths)]))
@@ -50,40 +52,43 @@ class Ragged:
 
     @property
     def lengths(self) -> np.ndarray:
-        """[num_rows]"""
+        """[num_rows] length of each row."""
         return np.diff(self.offsets)
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Examples as token numbers. An item is what batches are made of: one row of tokens, or the
-    rows that are read side by side (a question with each of its choices); a long example may be
-    several items (windows of a document)."""
+    """Examples as token ids, split into items, the units of batches.
+
+    An item is one row of tokens, or several rows (a question with each of its choices); a long
+    example may have several items (windows).
+    """
 
     input_ids: Ragged
     """[R] rows."""
     token_type_ids: Ragged
-    """[R] rows of the same lengths: 0 for a first text, 1 for a second."""
+    """[R] rows of the same lengths: 0 for the first text, 1 for the second."""
     targets: np.ndarray | Ragged
-    """[num_items] what the answers are compared with in training."""
+    """[num_items] training targets."""
     truncated: float
     """Share of the examples that lost tokens to `max_sequence_length`."""
     first_rows: np.ndarray | None = None
-    """[num_items + 1] where the rows of each item begin, and the end; none: a row each."""
+    """[num_items + 1] first row of each item, and the end; null: one row per item."""
     owners: np.ndarray | None = None
-    """[num_items] number of the example that an item is of; none: an item each."""
-    places: Ragged | None = None
-    """[R] rows: what turns answers about tokens into answers about texts, as a form needs it."""
+    """[num_items] index of each item's example; null: one item per example."""
+    positions: Ragged | None = None
+    """[R] rows that map tokens to words or characters, in the format of the head."""
     swapped: "Encoded | None" = None
-    """The same pairs, the second text first."""
+    """The same pairs with the second text first."""
 
     @property
     def num_items(self) -> int:
+        """Number of items."""
         return len(self.input_ids) if self.first_rows is None else len(self.first_rows) - 1
 
     @property
     def lengths(self) -> np.ndarray:
-        """[num_items] tokens of the longest row of each."""
+        """[num_items] length of the longest row of each item."""
         lengths = self.input_ids.lengths
         return (
             lengths
@@ -92,14 +97,14 @@ class Encoded:
         )
 
     def rows(self, items: np.ndarray) -> np.ndarray:
-        """Numbers of the rows of `items`, one after the other."""
+        """Indices of the rows of `items`, concatenated."""
         if self.first_rows is None:
             return items
         spans = [np.arange(self.first_rows[i], self.first_rows[i + 1]) for i in items]
         return np.concatenate(spans)
 
     def save(self, path: Path) -> None:
-        """Writes all of it as one npz file."""
+        """Writes the data to an npz file."""
         with path.open("wb") as file:
             np.savez(file, **self._arrays())  # type: ignore[arg-type]
 
@@ -118,7 +123,7 @@ class Encoded:
 
     @classmethod
     def load(cls, path: Path) -> "Encoded":
-        """What `save` wrote."""
+        """Data written by `save`."""
         with np.load(path, allow_pickle=False) as arrays:
             return cls._of({name: arrays[name] for name in arrays})
 
@@ -136,19 +141,18 @@ class Encoded:
             found["swapped"] = cls._of({n.removeprefix(SWAPPED): a for n, a in other.items()})
         return cls(**found)
 
-    def with_swapped(self, swapped: "Encoded | None") -> "Encoded":
-        return replace(self, swapped=swapped)
-
 
 def tokenize(
     tokenizer: PreTrainedTokenizerFast, texts: Sequence[tuple[str, ...]], max_sequence_length: int
 ) -> tuple[Ragged, Ragged, np.ndarray]:
-    """One text or a pair per row in the tokenizer's own template, the longer text truncated first:
-    input_ids, token_type_ids, and [num_rows] whether a row is as long as it may be.
+    """Tokenizes one text or a pair per row with the tokenizer's template, truncating the longer
+    text first.
 
-    The templates, [CLS] text [SEP] and [CLS] a [SEP] b [SEP] with such tokens as the tokenizer
-    has, are the input transformations of Radford et al. 2018, section 3.3, too: start, text,
-    extract; start, a, delimiter, b, extract.
+    The templates ([CLS] text [SEP] and [CLS] a [SEP] b [SEP], with the special tokens of the
+    tokenizer) match the input transformations of Radford et al. 2018, section 3.3.
+
+    Returns:
+        input_ids, token_type_ids, and [num_rows] whether a row has the maximum length.
     """
     out = tokenizer(
         *[list(column) for column in zip(*texts, strict=True)],
@@ -164,7 +168,7 @@ def tokenize(
 
 
 def pad_rows(data: Encoded, rows: np.ndarray, pad_token_id: int) -> Batch:
-    """The rows padded on the right to the longest: input_ids, token_type_ids and attention_mask
+    """A batch of the rows, padded on the right: input_ids, token_type_ids and attention_mask, each
     [R, T]."""
     lengths = data.input_ids.lengths[rows]
     ids = np.full((len(rows), int(lengths.max())), pad_token_id, dtype=np.int64)
@@ -181,7 +185,7 @@ def pad_rows(data: Encoded, rows: np.ndarray, pad_token_id: int) -> Batch:
 
 
 def orders(batch: Batch) -> list[Batch]:
-    """The batch in each order that it holds its texts in: one or two."""
+    """The batch in each order of its texts: one, or two with swapped pairs."""
     swapped = {
         name.removeprefix(SWAPPED): value
         for name, value in batch.items()
@@ -191,13 +195,14 @@ def orders(batch: Batch) -> list[Batch]:
 
 
 class TrainBatches(IterableDataset[Batch]):
-    """All batches of all epochs; the seed alone decides what is in them and their order."""
+    """The batches of all epochs; a function of the data, the settings and the seed."""
 
     def __init__(self, data: Encoded, finetune: Finetune, collate: Collate, seed: int) -> None:
         self.data, self.finetune, self.collate, self.seed = data, finetune, collate, seed
 
     @property
     def num_steps(self) -> int:
+        """Number of batches over all epochs."""
         per_epoch = -(-self.data.num_items // self.finetune.batch_size)
         return per_epoch * self.finetune.epochs
 
@@ -207,9 +212,9 @@ class TrainBatches(IterableDataset[Batch]):
                 yield self.collate(self.data, items)
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """Items of each batch: those of like length together, so that little is padding.
+        """Item indices of each batch of an epoch, grouped by length to reduce padding.
 
-        Random pools of POOL batches are sorted by length and cut; then the batches are shuffled.
+        Random pools of POOL batches are sorted by length and split; then the batches are shuffled.
         """
         generator = np.random.default_rng([self.seed, epoch])
         lengths = self.data.lengths

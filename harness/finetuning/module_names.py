@@ -1,5 +1,5 @@
-"""Where the networks of transformers have the parts that an adaptation changes, by the names of
-their modules; and what has no place in them. Known without building a network."""
+"""Module names of transformers networks that adaptations change, and which adaptations a network
+type does not support. Known without building a network."""
 
 from dataclasses import dataclass, replace
 
@@ -8,24 +8,25 @@ from harness.finetuning.adaptation import Adaptation, Lora, Selective
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """Regular expressions of whole module names; empty: there is no such module."""
+    """Regular expressions of full module names; empty if there is no such module."""
 
     query_value: str = ""
-    """Projections of queries and values, or one of these and the keys: as `peft` has them."""
+    """Query and value projections, or a fused projection of queries, keys and values."""
     key_value: str = ""
+    """Key and value projections."""
     feed_forward: str = ""
-    """The second projections of feed-forward layers, which read the inner activations."""
+    """Second feed-forward projections, whose input are the inner activations."""
     outputs: str = ""
-    """The last projection of each sublayer, before its residual sum."""
+    """Last projection of each sublayer, before the residual sum."""
     attention: str = ""
-    """Self-attention that goes through transformers' interface of attention functions."""
+    """Self-attention modules that use transformers' interface of attention functions."""
     projections: str = ""
-    """Last parts of the names of all its linear modules: what LoRA may be put beside."""
+    """Last parts of the names of all linear modules, the possible targets of LoRA."""
     has_norms: bool = True
     has_biases: bool = True
     has_layers: bool = True
     shares_layers: bool = False
-    """Whether all layers are one."""
+    """Whether all layers share their weights."""
 
 
 _BERT = ModuleNames(
@@ -99,7 +100,7 @@ MODULE_NAMES: dict[str, ModuleNames] = {
         attention=r".*\.attn",
         has_biases=False,
     ),
-    "xlnet": ModuleNames(projections="layer_1 layer_2 lm_loss"),  # its attention has bare matrices
+    "xlnet": ModuleNames(projections="layer_1 layer_2 lm_loss"),  # bare parameters in attention
     "openai-gpt": _GPT,
     "gpt2": replace(_GPT, attention=r".*\.attn"),
     "llama": ModuleNames(
@@ -125,7 +126,7 @@ MODULE_NAMES: dict[str, ModuleNames] = {
     "harness_elmo": ModuleNames(has_norms=False),
     "harness_static": ModuleNames(has_norms=False, has_biases=False, has_layers=False),
 }
-"""`model_type` of transformers to where things are."""
+"""`model_type` of transformers to its module names."""
 
 MODEL_TYPES = {
     "deberta_v3": "deberta-v2",
@@ -133,55 +134,58 @@ MODEL_TYPES = {
     "elmo": "harness_elmo",
     "static": "harness_static",
 }
-"""Families whose `model_type` is not their name."""
+"""Model family to `model_type`, where the two differ."""
 
 RECURRENT_OR_STATIC = ("harness_elmo", "harness_static")
 
 
 def unsupported_adaptation(adaptation: Adaptation, model_type: str) -> str:
-    """Why a network of `model_type` has no place for an adaptation; empty if it has, or if the
-    type is not known (empty), too."""
+    """Why a network of `model_type` does not support an adaptation; empty if it does, or if the
+    type is unknown (empty)."""
     if not model_type:
         return ""
-    kind, places = adaptation.kind, MODULE_NAMES.get(model_type)
+    kind, names = adaptation.kind, MODULE_NAMES.get(model_type)
     if isinstance(adaptation, Selective):
-        return _missing_parts(adaptation, places or ModuleNames(), model_type)
+        return _missing_parts(adaptation, names or ModuleNames(), model_type)
     if isinstance(adaptation, Lora) and adaptation.targets:
-        return _missing_targets(adaptation.targets, places, model_type)
+        return _missing_targets(adaptation.targets, names, model_type)
     if kind == "prompt_tuning" and model_type == "harness_static":
-        return "its vectors do not see one another, so that none before them changes anything"
+        return "its token vectors do not interact, so prepended vectors have no effect"
     needed = {
-        "lora": ("query_value", "projections of queries and values that are modules"),
-        "ia3": ("key_value", "projections of keys and values that are modules"),
-        "adapters": ("outputs", "output projections of its sublayers that are modules"),
-        "prefix": ("attention", "attention that takes keys and values from outside"),
+        "lora": ("query_value", "query and value projections as modules"),
+        "ia3": ("key_value", "key and value projections as modules"),
+        "adapters": ("outputs", "sublayer output projections as modules"),
+        "prefix": ("attention", "attention that accepts additional keys and values"),
     }
     if kind not in needed:
         return ""
     field, what = needed[kind]
-    if places is None:
-        return f"where a {model_type} has {what} is not known here"
-    return "" if getattr(places, field) else f"a {model_type} has no {what}"
+    if names is None:
+        return (
+            f"the module names of a {model_type} are not listed in harness.finetuning.module_names"
+        )
+    return "" if getattr(names, field) else f"a {model_type} has no {what}"
 
 
-def _missing_targets(targets: tuple[str, ...], places: ModuleNames | None, model_type: str) -> str:
-    """Of a network that is not known here, its modules are looked at when training begins."""
+def _missing_targets(targets: tuple[str, ...], names: ModuleNames | None, model_type: str) -> str:
+    """The error for the first target without a module; types without listed names are checked when
+    training begins."""
     if model_type in RECURRENT_OR_STATIC:
-        return f"a {model_type} has no projections to put lora into"
-    known = places.projections.split() if places else []
+        return f"a {model_type} has no projections for lora"
+    known = names.projections.split() if names else []
     odd = [target for target in targets if known and target.split(".")[-1] not in known]
     if odd:
         return f"the projections of a {model_type} are {', '.join(known)}, but targets has {odd[0]}"
     return ""
 
 
-def _missing_parts(adaptation: Selective, places: ModuleNames, model_type: str) -> str:
-    if adaptation.parts == "layer_norms" and not places.has_norms:
+def _missing_parts(adaptation: Selective, names: ModuleNames, model_type: str) -> str:
+    if adaptation.parts == "layer_norms" and not names.has_norms:
         return f"a {model_type} has no layer norms"
-    if adaptation.parts == "biases" and not places.has_biases:
+    if adaptation.parts == "biases" and not names.has_biases:
         return f"a {model_type} has no biases"
-    if adaptation.top_layers and not places.has_layers:
+    if adaptation.top_layers and not names.has_layers:
         return f"a {model_type} has no layers"
-    if adaptation.top_layers and places.shares_layers:
-        return f"the layers of a {model_type} share their weights, so that none is trained alone"
+    if adaptation.top_layers and names.shares_layers:
+        return f"the layers of a {model_type} share their weights and cannot be trained separately"
     return ""

@@ -1,92 +1,154 @@
-"""Learning of one task or several on one network, by the protocol of fine-tuning."""
+"""The tasks of one run on one network: batches, model and loss. A single task is the case K = 1.
 
-from collections.abc import Callable, Sequence
+Shapes: K tasks.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
-from torch.utils.data import DataLoader
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.utils.data import IterableDataset
 
-from harness.core.compute import DEFAULT_COMPUTE, Compute
-from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.joint_model import JointBatches, JointLoss, JointModel, TaskData
-from harness.finetuning.module import FinetuningModule, prepared_model
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.inputs import Batch, Encoded, TrainBatches
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
-from harness.pretraining.trainer import make_trainer, seed_torch
 
-FULL = ADAPTATIONS["full"]
+TASK = "task"
+"""Key of a batch: the index of its task."""
+ORDER = 1
+"""Key of the random stream that draws the order of the tasks."""
+BACKBONE = "backbone."
+"""Prefix of the backbone's parameters in a task model."""
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What one run gives, for each task in the order given."""
+class TaskData:
+    """A task with its encoded training examples."""
 
-    model: JointModel
-    steps: Sequence[int]
-    losses: Sequence[float]
-    """Mean over the last of the task's updates, as many as one epoch of it has; NaN for none."""
-    shares: Sequence[float]
-
-    @property
-    def diverged(self) -> bool:
-        ends = [end for end, steps in zip(self.losses, self.steps, strict=True) if steps]
-        return not np.isfinite(ends).all()
+    head: TaskHead
+    train: Encoded
 
 
-def finetune_jointly(
-    model_folder: Path,
-    lessons: Sequence[TaskData],
-    settings: Finetune,
-    mixing: Multitask,
-    *,
-    seed: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    compute: Compute = DEFAULT_COMPUTE,
-) -> Learned:
-    """Trains the network in `model_folder` whole, with a head for each lesson.
+def mixing_shares(sizes: Sequence[int], mixing: Multitask) -> np.ndarray:
+    """[K] probability of each task with `sizes` examples (Raffel et al. 2020, section 3.5.2)."""
+    counted = np.minimum(sizes, mixing.max_examples or np.inf)
+    power = {"proportional": 1.0, "equal": 0.0, "temperature": 1 / mixing.temperature}
+    rates = counted ** power[mixing.mixing]
+    return np.asarray(rates / rates.sum())
 
-    A function of its arguments; with one lesson the same as `harness.finetuning.module.finetune`.
+
+class MultitaskBatches(IterableDataset[Batch]):
+    """As many batches as the tasks have one by one; a function of the data and the seed.
+
+    A task drawn more often than it has batches is reshuffled and repeated; a task drawn less often
+    is not read to its end.
     """
-    batches = JointBatches(lessons, settings, mixing, seed)
-    model = joint_model(model_folder, lessons, settings, mixing, seed)
-    loss = JointLoss([one.form for one in lessons], model.log_variances)
-    module = FinetuningModule(model, loss, settings, batches.num_steps, seed)
-    module.train()
-    hook = _Progress(batches.num_steps, progress)
-    trainer = make_trainer(hook, compute=compute, max_epochs=1, gradient_clip_val=1.0)
-    trainer.fit(module, DataLoader(batches, batch_size=None))
-    losses = torch.stack(module.losses).float().cpu().numpy()
-    of_each = [losses[batches.places == place] for place in range(len(lessons))]
-    epochs = [part.num_steps // settings.epochs for part in batches.parts]
-    ends = [
-        float(some[-last:].mean()) if len(some) else float("nan")
-        for some, last in zip(of_each, epochs, strict=True)
-    ]
-    return Learned(model, [len(some) for some in of_each], ends, batches.shares.tolist())
 
-
-def joint_model(
-    folder: Path, lessons: Sequence[TaskData], settings: Finetune, mixing: Multitask, seed: int
-) -> JointModel:
-    """The network in `folder` with every head as the task alone would begin with it."""
-    first = prepared_model(folder, lessons[0].form, FULL, seed, settings)
-    parts: list[TaskModel] = [first]
-    for lesson in lessons[1:]:
-        seed_torch(torch.device("cpu"), seed)
-        parts.append(lesson.form.make_model(first.backbone, FULL))
-    return JointModel(parts, mixing)
-
-
-class _Progress(pl.Callback):
-    def __init__(self, num_steps: int, progress: Callable[[int, int], None]) -> None:
-        self.num_steps, self.progress = num_steps, progress
-
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, step: int
+    def __init__(
+        self, tasks: Sequence[TaskData], finetune: Finetune, mixing: Multitask, seed: int
     ) -> None:
-        self.progress(step + 1, self.num_steps)
+        self.tasks = tasks
+        self.parts = [TrainBatches(one.train, finetune, one.head.collate, seed) for one in tasks]
+        self.shares = mixing_shares([one.train.num_items for one in tasks], mixing)
+        self.num_steps = sum(part.num_steps for part in self.parts)
+        rng = np.random.default_rng([seed, ORDER])
+        self.indices = rng.choice(len(tasks), size=self.num_steps, p=self.shares)
+        """[num_steps] index of the task of each update."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        streams = [_endless(part) for part in self.parts]
+        for index in self.indices:
+            task = self.tasks[index]
+            batch = task.head.collate(task.train, next(streams[index]))
+            yield batch | {TASK: torch.tensor(index)}
+
+
+def _endless(part: TrainBatches) -> Iterator[np.ndarray]:
+    for epoch in count():
+        yield from part.order(epoch)
+
+
+class MultitaskModel(TaskModel):
+    """One backbone with a head for each of K tasks; a batch holds the index of its task."""
+
+    def __init__(self, parts: Sequence[TaskModel], mixing: Multitask) -> None:
+        super().__init__()
+        self.backbone = parts[0].backbone
+        self.parts = nn.ModuleList(parts)
+        # Several tasks are trained whole, from the first epoch.
+        self.unfreezing = {f"parts.0.{name}": n for name, n in parts[0].unfreezing.items()}
+        self.log_variances: nn.Parameter | None = None
+        if mixing.loss_weights == "uncertainty":
+            self.log_variances = nn.Parameter(torch.zeros(len(parts)))
+
+    def part(self, index: int) -> TaskModel:
+        """The backbone with the head of one task."""
+        return cast(TaskModel, self.parts[index])
+
+    def _part(self, batch: Batch) -> TaskModel:
+        return self.part(int(batch[TASK]))
+
+    def states(self, batch: Batch) -> list[Tensor]:
+        """States of the backbone, as the batch's task reads them."""
+        return self._part(batch).states(batch)
+
+    def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """Outputs of the batch's task."""
+        return self._part(batch).outputs(batch, states)
+
+    def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """Mean next-token cross-entropy on the inputs."""
+        return self._part(batch).next_token_loss(batch, states)
+
+
+class MultitaskLoss:
+    """The loss of a batch's task, weighted if variances are learned.
+
+    With noise variance exp(s), a loss L becomes exp(-s) L + s / 2 for classes, and
+    exp(-s) L / 2 + s / 2 for values (Kendall et al. 2018, equations 5 and 10).
+    """
+
+    def __init__(self, heads: Sequence[TaskHead], log_variances: Tensor | None) -> None:
+        self.heads, self.log_variances = heads, log_variances
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Scalar loss of a batch."""
+        index = int(batch[TASK])
+        head = self.heads[index]
+        loss = head.loss(outputs, batch)
+        if self.log_variances is None:
+            return loss
+        s = self.log_variances[index]
+        factor = 0.5 if head.task.kind == "regression" else 1.0
+        return factor * torch.exp(-s) * loss + s / 2
+
+
+def save_head(model: TaskModel, path: Path) -> None:
+    """Writes the weights of `model` outside its backbone; none for answers in words."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    weights = model.state_dict().items()
+    save_file({n: w.contiguous() for n, w in weights if not n.startswith(BACKBONE)}, path)
+
+
+def load_head(model: TaskModel, path: Path) -> None:
+    """Loads weights written by `save_head` into `model`.
+
+    Raises:
+        ValueError: the weights belong to another kind of head.
+    """
+    found = load_file(path)
+    expected = {name for name in model.state_dict() if not name.startswith(BACKBONE)}
+    if expected != set(found):
+        raise ValueError(
+            f"{path.name} must hold {', '.join(sorted(expected))}, but holds "
+            f"{', '.join(sorted(found))}"
+        )
+    model.load_state_dict(found, strict=False)

@@ -1,4 +1,4 @@
-"""From the states of an input to one vector.
+"""Pooling: from the token states of an input to one vector.
 
 Shapes: B examples, T tokens, H hidden size, K layers.
 """
@@ -13,33 +13,35 @@ from harness.finetuning.protocol import UNSEEING
 NATIVE = {
     "bidirectional": "cls",  # Devlin et al. 2019, section 3
     "causal": "last",  # Radford et al. 2018, section 3.2
-    "prefix": "last",  # the state that pretraining goes on from, into the target
+    "prefix": "last",  # the state that predicts the first target token
     "encoder_decoder": "last",  # Lewis et al. 2020, section 3.1
     "bilm": "ends",
     "cbow": "mean",
 }
-"""Reading to the pooling that suits it."""
+"""Representation to its `native` pooling."""
 
 
 def pooling_of(pooling: str, reading: str) -> str:
-    """The declared pooling, or the one that suits a reading.
+    """The declared pooling, with `native` resolved for a representation.
 
     Raises:
-        ValueError: the first token is asked for where it has seen nothing.
+        ValueError: `cls` for a network whose first token attends only to itself.
     """
     if pooling == "cls" and reading in UNSEEING:
         raise ValueError(
-            f"protocol.pooling = cls reads the first token, which has seen nothing else in a model "
-            f"read {reading}; set it to native, last, mean or max"
+            "protocol.pooling = cls uses the first token, which attends only to itself in a "
+            f"{reading} model; set it to native, last, mean or max"
         )
     return NATIVE[reading] if pooling == "native" else pooling
 
 
 def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """[B, T, H] states to [B, H], by what is real in the right-padded `mask` [B, T].
+    """[B, T, H] states to [B, H] vectors.
 
-    `cls`: the first token; `last`: the last real one; `ends`: the first half of the last and the
-    second half of the first, where the readers of a two-way network end; `mean`, `max`: over all.
+    Args:
+        mask: [B, T], 1 for real tokens, padded on the right.
+        pooling: `cls`, the first token; `last`, the last real token; `ends`, the forward half of
+            the last and the backward half of the first (biLM); `mean` or `max` over real tokens.
     """
     if pooling == "cls":
         return states[:, 0]
@@ -54,8 +56,8 @@ def pool(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
 
 
 class ScalarMix(nn.Module):
-    """gamma sum_k softmax(w)_k h_k: layers mixed for a task (Peters et al. 2018, section 3.2), from
-    w = 0 and gamma = 1 (allenai/allennlp, scalar_mix.py)."""
+    """Learned layer mix gamma sum_k softmax(w)_k h_k (Peters et al. 2018, section 3.2), initialised
+    with w = 0 and gamma = 1 (allenai/allennlp, scalar_mix.py)."""
 
     def __init__(self, num_layers: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tasks that are learned before a task, or together with it, declared."""
+"""Intermediate-task and multitask training, as an experiment declares them."""
 
 from typing import Annotated, Literal
 
@@ -9,29 +9,29 @@ from harness.finetuning.protocol import Finetune
 from harness.tasks.task import Task
 
 Siamese = Literal["softmax", "cosine", "triplet"]
+"""Training objective of a bi-encoder."""
 ENTAILED, CONTRADICTED = "entailment", "contradiction"
-"""Labels that triplets are made of."""
+"""Labels from which triplets are built."""
 
 
 class IntermediateTask(ConfigModel):
-    """A task that a model is trained on whole before it meets the others (Phang et al. 2018); its
-    head is dropped."""
+    """A task on which the whole model is trained before the target tasks (Phang et al. 2018); its
+    output layer is dropped."""
 
     task: str
     """Name in `harness list tasks`, or of a task of the suite."""
     target_tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Tasks that start from it; null: all others."""
+    """Tasks fine-tuned from the resulting model; null: all others."""
     siamese: Siamese | None = None
-    """Both texts are read alone by one network, and their vectors are compared (Reimers and
-    Gurevych 2019, section 3): a `softmax` over (u, v, |u - v|) for classes, the `cosine` for
-    values, or a `triplet` loss over an anchor, what it entails and what it contradicts; null: as
-    any task is read."""
+    """Bi-encoder training, with both texts encoded separately (Reimers and Gurevych 2019, section
+    3): `softmax` over (u, v, |u - v|) for classes, `cosine` for values, or the `triplet` loss of an
+    anchor, an entailed and a contradicted text; null: no bi-encoder."""
     finetune: Finetune | None = None
-    """Settings of this training; null: `evaluate.finetune`."""
+    """Settings of the intermediate training; null: `evaluate.finetune`."""
 
     @property
     def label(self) -> str:
-        """`micro-mnli (siamese softmax) for micro-rte`."""
+        """Name in tables: `micro-mnli (siamese softmax) for micro-rte`."""
         how = f" (siamese {self.siamese})" if self.siamese else ""
         settings = ""
         if self.finetune:
@@ -41,25 +41,26 @@ class IntermediateTask(ConfigModel):
         return f"{self.task}{how}{settings}{targets}"
 
     def leads_to(self, task: str) -> bool:
-        """Whether `task` starts from it; never the task itself."""
+        """Whether `task` is a target task; never the intermediate task itself."""
         return task != self.task and (self.target_tasks is None or task in self.target_tasks)
 
 
 class Multitask(ConfigModel):
-    """One model for all chosen tasks, with a head for each; in words (`answer: text`) none.
+    """One model for all tasks, with an output layer for each, or none with `answer: text`.
 
-    As many updates are made as the tasks would take one by one, so that the compute is the same.
+    The number of updates is the sum over the tasks, so that the compute equals separate training.
     """
 
     mixing: Literal["proportional", "equal", "temperature"] = "proportional"
-    """How often a batch is of a task: by its number of examples, all alike, or by its number of
-    examples to the power of 1/temperature (Raffel et al. 2020, section 3.5.2)."""
+    """Probability of a task per batch: proportional to its number of examples, equal for all, or
+    proportional to the number of examples to the power 1/temperature (Raffel et al. 2020, section
+    3.5.2)."""
     temperature: float = Field(default=2.0, ge=1)
-    """Of `temperature` alone: 1 is proportional, and equal the limit."""
+    """For `mixing: temperature`; 1 is proportional, the limit is equal."""
     max_examples: int | None = Field(default=None, ge=1)
-    """A task counts as no larger than this (K, ibid.); null: as large as it is."""
+    """Limit of the number of examples in the mixing (K, ibid.); null: none."""
     loss_weights: Literal["equal", "uncertainty"] = "equal"
-    """`uncertainty`: learned with the network (Kendall et al. 2018, section 3.2)."""
+    """Loss weights; `uncertainty`: learned (Kendall et al. 2018, section 3.2)."""
 
     @model_validator(mode="after")
     def _in_use(self) -> "Multitask":
@@ -69,14 +70,12 @@ class Multitask(ConfigModel):
                 f"temperature is for mixing: temperature, but mixing is {self.mixing}; leave it out"
             )
         if self.mixing == "equal" and self.max_examples:
-            raise ValueError(
-                "max_examples has no effect under mixing: equal, which heeds no sizes; leave it out"
-            )
+            raise ValueError("max_examples has no effect with mixing: equal; leave it out")
         return self
 
 
 def siamese_problem(task: Task, siamese: Siamese) -> str:
-    """Why `task` cannot be trained so; empty if it can."""
+    """Why `task` does not support a bi-encoder objective; empty if it does."""
     if len(task.text_fields) != 2 or task.kind not in ("classification", "regression"):
         return f"siamese needs a pair of texts with a class or a value, but {task.name} has none"
     if (siamese == "cosine") != (task.kind == "regression"):

@@ -1,4 +1,4 @@
-"""What is trained on a task: a backbone with something that answers."""
+"""The interface of models that are trained on a task."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,27 +12,31 @@ from harness.models.backbone import Backbone
 
 
 class TaskModel(nn.Module, ABC):
-    """A backbone, read, and what answers from its states."""
+    """A backbone, and task outputs computed from its states."""
 
     backbone: Backbone
     names_tokens: ClassVar[bool] = False
-    """Whether it answers with the network's own token head."""
+    """Whether outputs are those of the backbone's own token head."""
     unfreezing: Mapping[str, int] = MappingProxyType({})
-    """Parameter to the epoch, from 0, in which its training begins, where that is not the first
-    for all."""
+    """Name of each parameter to the first epoch, from 0, in which it is trained; empty: all are
+    trained from the first epoch."""
 
     def forward(self, batch: Batch) -> Any:
-        """The outputs for a batch."""
+        """Outputs for a batch."""
         return self.outputs(batch, self.states(batch))
 
     @abstractmethod
     def states(self, batch: Batch) -> list[Tensor]:
-        """What the backbone gives for each order of the texts."""
+        """States of the backbone for each order of the texts."""
 
     @abstractmethod
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """What the form's loss and answers are made of."""
+        """Inputs of the head's loss and predictions."""
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Mean cross-entropy of naming the tokens of the inputs."""
+        """Mean next-token cross-entropy on the inputs.
+
+        Raises:
+            NotImplementedError: the model has none.
+        """
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Where a result comes from."""
+"""Provenance of results."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_corpora_and_tasks_have_fingerprints() -> None:
         return Stage(kind, label, label, spec, {}, 0.0)
 
     stages = [
-        stage("tokens", "a corpus", fingerprint="a1"),
+        stage("tokenize", "a corpus", fingerprint="a1"),
         stage("pretrain", "an arm"),
         stage("finetune", "an arm on cola", task="cola", fingerprint="c1"),
         stage("finetune", "another on cola", task="cola", fingerprint="c1"),
@@ -35,13 +35,13 @@ def test_corpora_and_tasks_have_fingerprints() -> None:
     assert fingerprints(stages) == {"a corpus": "a1", "task cola": "c1"}
 
 
-def test_stages_are_counted_by_what_they_were_made_with() -> None:
+def test_stages_are_counted_by_environment() -> None:
     line = made_with()
     assert line.startswith(provenance()["machine"]) and f"torch {version('torch')}" in line
     assert makers([line, "", line]) == {line: "stages: 2", "not recorded": "stages: 1"}
 
 
-def test_no_folder_of_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provenance_has_no_user_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [
         "/home/me/bin/harness",
         "run",

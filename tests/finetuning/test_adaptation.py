@@ -1,4 +1,4 @@
-"""Adaptations as a file declares them, and as a stage is told them."""
+"""Adaptations as declared and as content of stages."""
 
 import copy
 import json
@@ -75,7 +75,7 @@ def frozen(name: str, layer: int | None = None) -> Classifier:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_plan_knows_the_layers(name: str) -> None:
-    """What it lets pass, the network has, and the next one it refuses."""
+    """Layers that pass the check exist in the network; the next one does not."""
     run, states = run_of(name), frozen(name)
     assert states.mix is not None
     count = len(states.mix.weights)
@@ -86,7 +86,7 @@ def test_the_plan_knows_the_layers(name: str) -> None:
             frozen(name, layer)
 
 
-def test_more_layers_than_there_are() -> None:
+def test_too_many_layers_are_refused() -> None:
     run = run_of("gpt2")
     settings = Evaluate().finetune.model_copy(update={"reinit_layers": 3})
     assert "at most 2, the layers of the network, but is 3" in layers_problem(settings, FULL, run)
@@ -101,13 +101,13 @@ def test_more_layers_than_there_are() -> None:
         ({"mixing": "equal", "max_examples": 9}, "max_examples has no effect"),
     ],
 )
-def test_a_mixing_heeds_what_it_is_told(fields: dict[str, Any], message: str) -> None:
+def test_fields_without_effect_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Multitask.model_validate(fields)
 
 
-def test_a_checkpoint_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> None:
-    """Also where it goes on, which looks into its files before data is checked."""
+def test_a_missing_checkpoint_is_reported_with_its_line(tmp_path: Path) -> None:
+    """Also with continued pretraining, which reads its files before the check of all data."""
     path = tmp_path / "study.yaml"
     path.write_text(
         f"name: study\nquestion: Which?\npretrain:\n  recipe: checkpoint\n"

@@ -1,4 +1,4 @@
-"""What an adaptation costs, what is kept of it, and that the latter is enough."""
+"""Costs of adaptations, and that saved weights restore predictions."""
 
 from pathlib import Path
 
@@ -26,24 +26,24 @@ def costs(adaptation: str) -> Costs:
 
 
 @pytest.mark.parametrize("adaptation", TRAINING)
-def test_kept_weights_are_those_trained_and_give_equal_predictions(
+def test_saved_weights_are_those_trained_and_restore_predictions(
     adaptation: str, tmp_path: Path
 ) -> None:
     method, one = ADAPTATIONS[adaptation], batch()
     model = adapted("bert", method)
-    wanted = set(trained(model))
+    expected = set(trained(model))
     figures = measure(model, loss, one)
-    assert set(trained(model)) == wanted  # as it was
+    assert set(trained(model)) == expected  # as it was
     learn(model, one, 1e-2)
     save_adapted(model, method, tmp_path)
     kept = load_file(tmp_path / WEIGHTS)
-    assert wanted == set(kept) - {n for n, _ in model.named_buffers()}
+    assert expected == set(kept) - {n for n, _ in model.named_buffers()}
     assert figures.stored_bytes == sum(t.numel() * t.element_size() for t in kept.values())
     again = adapted("bert", method, seed=5)
     load_adapted(again, method, tmp_path)
     with torch.no_grad():
         assert torch.equal(model.eval()(one), again.eval()(one))
-    with pytest.raises(ValueError, match="is asked for"):
+    with pytest.raises(ValueError, match="holds the adaptation"):
         load_adapted(again, ADAPTATIONS["prompt"], tmp_path)
 
 
@@ -58,7 +58,7 @@ def test_measuring_disturbs_nothing() -> None:
 
 
 def test_memory_by_hand() -> None:
-    """A linear layer on frozen states keeps its input alone: rows x width of 32 in 4 bytes."""
+    """A linear layer on frozen states keeps only its input: rows x 32 floats of 4 bytes."""
     figures = costs("frozen_top")
     model = adapted("bert", ADAPTATIONS["frozen_top"])
     everything = [*model.parameters(), *model.buffers()]
@@ -69,7 +69,7 @@ def test_memory_by_hand() -> None:
     assert figures.trained_parameters == 32 * 2 + 2
 
 
-def test_small_methods_take_less() -> None:
+def test_parameter_efficient_methods_cost_less() -> None:
     full = costs("full")
     for name in ("lora", "ia3", "prefix", "prompt_tuning", "biases"):
         small = costs(name)

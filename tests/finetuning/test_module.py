@@ -14,9 +14,10 @@ from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged, TrainBatches, pad_rows
-from harness.finetuning.module import finetune, predict
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.pooling import ScalarMix, pool
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -85,13 +86,13 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerFa
     return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
-def make_form(
+def make_head(
     kind: str, tokenizer: PreTrainedTokenizerFast, protocol: Protocol | None = None
 ) -> TaskHead:
-    """The tokenizer gives no more than the number of its padding: inputs are made by hand."""
+    """Inputs are made by hand; of the tokenizer only the padding token is used."""
     assert tokenizer.pad_token_id == PAD
-    form = Classification if kind == "classification" else Regression
-    return form(make_task(kind), protocol or Protocol(), tokenizer)
+    head = Classification if kind == "classification" else Regression
+    return head(make_task(kind), protocol or Protocol(), tokenizer)
 
 
 def encoded(rows: list[list[int]], labels: np.ndarray) -> Encoded:
@@ -100,14 +101,14 @@ def encoded(rows: list[list[int]], labels: np.ndarray) -> Encoded:
 
 def inputs(regression: bool, n: int = 64) -> Encoded:
     """Whether (or how often) token 5 occurs among tokens 5..9, in inputs of different lengths."""
-    dice = np.random.default_rng(0)
-    ids = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
+    rng = np.random.default_rng(0)
+    ids = [[2, *rng.integers(5, 10, rng.integers(2, 6)).tolist(), 3] for _ in range(n)]
     counts = np.array([row.count(5) for row in ids])
     return encoded(ids, counts.astype(float) if regression else (counts > 0).astype(np.int64))
 
 
 def examples_of(data: Encoded) -> Examples:
-    """As many, of which the forms here read nothing."""
+    """As many examples, with empty texts."""
     assert isinstance(data.targets, np.ndarray)
     return Examples([("",)] * data.num_items, data.targets)
 
@@ -128,9 +129,9 @@ def test_pooling_ignores_padding(pooling: str) -> None:
 
 
 @pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "cbow"])
-def test_a_first_token_that_has_seen_nothing_is_not_pooled(reading: str) -> None:
+def test_cls_pooling_needs_a_first_token_with_context(reading: str) -> None:
     family = {"causal": "gpt2", "encoder_decoder": "bart", "cbow": "static"}[reading]
-    with pytest.raises(ValueError, match=f"first token.*read {reading}; set it to native"):
+    with pytest.raises(ValueError, match=f"first token.*in a {reading} model; set it to native"):
         Classifier(make(family, reading), 2, Protocol(pooling="cls"))
 
 
@@ -148,7 +149,7 @@ def test_a_mix_of_layers_by_hand() -> None:
 def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None:
     ids, types = Ragged.of([[2, 7, 3], [2, 3]]), Ragged.of([[0, 1, 1], [0, 0]])
     data = Encoded(ids, types, np.array([1, 0]), 0.0)
-    batch = make_form("classification", tokenizer).collate(data, np.array([1, 0]))
+    batch = make_head("classification", tokenizer).collate(data, np.array([1, 0]))
     assert batch["input_ids"].tolist() == [[2, 3, 0], [2, 7, 3]]
     assert batch["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
     assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 1, 1]]
@@ -158,10 +159,10 @@ def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None
 def test_an_epoch_has_every_example_once_and_little_padding(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
-    dice = np.random.default_rng(0)
-    lengths = dice.integers(3, 60, 1000)
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 60, 1000)
     data = encoded([[1] * n for n in lengths], np.zeros(1000))
-    collate = make_form("classification", tokenizer).collate
+    collate = make_head("classification", tokenizer).collate
     batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), collate, seed=0)
     first, second = batches.order(0), batches.order(1)
     assert batches.num_steps == 2 * len(first) == 64
@@ -178,26 +179,26 @@ def test_it_learns_and_repeats(
 ) -> None:
     data = inputs(kind == "regression")
     settings = Finetune(learning_rate=5e-3, batch_size=16, epochs=20)
-    form = make_form(kind, tokenizer, Protocol(pooling="mean", head_dropout=0.0))
+    head = make_head(kind, tokenizer, Protocol(pooling="mean", head_dropout=0.0))
 
     def run(seed: int) -> np.ndarray:
-        done = finetune(backbone, data, form, settings, seed=seed)
-        assert done.steps == 80
-        return predict(done.model, form, data, examples_of(data))
+        done = finetune(backbone, [TaskData(head, data)], settings, seed=seed)
+        assert done.steps == [80]
+        return predict(done.model.part(0), head, data, examples_of(data))
 
     first = run(0)
-    assert METRICS[form.task.metrics[0]](examples_of(data).labels, first) > 0.9
+    assert METRICS[head.task.metrics[0]](examples_of(data).labels, first) > 0.9
     assert np.array_equal(run(0), first)
     if kind == "regression":
         assert not np.array_equal(run(1), first)
 
 
 def test_every_parameter_is_trained(backbone: Path, tokenizer: PreTrainedTokenizerFast) -> None:
-    form, data = make_form("classification", tokenizer), inputs(False)
+    head, data = make_head("classification", tokenizer), inputs(False)
     settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
-    done = finetune(backbone, data, form, settings, seed=0)
+    done = finetune(backbone, [TaskData(head, data)], settings, seed=0)
     before = dict(load(backbone).network.base_model.named_parameters())
-    after = dict(done.model.backbone.network.base_model.named_parameters())
+    after = dict(done.model.part(0).backbone.network.base_model.named_parameters())
     seen = torch.from_numpy(np.unique(data.input_ids.values))
     for name, old in before.items():
         rows = seen if name == "embeddings.word_embeddings.weight" else slice(0, 1)
@@ -231,21 +232,23 @@ def test_every_family_is_fine_tuned(
     family: str, representation: str, tmp_path: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     folder = saved(tmp_path, family, representation)
-    form, data = make_form("classification", tokenizer), inputs(False)
+    head, data = make_head("classification", tokenizer), inputs(False)
     settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=1)
     for adaptation in ("full", "frozen"):
-        done = finetune(folder, data, form, settings, seed=0, adaptation=ADAPTATIONS[adaptation])
-        assert np.isfinite(done.train_loss) and not done.diverged
-        assert set(predict(done.model, form, data, examples_of(data))) <= {0.0, 1.0}
-        assert isinstance(done.model, Classifier)
+        done = finetune(
+            folder, [TaskData(head, data)], settings, seed=0, adaptation=ADAPTATIONS[adaptation]
+        )
+        assert np.isfinite(done.losses[0]) and not done.diverged
+        assert set(predict(done.model.part(0), head, data, examples_of(data))) <= {0.0, 1.0}
+        assert isinstance(done.model.part(0), Classifier)
         before = load(folder).state_dict()
-        after = done.model.backbone.state_dict()
+        after = done.model.part(0).backbone.state_dict()
         same = [torch.equal(value, after[name].cpu()) for name, value in before.items()]
         assert all(same) == (adaptation == "frozen")
         if adaptation == "frozen":
-            assert done.model.mix is not None
-            assert len(done.model.mix.weights) == (1 if family == "static" else 3)
-            assert done.model.mix.gamma.item() != 1
+            assert done.model.part(0).mix is not None
+            assert len(done.model.part(0).mix.weights) == (1 if family == "static" else 3)
+            assert done.model.part(0).mix.gamma.item() != 1
 
 
 def test_a_frozen_backbone_has_no_dropout() -> None:
@@ -264,7 +267,7 @@ def test_a_decoder_is_pooled_where_its_input_ends() -> None:
         torch.testing.assert_close(logits, model.head(states))
 
 
-def test_an_encoder_decoder_reads_its_input_twice() -> None:
+def test_the_decoder_input_is_the_shifted_source() -> None:
     backbone = make("bart", "encoder_decoder").eval()
     model = Classifier(backbone, 2, Protocol(head_dropout=0)).eval()
     for row, logits in zip(ROWS, model(batch_of(ROWS)), strict=True):
@@ -290,12 +293,15 @@ def test_the_auxiliary_loss_is_trained_on(
     tmp_path: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     folder = saved(tmp_path, "gpt2", "causal")
-    form, data = make_form("classification", tokenizer), inputs(False)
+    head, data = make_head("classification", tokenizer), inputs(False)
 
     def language_loss(weight: float) -> float:
         settings = Finetune(learning_rate=1e-3, batch_size=16, epochs=2, auxiliary_lm_weight=weight)
-        done = finetune(folder, data, form, settings, seed=0)
-        model, batch = done.model.eval().cpu(), form.collate(data, np.arange(data.num_items))
+        done = finetune(folder, [TaskData(head, data)], settings, seed=0)
+        model, batch = (
+            done.model.part(0).eval().cpu(),
+            head.collate(data, np.arange(data.num_items)),
+        )
         return model.next_token_loss(batch, model.states(batch)).item()
 
     assert language_loss(0.5) < language_loss(0.0)
@@ -304,8 +310,8 @@ def test_the_auxiliary_loss_is_trained_on(
 @pytest.mark.parametrize(
     ("family", "representation", "adaptation", "found"),
     [
-        ("bert", "bidirectional", "full", "one read bidirectional"),
-        ("gpt2", "causal", "frozen", "a frozen model"),
+        ("bert", "bidirectional", "full", "bidirectional"),
+        ("gpt2", "causal", "frozen", "frozen"),
     ],
 )
 def test_an_auxiliary_loss_needs_a_causal_reading(
@@ -316,23 +322,22 @@ def test_an_auxiliary_loss_needs_a_causal_reading(
     tmp_path: Path,
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
-    with pytest.raises(ValueError, match=f"auxiliary_lm_weight .* but this is {found}"):
+    with pytest.raises(ValueError, match=f"auxiliary_lm_weight .* one is {found}"):
         finetune(
             saved(tmp_path, family, representation),
-            inputs(False),
-            make_form("classification", tokenizer),
+            [TaskData(make_head("classification", tokenizer), inputs(False))],
             Finetune(auxiliary_lm_weight=0.5),
             seed=0,
             adaptation=ADAPTATIONS[adaptation],
         )
 
 
-def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_both_orders_are_encoded_and_added(tokenizer: PreTrainedTokenizerFast) -> None:
     pairs: list[tuple[str, ...]] = [("the cat", "a dog in rain"), ("rain", "the dog saw")]
     there = Examples(pairs, np.zeros(2, np.int64))
     back = Examples([(b, a) for a, b in pairs], np.zeros(2, np.int64))
     task = make_task("classification").model_copy(update={"symmetric": True})
-    forms = [
+    heads = [
         Classification(
             task, Protocol(max_sequence_length=32, head_dropout=0, both_orders=both), tokenizer
         )
@@ -341,30 +346,29 @@ def test_both_orders_are_read_and_added(tokenizer: PreTrainedTokenizerFast) -> N
     tokens = Tokens(len(tokenizer), 0, 2, 3, pair_format=True)
     for family in ("bert", "gpt2"):
         backbone = build(MODELS[family], SIZE, tokens, FAMILIES[family].representations[0], seed=0)
-        model = forms[0].make_model(backbone, ADAPTATIONS["full"]).eval()
+        model = heads[0].make_model(backbone, ADAPTATIONS["full"]).eval()
         assert isinstance(model, Classifier)
-        one, other = forms[0].encode(there), forms[0].encode(back)
+        one, other = heads[0].encode(there), heads[0].encode(back)
         assert one.swapped
         assert one.swapped.input_ids.values.tolist() == other.input_ids.values.tolist()
         rows = np.arange(2)
-        logits = model(forms[0].collate(one, rows))
-        torch.testing.assert_close(logits, model(forms[0].collate(other, rows)))
-        single = [forms[1].encode(examples) for examples in (there, back)]
-        apart = torch.stack([model(forms[1].collate(data, rows)) for data in single]).sum(0)
+        logits = model(heads[0].collate(one, rows))
+        torch.testing.assert_close(logits, model(heads[0].collate(other, rows)))
+        single = [heads[1].encode(examples) for examples in (there, back)]
+        apart = torch.stack([model(heads[1].collate(data, rows)) for data in single]).sum(0)
         torch.testing.assert_close(logits, apart - model.head.bias)
 
 
 def test_epochs_are_reported_and_weights_can_be_kept(
     backbone: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    form, data = make_form("classification", tokenizer), inputs(False)
+    head, data = make_head("classification", tokenizer), inputs(False)
     settings = Finetune(batch_size=32, epochs=3)
     epochs: list[int] = []
     ticks: list[tuple[int, int]] = []
     finetune(
         backbone,
-        data,
-        form,
+        [TaskData(head, data)],
         settings,
         seed=0,
         progress=lambda done, total: ticks.append((done, total)),
@@ -381,7 +385,7 @@ def test_constant_predictions_have_null_correlation() -> None:
     assert scores == {"pearson": None, "spearman": None}
 
 
-def test_a_batch_of_one_is_standardised_by_what_came_before() -> None:
+def test_a_batch_of_one_is_standardised_by_running_statistics() -> None:
     from harness.finetuning.heads.classifier import Standardise
 
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Prompts: filled and scored by hand for each way of pretraining; solved examples by seed."""
+"""Prompting: likelihoods by hand for each objective; demonstrations by seed."""
 
 from collections.abc import Callable
 from itertools import chain, permutations
@@ -41,7 +41,7 @@ ORDERS = Examples(
     np.arange(24) % 6,
     [tuple(" ".join(words) for words in permutations((a, "the", "saw"))) for a in NOUNS * 3],
 )
-"""Choices of the same words, so that what stands before them decides."""
+"""Choices of equal words, so that only their context differs."""
 PATTERN = "{first} it was {answer}, and {second}"
 READ = {"clm": "causal", "prefix_lm": "prefix"}
 Saved = Callable[[str, str], Path]
@@ -58,7 +58,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def splitter(tokenizer: Path) -> PreTrainedTokenizerFast:
+def tok(tokenizer: Path) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast.from_pretrained(tokenizer)
 
 
@@ -68,13 +68,13 @@ def saved(tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Saved:
 
     def make(family: str, objective: str) -> Path:
         words = Vocabulary.load(tokenizer)
-        told = OBJECTIVES[objective].components[-1][1]
+        trained = OBJECTIVES[objective].components[-1][1]
         if family == "gpt2":
-            told = told.model_copy(update={"representation": READ[objective]})
+            trained = trained.model_copy(update={"representation": READ[objective]})
         tokens = Tokens(words.size, words.pad, words.cls, words.sep)
         architecture = Architecture.model_validate({"family": family, "initializer_range": 0.3})
-        backbone = build(architecture, SIZE, tokens, told.representation, seed=0)
-        backbone.objective = told.model_dump(mode="json")
+        backbone = build(architecture, SIZE, tokens, trained.representation, seed=0)
+        backbone.objective = trained.model_dump(mode="json")
         folder = tmp_path_factory.mktemp("model")
         backbone.save(folder)
         return folder
@@ -100,9 +100,11 @@ def ordering() -> Task:
     return task_of("multiple_choice", labels=(), choices_field="choices", prompt=prompt)
 
 
-def asker(task: Task, splitter: PreTrainedTokenizerFast, room: int = 500, **more: Any) -> Prompter:
+def prompter(
+    task: Task, tok: PreTrainedTokenizerFast, max_tokens: int = 500, **more: Any
+) -> Prompter:
     assert task.prompt
-    return Prompter(task, task.prompt, splitter, room, **more)
+    return Prompter(task, task.prompt, tok, max_tokens, **more)
 
 
 def filled(texts: tuple[str, ...], answer: str) -> str:
@@ -110,13 +112,13 @@ def filled(texts: tuple[str, ...], answer: str) -> str:
 
 
 @torch.no_grad()
-def test_a_causal_model_by_hand(tokenizer: Path, splitter: Any, saved: Saved) -> None:
+def test_a_causal_model_by_hand(tokenizer: Path, tok: Any, saved: Saved) -> None:
     """With transformers' own loss, text by text."""
     model = saved("gpt2", "clm")
     network = harness.models.build.load(model).network.eval()
 
     def score(text: str) -> float:
-        ids = torch.tensor([splitter(text)["input_ids"]])
+        ids = torch.tensor([tok(text)["input_ids"]])
         return -float(network(ids, labels=ids).loss) * (ids.shape[1] - 1)
 
     found = prompted(model, tokenizer, ordering(), Protocol(), None, 0)(ORDERS)
@@ -130,20 +132,20 @@ def test_a_causal_model_by_hand(tokenizer: Path, splitter: Any, saved: Saved) ->
 
 
 @torch.no_grad()
-def test_a_masked_model_by_hand(tokenizer: Path, splitter: Any, saved: Saved) -> None:
-    """Answers of one token each: the likelier one where the mask stands."""
+def test_a_masked_model_by_hand(tokenizer: Path, tok: Any, saved: Saved) -> None:
+    """Answers of one token each: the more likely one at the mask."""
     model = saved("bert", "mlm")
     network = harness.models.build.load(model).network.eval()
-    words = [w for w in ("the", "is", "was", "saw") if len(splitter.tokenize(w)) == 1]
+    words = [w for w in ("the", "is", "was", "saw") if len(tok.tokenize(w)) == 1]
     prompt = {"pattern": PATTERN, "answers": words}
     task = task_of(labels=tuple("abcd"[: len(words)]), prompt=prompt)
     found = prompted(model, tokenizer, task, Protocol(), None, 0)(EXAMPLES)
     assert len(words) > 1
     for texts, chosen in zip(EXAMPLES.texts, found, strict=True):
-        ids = torch.tensor([splitter(filled(texts, splitter.mask_token))["input_ids"]])
-        logits = network(ids).logits[ids == splitter.mask_token_id][0]
-        wanted = logits[splitter.convert_tokens_to_ids(words)]
-        assert chosen == int(wanted.argmax())
+        ids = torch.tensor([tok(filled(texts, tok.mask_token))["input_ids"]])
+        logits = network(ids).logits[ids == tok.mask_token_id][0]
+        expected = logits[tok.convert_tokens_to_ids(words)]
+        assert chosen == int(expected.argmax())
 
 
 @pytest.mark.parametrize(
@@ -157,25 +159,25 @@ def test_a_masked_model_by_hand(tokenizer: Path, splitter: Any, saved: Saved) ->
         ("xlnet", "plm"),
     ],
 )
-def test_every_way_of_pretraining(
-    tokenizer: Path, splitter: Any, saved: Saved, family: str, objective: str
+def test_every_objective(
+    tokenizer: Path, tok: Any, saved: Saved, family: str, objective: str
 ) -> None:
     model, task = saved(family, objective), task_of()
     found = prompted(model, tokenizer, task, Protocol(), None, 0)(EXAMPLES.head(4))
     backbone, vocabulary = harness.models.build.load(model), Vocabulary.load(tokenizer)
     for texts, chosen in zip(EXAMPLES.texts, found, strict=False):
-        asked = [gap(splitter, texts, answer) for answer in ("noisy", "charming")]
-        assert chosen == log_likelihoods(backbone, vocabulary, asked).argmax()
+        requested = [gap(tok, texts, answer) for answer in ("noisy", "charming")]
+        assert chosen == log_likelihoods(backbone, vocabulary, requested).argmax()
 
 
-def gap(splitter: Any, texts: tuple[str, ...], answer: str) -> Text:
+def gap(tok: Any, texts: tuple[str, ...], answer: str) -> Text:
     parts = [f"{texts[0]} it was", answer, f", and {texts[1]}"]
-    tokens = [splitter(part, add_special_tokens=False)["input_ids"] for part in parts]
+    tokens = [tok(part, add_special_tokens=False)["input_ids"] for part in parts]
     begin = len(tokens[0])
     return Text(tuple(chain.from_iterable(tokens)), (begin, begin + len(tokens[1])))
 
 
-def test_choices_of_each_example(tokenizer: Path, splitter: Any, saved: Saved) -> None:
+def test_choices_of_each_example(tokenizer: Path, tok: Any, saved: Saved) -> None:
     task = task_of(
         "multiple_choice",
         "{first} {answer}",
@@ -188,10 +190,10 @@ def test_choices_of_each_example(tokenizer: Path, splitter: Any, saved: Saved) -
     examples = Examples([("the axe is noisy.",)] * 2, np.array([0, 1]), choices)
     found = prompted(saved("gpt2", "clm"), tokenizer, task, Protocol(), None, 0)(examples)
     assert found[0] == 0 and found[1] in (0, 1, 2)
-    texts = asker(task, splitter).texts(examples, 1)
+    texts = prompter(task, tok).texts(examples, 1)
     for text, choice in zip(texts, choices[1], strict=True):
         assert text.gap
-        assert splitter.decode(text.tokens[slice(*text.gap)]) == choice
+        assert tok.decode(text.tokens[slice(*text.gap)]) == choice
 
 
 @pytest.mark.parametrize(
@@ -202,15 +204,15 @@ def test_choices_of_each_example(tokenizer: Path, splitter: Any, saved: Saved) -
         ("{1} so {answer} {first}", ("first", "{word}: {sentence}")),
     ],
 )
-def test_texts_by_name_and_by_place(splitter: Any, pattern: str, fields: tuple[str, str]) -> None:
+def test_texts_by_name_and_by_position(tok: Any, pattern: str, fields: tuple[str, str]) -> None:
     task = task_of(pattern=pattern, text_fields=fields)
-    (text, _) = asker(task, splitter).texts(Examples([("the {axe}", "a pig")], np.array([0])), 0)
+    (text, _) = prompter(task, tok).texts(Examples([("the {axe}", "a pig")], np.array([0])), 0)
     assert text.gap
-    assert splitter.decode(text.tokens[: text.gap[0]]) == "a pig so"
-    assert splitter.decode(text.tokens[text.gap[1] :], skip_special_tokens=True) == "the axe"
+    assert tok.decode(text.tokens[: text.gap[0]]) == "a pig so"
+    assert tok.decode(text.tokens[text.gap[1] :], skip_special_tokens=True) == "the axe"
 
 
-def test_solved_examples_are_balanced_and_drawn_by_seed() -> None:
+def test_demonstrations_are_balanced_and_drawn_by_seed() -> None:
     for seed in range(5):
         shown = draw(EXAMPLES, 7, seed)
         counts = np.bincount(shown.labels)
@@ -220,50 +222,54 @@ def test_solved_examples_are_balanced_and_drawn_by_seed() -> None:
     assert len(draw(EXAMPLES, 100, 0)) == len(EXAMPLES)
 
 
-def test_solved_examples_stand_before_the_question(splitter: Any) -> None:
+def test_demonstrations_precede_the_question(tok: Any) -> None:
     shown = EXAMPLES.take(np.array([1, 3]))
     task = task_of()
-    (_, text) = asker(task, splitter, shown=shown).texts(EXAMPLES, 5)
+    (_, text) = prompter(task, tok, demonstrations=shown).texts(EXAMPLES, 5)
     words = ("noisy", "charming")
     solved = [filled(t, words[label]) for t, label in zip(shown.texts, shown.labels, strict=True)]
     right = " ".join([*solved, filled(EXAMPLES.texts[5], "charming")])
-    assert splitter.decode(text.tokens) == right
-    assert text.gap and splitter.decode(text.tokens[slice(*text.gap)]) == "charming"
-    assert text.gap[0] > len(splitter(solved[0])["input_ids"])
+    assert tok.decode(text.tokens) == right
+    assert text.gap and tok.decode(text.tokens[slice(*text.gap)]) == "charming"
+    assert text.gap[0] > len(tok(solved[0])["input_ids"])
 
 
-def test_the_longest_solved_example_goes_first(splitter: Any) -> None:
+def test_the_longest_demonstration_is_dropped_first(tok: Any) -> None:
     long = ("the axe is noisy, and so is the pig beside the hatchet.", "the pig is in it.")
     shown = Examples([EXAMPLES.texts[0], long, EXAMPLES.texts[3]], np.array([0, 1, 1]))
     task = task_of()
-    whole, _ = asker(task, splitter, shown=shown).texts(EXAMPLES, 5)
-    less, _ = asker(task, splitter, len(whole.tokens) - 1, shown=shown).texts(EXAMPLES, 5)
-    said = splitter.decode(less.tokens)
-    assert long[0] not in said and EXAMPLES.texts[0][0] in said and EXAMPLES.texts[3][0] in said
-    none, _ = asker(task, splitter, 40, shown=shown).texts(EXAMPLES, 5)
-    alone, _ = asker(task, splitter).texts(EXAMPLES, 5)
+    whole, _ = prompter(task, tok, demonstrations=shown).texts(EXAMPLES, 5)
+    less, _ = prompter(task, tok, len(whole.tokens) - 1, demonstrations=shown).texts(EXAMPLES, 5)
+    text = tok.decode(less.tokens)
+    assert (
+        long[0] not in message
+        and EXAMPLES.texts[0][0] in message
+        and EXAMPLES.texts[3][0] in message
+    )
+    none, _ = prompter(task, tok, 40, demonstrations=shown).texts(EXAMPLES, 5)
+    alone, _ = prompter(task, tok).texts(EXAMPLES, 5)
     assert none == alone or len(none.tokens) <= 40
 
 
-def test_long_questions_are_cut_alike_for_every_answer(splitter: Any) -> None:
+def test_long_questions_are_truncated_equally_for_every_answer(tok: Any) -> None:
     examples = Examples([("the axe is noisy. " * 20, "the pig saw it.")], np.array([0]))
-    texts = asker(task_of(), splitter, 40).texts(examples, 0)
+    texts = prompter(task_of(), tok, 40).texts(examples, 0)
     assert 30 < max(len(text.tokens) for text in texts) <= 40
     before = {text.tokens[: text.gap[0]] for text in texts if text.gap}
     after = {text.tokens[text.gap[1] :] for text in texts if text.gap}
     assert len(before) == len(after) == 1
     with pytest.raises(ValueError, match="no room for the prompt of toy"):
-        asker(task_of(), splitter, 3).texts(examples, 0)
+        prompter(task_of(), tok, 3).texts(examples, 0)
 
 
 @pytest.mark.parametrize("room", [60, 90, 120, 200])
-def test_the_longest_solved_examples_go_one_by_one(splitter: Any, room: int) -> None:
-    """As many as must: one less would be too long."""
+def test_no_more_demonstrations_are_dropped_than_necessary(tok: Any, room: int) -> None:
+    """With one more demonstration the text would be too long."""
     texts: list[tuple[str, ...]] = [
         (f"the {noun} is{' very' * many} noisy.", "so it is.") for noun in NOUNS for many in (0, 4)
     ]
     shown = Examples(texts, np.arange(len(texts)) % 2)
-    one = asker(task_of(), splitter, room, shown=shown)
+    one = prompter(task_of(), tok, room, demonstrations=shown)
     left = list(one._demonstrations)
     while one._over(left, EXAMPLES.texts[5], ("noisy", "charming")) > 0:
         left.remove(max(left, key=one._length))
@@ -271,16 +277,16 @@ def test_the_longest_solved_examples_go_one_by_one(splitter: Any, room: int) -> 
     assert found == left and 0 < len(left) < len(texts)
 
 
-def test_shots_change_what_is_asked_and_seeds_what_is_shown(tokenizer: Path, saved: Saved) -> None:
+def test_demonstrations_depend_on_their_number_and_the_seed(tokenizer: Path, saved: Saved) -> None:
     model = saved("gpt2", "clm")
 
-    def ask(num_fewshot: int, seed: int) -> list[float]:
+    def predictions(num_fewshot: int, seed: int) -> list[float]:
         protocol = Protocol(num_fewshot=num_fewshot, max_sequence_length=200)
         return list(prompted(model, tokenizer, ordering(), protocol, ORDERS, seed)(ORDERS))
 
-    assert ask(3, 0) == ask(3, 0)
-    assert len({tuple(ask(3, seed)) for seed in range(6)}) > 1
-    with pytest.raises(ValueError, match="no train set for its 2 solved examples"):
+    assert predictions(3, 0) == predictions(3, 0)
+    assert len({tuple(predictions(3, seed)) for seed in range(6)}) > 1
+    with pytest.raises(ValueError, match="no train set for 2 demonstrations"):
         prompted(model, tokenizer, task_of(), Protocol(num_fewshot=2), None, 0)
 
 
@@ -315,9 +321,11 @@ def run_of(recipe: str) -> Pretrain:
         ("majority", "prompt", {"prompt": None}, {}, ""),
     ],
 )
-def test_what_a_model_can_do(
+def test_unsupported_prompts(
     recipe: str, adaptation: str, task: dict[str, Any], protocol: dict[str, Any], why: str
 ) -> None:
-    asked = task_of().model_copy(update=task)
-    found = unsupported_reason(asked, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe))
+    requested = task_of().model_copy(update=task)
+    found = unsupported_reason(
+        requested, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe)
+    )
     assert (why in found) if why else not found

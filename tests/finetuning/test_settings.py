@@ -1,4 +1,4 @@
-"""Each setting of fine-tuning has its effect; trials are drawn apart from what is reported."""
+"""Each setting of fine-tuning has its effect; trials and reported runs have different seeds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +14,9 @@ from harness.experiment.experiment import MAX_SEEDS
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.module import FinetuningModule, HasLoss, prepared_model
+from harness.finetuning.module import FinetuningModule, HasLoss
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import prepared_model
 from harness.finetuning.search.optuna_search import WORST
 from harness.models.backbone import Backbone
 from harness.models.layers import layers
@@ -34,7 +35,7 @@ class Context:
 
 
 class TwoClasses:
-    """As little of a form as a model is made by."""
+    """The part of a head that makes a model."""
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> Classifier:
         return Classifier(backbone, 2, Protocol(), adaptation)
@@ -54,7 +55,7 @@ def optimisation(**settings: Any) -> tuple[Classifier, torch.optim.Optimizer, An
     [(None, 0.5, 1 / 8), ("linear", 0.5, 1 / 8), ("cosine", 0.5, 0.038), ("constant", 1, 1)],
 )
 def test_the_schedule_is_followed(schedule: str | None, middle: float, last: float) -> None:
-    """A fifth is warmup: half the way down is at update 6."""
+    """With 20% warmup the middle of the decay is at update 6."""
     _, _, scheduler = optimisation(schedule=schedule)
     rates = [scheduler.lr_lambdas[0](step) for step in range(STEPS)]
     assert rates[:3] == [0, 0.5, 1]
@@ -88,12 +89,12 @@ def test_decay_and_moments_are_as_set() -> None:
     assert {group["betas"] for group in optimizer.param_groups} == {(0.9, 0.5)}
 
 
-def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
+def test_reinitialised_layers_depend_on_the_seed(tmp_path: Path) -> None:
     make_backbone("gpt2").save(tmp_path)
 
     def tops(seed: int, **settings: Any) -> list[torch.Tensor]:
-        finetune, form = Finetune.model_validate(settings), cast(TaskHead, TwoClasses())
-        model = prepared_model(tmp_path, form, FULL, seed, finetune)
+        finetune, head = Finetune.model_validate(settings), cast(TaskHead, TwoClasses())
+        model = prepared_model(tmp_path, head, FULL, seed, finetune)
         network: Any = model.backbone.network
         return [layer.mlp.c_fc.weight.detach() for layer in network.transformer.h]
 
@@ -104,7 +105,7 @@ def test_top_layers_of_a_run_start_anew_by_its_seed(tmp_path: Path) -> None:
     assert not torch.equal(tops(1, reinit_layers=1)[1], new_top)
 
 
-def test_no_trial_has_a_seed_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_and_reported_runs_have_different_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
     class TaskRunner:

@@ -1,4 +1,4 @@
-"""The interface of what computes stages."""
+"""The interface of execution backends."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,49 +15,52 @@ class Outcome:
 
     key: str
     output: StageOutput | None = None
-    """Null if it failed, or if another process has computed and recorded it."""
+    """Null if the stage failed, or if another process has computed and recorded it."""
     error: BaseException | None = None
     lost: bool = False
-    """Whether the worker died, so that the stage may be submitted again."""
+    """Whether the worker died; the executor then submits the stage once more."""
 
 
 class Backend(ABC):
-    """Computes stages somewhere. The executor decides which, and records what they leave.
+    """Computes the stages that the executor submits.
 
     A backend calls `harness.execution.worker.run_stage` on each job. When `wait` returns an outcome
-    with an output, the files of the stage are in `workspace.output` of the executor's machine.
+    with an output, the files of the stage must be in `workspace.output` on the executor's machine.
     """
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
-        """`jobs` is the number of stages at a time; null leaves it to the backend.
+        """A backend without running stages.
+
+        Args:
+            jobs: stages at a time; null is the backend's own default.
 
         Raises:
-            ValueError: the backend cannot compute so many.
+            ValueError: the backend does not support so many jobs.
         """
         self.workspace = workspace
 
     @property
     @abstractmethod
     def capacity(self) -> int:
-        """Stages computed at a time."""
+        """Most stages that may be submitted at a time."""
 
     @abstractmethod
     def submit(self, job: StageJob) -> None:
-        """Begins to compute a stage; the executor submits no more than `capacity` at a time."""
+        """Starts or queues a stage."""
 
     @abstractmethod
     def wait(self, seconds: float) -> Sequence[Outcome]:
-        """The stages that have ended since the last call; returns after `seconds` at the latest,
-        unless the backend computes in this process."""
+        """Stages that ended since the last call; waits up to `seconds` for one, or longer if the
+        backend computes in this process."""
 
     @abstractmethod
     def cancel(self, key: str) -> None:
-        """Stops computing a stage, of which no outcome is returned then."""
+        """Stops a stage; no outcome is returned for it."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends all workers; what is running is cancelled."""
+        """Ends all workers and cancels running stages; may be called again."""
 
     def progress(self, key: str) -> dict[str, Any]:
-        """The last progress report of a running stage; empty before the first."""
+        """The latest progress report of a running stage; empty before the first."""
         return self.workspace.progress(key)

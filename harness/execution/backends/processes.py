@@ -1,4 +1,4 @@
-"""Stages in local processes."""
+"""Local worker processes."""
 
 import os
 import signal
@@ -15,16 +15,16 @@ from harness.execution.worker import run_stage
 from harness.execution.workspace import Workspace
 
 MAX_JOBS = 8
-"""Default limit of workers: each holds its own copy of torch."""
+"""Default limit of workers; each holds its own copy of torch."""
 CHECK_SECONDS = 0.5
-"""Time between two looks of a worker at its parent."""
+"""Interval at which a worker checks whether its parent is alive."""
 
 
 class ProcessBackend(Backend):
-    """A pool of one process for each job, so that a worker that dies takes no other with it."""
+    """A process pool of size one per job, so that a dying worker affects no other."""
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
-        """`jobs` is the number of workers; null: `default_jobs`."""
+        """Workers start with their first stage; null `jobs` is `default_jobs()`."""
         super().__init__(workspace)
         self._jobs = jobs or default_jobs()
         self._idle: list[_Slot] = []
@@ -32,14 +32,17 @@ class ProcessBackend(Backend):
 
     @property
     def capacity(self) -> int:
+        """Number of workers."""
         return self._jobs
 
     def submit(self, job: StageJob) -> None:
+        """Starts a stage in an idle or new worker."""
         slot = self._idle.pop() if self._idle else _Slot(threads_per_worker(self._jobs))
         future = slot.pool.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
+        """Stages that ended within `seconds`."""
         ended, _ = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
         return [self._outcome(future) for future in ended]
 
@@ -53,19 +56,21 @@ class ProcessBackend(Backend):
         return Outcome(key, error=error) if error else Outcome(key, future.result())
 
     def cancel(self, key: str) -> None:
+        """Ends the worker of a stage."""
         for future, (running, slot) in list(self._running.items()):
             if running == key:
                 del self._running[future]
                 slot.close()
 
     def close(self) -> None:
+        """Ends all workers."""
         for slot in (*self._idle, *(slot for _, slot in self._running.values())):
             slot.close()
         self._idle, self._running = [], {}
 
 
 class _Slot:
-    """A pool of one process, which can be ended at any time."""
+    """A pool of one process that can be ended at any time."""
 
     def __init__(self, threads: int) -> None:
         context = get_context("spawn")
@@ -76,13 +81,14 @@ class _Slot:
         )
 
     def close(self) -> None:
+        """Ends the process."""
         self._stop.set()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
 def start_worker(parent: int, threads: int, stop: Event) -> None:
-    """Prepares a worker process: it ends with its parent or when `stop` is set, and keeps to its
-    share of the CPU.
+    """Initialises a worker process: limits its CPU threads, and ends it with its parent or when
+    `stop` is set.
 
     Args:
         parent: process id.
@@ -93,25 +99,25 @@ def start_worker(parent: int, threads: int, stop: Event) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     os.environ["RAYON_NUM_THREADS"] = str(threads)
 
-    def watch() -> None:
+    def exit_with_parent() -> None:
         while os.getppid() == parent and not stop.wait(CHECK_SECONDS):
             pass
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
     import torch
 
     torch.set_num_threads(threads)
 
 
 def default_jobs() -> int:
-    """One worker for a GPU; else one for each CPU core: two small models side by side train faster
-    than one on two threads."""
+    """1 with a GPU, else the number of CPU cores, at most MAX_JOBS: two small models in parallel
+    train faster than one on two threads."""
     from torch import cuda
 
     return 1 if cuda.is_available() else min(MAX_JOBS, os.cpu_count() or 1)
 
 
 def threads_per_worker(jobs: int) -> int:
-    """CPU threads of each of `jobs` workers, so that together they use the machine once."""
+    """CPU threads per worker such that `jobs` workers share all cores."""
     return max(1, (os.cpu_count() or 1) // jobs)

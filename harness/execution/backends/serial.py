@@ -1,4 +1,4 @@
-"""Stages in this process, one after the other: for debugging."""
+"""Stages one after another in this process, for debugging."""
 
 from collections.abc import Sequence
 
@@ -9,29 +9,32 @@ from harness.execution.workspace import Workspace
 
 
 class SerialBackend(Backend):
-    """Computes a stage when `wait` is called. Breakpoints work, and torch takes all CPU threads."""
+    """Computes the submitted stages in `wait`. Breakpoints work; torch uses all CPU threads."""
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
-        """`jobs` must be 1 or null.
+        """An empty queue.
 
         Raises:
-            ValueError: it is more.
+            ValueError: `jobs` is neither 1 nor null.
         """
         super().__init__(workspace)
         if jobs not in (None, 1):
             raise ValueError(
-                f"the executor serial computes one stage at a time, but jobs is {jobs}"
+                f"the executor serial computes one stage at a time, but jobs is {jobs}; omit it"
             )
         self._queue: list[StageJob] = []
 
     @property
     def capacity(self) -> int:
+        """One stage."""
         return 1
 
     def submit(self, job: StageJob) -> None:
+        """Queues a stage."""
         self._queue.append(job)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
+        """Computes all queued stages."""
         outcomes = []
         while self._queue:
             job = self._queue.pop(0)
@@ -42,7 +45,9 @@ class SerialBackend(Backend):
         return outcomes
 
     def cancel(self, key: str) -> None:
+        """Removes a stage from the queue."""
         self._queue = [job for job in self._queue if job.key != key]
 
     def close(self) -> None:
+        """Empties the queue."""
         self._queue.clear()

@@ -1,4 +1,4 @@
-"""What each stage does: artifacts in, artifacts out."""
+"""The stage functions: each reads the files of its parent stages and writes its own."""
 
 from collections.abc import Callable
 
@@ -27,4 +27,4 @@ STAGES: dict[str, Callable[[StageContext], Metrics]] = {
     "tune": tune,
     "finetune": finetune,
 }
-"""Kind of stage (`harness.plan.stage_kinds.STAGE_KINDS`) to the function that computes it."""
+"""Kind of stage (as in `harness.plan.stage_kinds.STAGE_KINDS`) to its function."""

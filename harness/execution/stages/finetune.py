@@ -1,4 +1,4 @@
-"""The stage of a task: a run with the selected settings is scored."""
+"""The stage that fine-tunes with the selected settings and scores the run."""
 
 import json
 from dataclasses import replace
@@ -15,8 +15,8 @@ from harness.tasks.load_examples import available_splits
 
 
 def finetune(context: StageContext) -> Metrics:
-    """Fine-tunes with the selected settings and scores the public dev splits; leaves
-    predictions."""
+    """Fine-tunes with the selected settings and scores the dev splits; writes predictions, counts
+    and settings."""
     if "tune" in context.inputs:
         selected = json.loads((context.inputs["tune"] / "best.json").read_text())
         context = replace(context, spec=with_settings(context.spec, selected))
@@ -41,7 +41,7 @@ def finetune(context: StageContext) -> Metrics:
         if not examples.hidden:
             found = scores.score(runner.task, examples, predictions)
             metrics |= {f"{split.name}/{name}": value for name, value in found.items()}
-            # An undefined score has no use for counts, which may be huge (a group an example).
+            # Undefined scores need no counts, which may be large (one group per example).
             defined = [name for name, value in found.items() if value is not None]
             counts[split.name] = scores.counts(runner.task, examples, predictions, defined)
     pd.concat(frames).to_parquet(context.out / "predictions.parquet", index=False)

@@ -1,4 +1,4 @@
-"""The stages up to a pretrained model, and its evaluation without fine-tuning."""
+"""Stages from corpus to pretrained model, and its evaluation without fine-tuning."""
 
 from harness.data.corpora import load_corpus, token_stream
 from harness.data.corpora.sources import TaskCorpus
@@ -19,7 +19,7 @@ from harness.tasks.probes.probe import UNSUPPORTED_FILE
 
 
 def train_tokenizer(context: StageContext) -> Metrics:
-    """Trains a tokenizer on the corpus, or converts that of a checkpoint."""
+    """Trains a tokenizer on the corpus, or converts the tokenizer of a checkpoint."""
     if "checkpoint" in context.spec:
         pretrained.adopt(checkpoint_folder(context), context.out)
         return {}
@@ -31,7 +31,7 @@ def train_tokenizer(context: StageContext) -> Metrics:
 
 
 def tokenize(context: StageContext) -> Metrics:
-    """Writes the corpus as memory-mapped token streams, with some documents held out."""
+    """Writes memory-mapped token streams of the corpus: train and held-out documents."""
     corpus = read_text(context.spec["corpus"])
     documents = (
         task_documents(context.spec, corpus)
@@ -43,7 +43,7 @@ def tokenize(context: StageContext) -> Metrics:
 
 
 def pretrain(context: StageContext) -> Metrics:
-    """Trains a model from its initial weights to the end of the budget, or imports a checkpoint."""
+    """Trains a model for its budget, or imports a checkpoint."""
     if "checkpoint" in context.spec:
         backbone = checkpoint_import.adopt(checkpoint_folder(context))
         checkpoint_import.check_tokens(backbone, context.inputs["tokenizer"])
@@ -76,22 +76,21 @@ def continue_pretraining(context: StageContext) -> Metrics:
 
 
 def _with_full_batches(spec: Pretrain, num_tokens: int) -> Pretrain:
-    """The run with smaller batches where a text of `num_tokens` does not fill the declared ones: a
-    task's own texts are few, and read many times."""
+    """The run with its batch size reduced to what `num_tokens` fill: texts of a task are few and
+    read many times."""
     longest = max(phase.sequence_length for phase in spec.phases)
     fitting = max(1, num_tokens // longest)
     return spec.model_copy(update={"batch_size": min(spec.batch_size, fitting)})
 
 
 def held_out_loss(context: StageContext) -> Metrics:
-    """Computes the loss of a model on held-out text, as a pretraining run does at its end."""
+    """Computes the loss of a model on held-out text, as at the end of pretraining."""
     spec, inputs = Pretrain.model_validate(context.spec["pretrain"]), context.inputs
     return dict(held_out(spec, inputs["tokens"], inputs["tokenizer"], context.spec["seed"], inputs))
 
 
 def probe(context: StageContext) -> Metrics:
-    """Scores the items of a probe; leaves them or, for a model that cannot be probed, the
-    reason."""
+    """Scores the items of a probe; writes them, or the reason why the model does not support it."""
     model = context.inputs["pretrain"] / "model"
     probed = probing.probe(model, context.inputs["tokenizer"], context.spec["probe"])
     probed.items.to_parquet(context.out / "items.parquet", index=False)

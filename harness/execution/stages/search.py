@@ -1,4 +1,4 @@
-"""The stages that search fine-tuning settings, on a hold-out of train."""
+"""Stages that search fine-tuning settings on a hold-out of the train set."""
 
 import dataclasses
 import json
@@ -19,11 +19,11 @@ from harness.finetuning.search.sweep import Sweep
 from harness.plan.search_stages import trial_role
 
 TUNING_SEED = 1_000_000
-"""First fine-tuning seed of searches, apart from the seeds that are reported."""
+"""First fine-tuning seed of trials, beyond all seeds of reported runs."""
 
 
 def trial(context: StageContext) -> Metrics:
-    """Runs one trial that depends on no other; leaves trial.json."""
+    """Runs one trial of an independent sampler; writes trial.json."""
     number = context.spec["trial"]
     sweep = Sweep.model_validate({**context.spec["sweep"], "trials": number + 1})
     point = optuna_search.point(sweep, number)
@@ -33,11 +33,11 @@ def trial(context: StageContext) -> Metrics:
 
 
 def tune(context: StageContext) -> Metrics:
-    """Gathers the trials, or runs them where each depends on the earlier ones; leaves best.json and
-    trials.csv."""
+    """Collects the trials, or runs them if each depends on earlier ones (`tpe`); writes best.json
+    and trials.csv."""
     sweep = Sweep.model_validate(context.spec["sweep"])
     dependent = sweep.sampler == "tpe"
-    trials = _run_study(context, sweep) if dependent else _gather(context, sweep.size)
+    trials = _run_study(context, sweep) if dependent else _collect(context, sweep.size)
     best = optuna_search.best(trials)
     write_json(context.out / "best.json", dict(best.params))
     pd.DataFrame([_row(one) for one in trials]).to_csv(context.out / "trials.csv", index=False)
@@ -73,7 +73,7 @@ def _run_study(context: StageContext, sweep: Sweep) -> list[Trial]:
     )
 
 
-def _gather(context: StageContext, size: int) -> list[Trial]:
+def _collect(context: StageContext, size: int) -> list[Trial]:
     files = [context.inputs[trial_role(number)] / "trial.json" for number in range(size)]
     return [Trial(**json.loads(file.read_text())) for file in files]
 
@@ -85,8 +85,8 @@ def _run_trial(
     report: Report | None = None,
     progress: Callable[..., None] = lambda *_: None,
 ) -> Trial:
-    """One fine-tuning run, scored on the hold-out; `report`, if there is one, is called after each
-    epoch and may prune the trial."""
+    """One fine-tuning run, scored on the hold-out; `report` is called after each epoch and may
+    prune the trial."""
     spec = with_settings(context.spec, params)
     runner = TaskRunner(dataclasses.replace(context, spec=spec))
     begin = time.perf_counter()
@@ -114,7 +114,7 @@ def _value(score: float | None) -> float:
 
 
 def _row(one: Trial) -> dict[str, Any]:
-    """`epochs_run` is apart from the hyperparameter `epochs`."""
+    """A row of trials.csv; `epochs_run` may be less than the hyperparameter `epochs`."""
     fixed = {
         "trial": one.number,
         "value": one.value,

@@ -12,12 +12,13 @@ from harness.tasks.task import Task
 
 
 def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list[str]]:
-    """The train set without its hold-out and its labels, a document an example: the sentences of
-    all its text fields, one field after the other; of tagging, the words in a row. A text that
-    stands in several examples in the same way is one document.
+    """Documents of sentences from the texts of the train set, without hold-out and labels.
+
+    One document per example, with all text fields in order (the words of a tagging example joined
+    by spaces); repeated examples count once.
 
     Args:
-        spec: of a stage: `task`, `content`, `fingerprint`, `holdout_fraction`,
+        spec: holds `task`, `content`, `fingerprint`, `holdout_fraction` and
             `max_holdout_examples`.
     """
     task = Task.model_validate({"name": spec["task"], **spec["content"]})

@@ -1,5 +1,4 @@
-"""One task on one pretrained model: its data, and fine-tuning runs on it. The search of settings
-and the reported runs share it."""
+"""One task on one pretrained model, for the search of settings and the reported runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.execution.stages.context import StageContext
-from harness.finetuning import module
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.baselines import BASELINES
 from harness.finetuning.baselines.predictor import Predictor
@@ -24,9 +22,10 @@ from harness.finetuning.heads import task_head
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.siamese import SIAMESE
 from harness.finetuning.inputs import Encoded
-from harness.finetuning.joint_model import load_head
+from harness.finetuning.multitask import MultitaskModel, TaskData, load_head
 from harness.finetuning.prompting import prompted
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict, prepared_model
 from harness.finetuning.search import optuna_search
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import read_metadata
@@ -38,7 +37,7 @@ from harness.tasks.task import Split, Task
 
 HOLDOUT_SEED = 0
 HEADS = "heads"
-"""Folder of the heads of several tasks, beside the network that they share."""
+"""Folder of the task heads, next to the network that they share."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,11 @@ class TaskRun:
     predict: Predictor
     holdout_score: float | None
     train_loss: float | None = None
-    """Null where nothing is trained step by step: a baseline."""
+    """Null if nothing is trained step by step."""
     steps: int = 0
     costs: Costs | None = None
     model: TaskModel | None = None
-    """The trained model; null where nothing is trained."""
+    """Null if nothing is trained."""
     diagnostics: pd.DataFrame | None = None
     """`harness.finetuning.diagnostics.DIAGNOSTICS_COLUMNS`, if requested."""
 
@@ -63,7 +62,7 @@ class TaskRun:
 
 
 class TaskRunner:
-    """The data of a task, and runs on it from one pretrained model."""
+    """The data of a task, and runs on it that start from one pretrained model."""
 
     def __init__(self, context: StageContext) -> None:
         spec = context.spec
@@ -74,13 +73,13 @@ class TaskRunner:
         self.adaptation = read_adaptation(spec["adaptation"])
         self.model = _model_folder(context)
         self.baseline = BASELINES.get(read_metadata(self.model)["family"])
-        has_head = "head" in context.inputs  # trained in a stage of its own: here only scored
+        has_head = "head" in context.inputs  # trained by a `train_tasks` stage, scored here
         trainable = not has_head and not self.baseline and self.adaptation.trains
         self.trained = bool(self.task.train) and trainable
 
     @cached_property
     def head(self) -> TaskHead:
-        """How the task is put to the network."""
+        """The task head of the protocol."""
         tokenizer = _load_tokenizer(self.context.inputs["tokenizer"])
         if siamese := self.context.spec.get("siamese"):
             return SIAMESE[siamese](self.task, self.protocol, tokenizer)
@@ -97,17 +96,22 @@ class TaskRunner:
 
     @cached_property
     def train_examples(self) -> Examples | None:
-        """The train set without its hold-out, cut to the protocol's limit."""
+        """The train set without its hold-out, up to the limit; null for a task without one."""
         limit = self.protocol.max_train_examples
         return self._split[0].head(limit) if self.task.train else None
 
     @property
+    def training_data(self) -> TaskData:
+        """The encoded train set with the task's head."""
+        return TaskData(self.head, self.encode(self.train_examples))
+
+    @property
     def truncated(self) -> float:
-        """Share of the train set as long as the limit allows; 0 where nothing is trained."""
-        return self.encode(self.train_examples).truncated if self.trained else 0.0
+        """Share of truncated training examples; 0 if nothing is trained."""
+        return self.training_data.train.truncated if self.trained else 0.0
 
     def encode(self, examples: Examples | None) -> Encoded:
-        """Examples as token ids, from the cache where they are there."""
+        """The examples as token ids, cached on disk."""
         assert examples is not None
         tokenizer = self.context.inputs["tokenizer"]
         return encoded(self.head, examples, tokenizer, self.context.shared)
@@ -119,10 +123,10 @@ class TaskRunner:
         progress: Callable[..., None] = lambda *_: None,
         on_epoch: Callable[[int, float | None], None] | None = None,
     ) -> TaskRun:
-        """Trains on train without the hold-out, if there is anything to train.
+        """Trains on the train set without its hold-out, if the model is trained at all.
 
         Args:
-            on_epoch: called with each epoch, from 1, and its hold-out score.
+            on_epoch: called after each epoch with its number, from 1, and hold-out score.
         """
         if self.trained:
             return self._finetune(settings, seed, progress, on_epoch)
@@ -130,7 +134,7 @@ class TaskRunner:
         return TaskRun(predict, self._holdout_score(predict) if self.task.train else None)
 
     def _untrained(self, seed: int) -> Predictor:
-        """A baseline, a prompted model, or a model whose head was trained in another stage."""
+        """A baseline, a prompted model, or a model whose head was trained by another stage."""
         if self.baseline:
             return self.baseline(self.task, self.train_examples)
         inputs = self.context.inputs
@@ -139,7 +143,7 @@ class TaskRunner:
             return prompted(
                 self.model, inputs["tokenizer"], self.task, self.protocol, examples, seed
             )
-        model = module.prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
+        model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
             load_head(model, inputs["head"] / HEADS / f"{self.task.name}.safetensors")
         return self._predictor(model)
@@ -151,23 +155,23 @@ class TaskRunner:
         progress: Callable[..., None],
         on_epoch: Callable[[int, float | None], None] | None,
     ) -> TaskRun:
-        """Keeps the weights that the protocol selects."""
+        """Trains, and restores the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
         select = self.protocol.selection == "best"
 
-        def after_epoch(model: TaskModel, epoch: int) -> None:
-            score = self._holdout_score(self._predictor(model))
+        def after_epoch(model: MultitaskModel, epoch: int) -> None:
+            own = model.part(0)
+            score = self._holdout_score(self._predictor(own))
             if select:
-                weights = {name: value.clone() for name, value in model.state_dict().items()}
+                weights = {name: value.clone() for name, value in own.state_dict().items()}
                 epochs.append((optuna_search.WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
 
         recorder = self._recorder()
-        run = module.finetune(
+        run = finetune(
             self.model,
-            self.encode(self.train_examples),
-            self.head,
+            [self.training_data],
             settings,
             seed=seed,
             adaptation=self.adaptation,
@@ -176,13 +180,14 @@ class TaskRunner:
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
         )
+        model = run.model.part(0)
         if epochs:
-            run.model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
-        predict = self._predictor(run.model)
-        holdout = None if run.diverged else self._holdout_score(predict)
-        diagnostics = recorder.frame(run.model) if recorder else None
+            model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
+        predictor = self._predictor(model)
+        holdout = None if run.diverged else self._holdout_score(predictor)
+        diagnostics = recorder.frame(model) if recorder else None
         return TaskRun(
-            predict, holdout, run.train_loss, run.steps, run.costs, run.model, diagnostics
+            predictor, holdout, run.losses[0], run.steps[0], run.costs, model, diagnostics
         )
 
     def _recorder(self) -> Recorder | None:
@@ -192,7 +197,7 @@ class TaskRunner:
         return Recorder(requested, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
 
     def _predictor(self, model: TaskModel) -> Predictor:
-        return lambda examples: module.predict(model, self.head, self.encode(examples), examples)
+        return lambda examples: predict(model, self.head, self.encode(examples), examples)
 
     def _holdout_score(self, predict: Predictor) -> float | None:
         holdout = self._split[1]
@@ -206,18 +211,18 @@ def _read(content: str, split: str, fingerprint: str) -> Examples:
 
 
 def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str) -> Examples:
-    """The examples of a split; the last few read are kept, because many stages need the same.
+    """The examples of a split; the most recent are kept in memory, as many stages share them.
 
     Args:
-        fingerprint: identifies the content, which may change between two plans.
+        fingerprint: of the content, which may change between two plans.
     """
     name = split if isinstance(split, str) else split.model_dump_json()
     return _read(task.model_dump_json(), name, fingerprint)
 
 
 def _model_folder(context: StageContext) -> Path:
-    """Folder of the initial weights: after other tasks, or as pretrained, at the end or after a
-    fraction of the updates."""
+    """Folder of the initial weights: after training on other tasks, or as pretrained, at the end or
+    at a fraction of the updates."""
     if "body" in context.inputs:
         return context.inputs["body"] / "model"
     folder, fraction = context.inputs["pretrain"], context.spec.get("pretrain_fraction")

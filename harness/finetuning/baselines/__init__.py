@@ -1,4 +1,4 @@
-"""Baselines that no pretraining enters, by the kind of the task that they answer."""
+"""Baselines without pretraining, by family and kind of task."""
 
 from collections.abc import Callable
 from functools import partial
@@ -45,18 +45,18 @@ MAKERS: dict[str, dict[Kind, Maker]] = {
     "lead": {"generation": first_sentences},
     "copy": {"generation": source},
 }
-"""Family to what it makes of a train set, for the kinds of tasks that it has an answer to."""
-UNTAUGHT = frozenset((zero, overlapping_sentence, common_words, first_sentences, source))
-"""Those that do not look at the train set."""
+"""Family to the maker of a predictor for each supported kind of task."""
+UNTRAINED = frozenset((zero, overlapping_sentence, common_words, first_sentences, source))
+"""Makers that ignore the train set."""
 
 
 def unsupported_reason(family: str, task: Task) -> str:
-    """Why a baseline cannot do `task`; empty if it can."""
+    """Why a baseline does not support `task`; empty if it does."""
     make = MAKERS[family].get(task.kind)
     if make is None:
-        return f"it has no answer to a task of {task.kind.replace('_', ' ')}"
-    if task.train is None and make not in UNTAUGHT:
-        return "it learns from a train set alone, and the task has none"
+        return f"it does not support tasks of kind {task.kind}"
+    if task.train is None and make not in UNTRAINED:
+        return "it needs a train set, and the task has none"
     return ""
 
 
@@ -64,14 +64,14 @@ def make(family: str, task: Task, train: Examples | None) -> Predictor:
     """The predictor of `family` for `task`.
 
     Raises:
-        ValueError: it cannot do the task.
+        ValueError: the family does not support the task.
     """
     if why := unsupported_reason(family, task):
-        raise ValueError(f"{family} cannot do {task.name}: {why}")
+        raise ValueError(f"{family} does not support {task.name}: {why}")
     return MAKERS[family][task.kind](task, train)
 
 
 BASELINES: dict[str, Callable[[Task, Examples | None], Predictor]] = {
     family: partial(make, family) for family in MAKERS
 }
-"""Family to what it makes of a train set."""
+"""Family to the maker of a predictor: (task, train set) to predictor."""

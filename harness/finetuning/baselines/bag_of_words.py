@@ -1,6 +1,6 @@
-"""Which words occur, and nothing of their order: what a task gives away without any pretraining.
+"""Bag-of-words baselines: what a task's words reveal without pretraining or word order.
 
-Linear models with scikit-learn's defaults, and deterministic.
+Deterministic linear models with scikit-learn's defaults.
 
 Shapes: N examples, W words.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 MAX_ITERATIONS = 1000
 TOKEN = r"\w+|[^\w\s]"
-"""One-letter words and punctuation marks count, too."""
+"""Words, including those of one letter, and punctuation marks."""
 WORD = re.compile(r"\w+")
 BEYOND = ""
-"""Neighbour of the first word, and of the last."""
+"""Neighbour of the first and the last word."""
 
 
 def word_classes(task: Task, train: Examples | None) -> Predictor:
-    """Logistic regression."""
+    """Logistic regression on bag-of-words features."""
     assert train is not None
     if len(np.unique(train.labels)) == 1:
         return most_frequent_label(task, train)
@@ -40,7 +40,7 @@ def word_classes(task: Task, train: Examples | None) -> Predictor:
 
 
 def word_values(task: Task, train: Examples | None) -> Predictor:
-    """Ridge regression."""
+    """Ridge regression on bag-of-words features."""
     from sklearn.linear_model import Ridge
 
     assert train is not None
@@ -50,8 +50,8 @@ def word_values(task: Task, train: Examples | None) -> Predictor:
 
 
 def word_choices(task: Task, train: Examples | None) -> Predictor:
-    """Logistic regression of whether a choice is the right one, from its words and those that it
-    shares with the context; of the choices of an example the likeliest, of equals the first."""
+    """Logistic regression of whether a choice is correct, on the words of context and choice;
+    predicts the choice with the highest score, the first of ties."""
     assert train is not None
     rows, sizes = _choice_rows(train)
     right = np.concatenate(
@@ -69,14 +69,14 @@ def word_choices(task: Task, train: Examples | None) -> Predictor:
 
 
 def overlapping_sentence(task: Task, train: Examples | None) -> Predictor:
-    """The sentence of the context that has most words of the question, of equals the first: the
-    idea of the sliding window in Rajpurkar et al. 2016, section 5.1, whose candidates are
-    constituents. It never says that there is no answer."""
+    """The context sentence that shares most words with the question, the first of ties; never "no
+    answer". A variant of the sliding window of Rajpurkar et al. 2016, section 5.1, whose candidates
+    are constituents."""
     return lambda examples: column([_overlapping(*texts) for texts in examples.texts])
 
 
 def word_tags(task: Task, train: Examples | None) -> Predictor:
-    """Logistic regression on each word and the ones beside it, as they are written."""
+    """Logistic regression on each word and its two neighbours, cased."""
     from sklearn.feature_extraction import DictVectorizer
 
     assert train is not None
@@ -94,7 +94,7 @@ def word_tags(task: Task, train: Examples | None) -> Predictor:
 
 
 def common_words(task: Task, train: Examples | None) -> Predictor:
-    """Cosine of the counts of the words of both texts; 0 for a text without any."""
+    """Cosine of the word counts of two texts; 0 for a text without words."""
     from sklearn.preprocessing import normalize
 
     def predict(examples: Examples) -> np.ndarray:
@@ -109,14 +109,14 @@ def common_words(task: Task, train: Examples | None) -> Predictor:
 
 
 class Features:
-    """Which words of `texts` occur in a text; of a pair: in the first, in the second, in both, and
-    the share of their words that they have in common."""
+    """Binary word features over the vocabulary of `texts`; for pairs those of the first text, the
+    second and both, and their Jaccard similarity."""
 
     def __init__(self, texts: Sequence[tuple[str, ...]]) -> None:
         self.vectorizer = _counter(texts, binary=True)
 
     def __call__(self, texts: Sequence[tuple[str, ...]]) -> "csr_matrix":
-        """[N, W], or [N, 3 W + 1] for pairs."""
+        """[N, W] features, or [N, 3 W + 1] for pairs."""
         from scipy.sparse import csr_matrix, hstack
 
         parts = [
@@ -146,7 +146,7 @@ def _logistic(features: Any, labels: np.ndarray) -> Any:
 
 
 def _choice_rows(examples: Examples) -> tuple[list[tuple[str, ...]], list[int]]:
-    """Context and choice, for every choice of every example; and how many each has."""
+    """(context, choice) for every choice of every example, and the number of choices of each."""
     assert examples.choices is not None
     rows: list[tuple[str, ...]] = [
         (" ".join(texts), choice)
@@ -157,14 +157,14 @@ def _choice_rows(examples: Examples) -> tuple[list[tuple[str, ...]], list[int]]:
 
 
 def _overlapping(question: str, context: str) -> str:
-    asked = set(WORD.findall(question.lower()))
+    words = set(WORD.findall(question.lower()))
     sentences = split_sentences(context)
-    shared = [len(asked.intersection(WORD.findall(text.lower()))) for text in sentences]
+    shared = [len(words.intersection(WORD.findall(text.lower()))) for text in sentences]
     return sentences[int(np.argmax(shared))] if sentences else ""
 
 
 def _neighbours(sentences: Sequence[tuple[str, ...]]) -> list[dict[str, str]]:
-    """Of each word of each sentence: the one before, itself, and the one after."""
+    """Features of each word of each sentence: itself, the word before and the word after."""
     found = []
     for words in sentences:
         around = (BEYOND, *words, BEYOND)

@@ -1,4 +1,4 @@
-"""The same answer to every example: the one most frequent in train, of equals the first."""
+"""Constant baselines: the most frequent label of the train set, the first of ties."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,37 +13,36 @@ from harness.tasks.task import Task
 
 
 def most_frequent_label(task: Task, train: Examples | None) -> Predictor:
-    """The most frequent class, or place of the right choice; of equals the one with the lowest
-    number."""
+    """The most frequent class or choice index; the lowest of ties."""
     assert train is not None
     return _always(float(np.bincount(train.labels).argmax()))
 
 
 def mean_value(task: Task, train: Examples | None) -> Predictor:
-    """The mean of the values."""
+    """The mean value."""
     assert train is not None
     return _always(float(train.labels.mean()))
 
 
 def zero(task: Task, train: Examples | None) -> Predictor:
-    """All pairs are alike: of similarity nothing is trained, and a correlation has no unit."""
+    """The same similarity for all pairs."""
     return _always(0.0)
 
 
 def most_frequent_answer(task: Task, train: Examples | None) -> Predictor:
-    """The most frequent answer, in whatever context; a question without one is answered ""."""
+    """The most frequent answer text; "" for unanswerable questions."""
     assert train is not None
     return _always_text([answers.texts[0] if answers.texts else "" for answers in train.labels])
 
 
 def most_frequent_target(task: Task, train: Examples | None) -> Predictor:
-    """The most frequent text to write."""
+    """The most frequent target text."""
     assert train is not None
     return _always_text([text for texts in train.labels for text in texts])
 
 
 def most_frequent_tag(task: Task, train: Examples | None) -> Predictor:
-    """The most frequent tag, for every word."""
+    """The most frequent tag for every word."""
     assert train is not None
     tag = _most_frequent([tag for tags in train.labels for tag in tags])
     return lambda examples: column([(tag,) * len(words) for words in examples.texts])

@@ -1,4 +1,4 @@
-"""What a baseline is: of a train set, a function from examples to predictions."""
+"""The types of baselines: a maker turns a train set into a predictor."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,8 @@ from harness.tasks.examples import Examples
 from harness.tasks.task import Task
 
 Predictor = Callable[[Examples], np.ndarray]
-"""Examples to predictions [num_examples]: float64 classes, choices or values, or objects: texts, or
-tuples of tag numbers."""
+"""Examples to predictions [num_examples]: float64 classes, choices or values, or objects (texts,
+tuples of tag indices)."""
 
 Maker = Callable[[Task, Examples | None], Predictor]
-"""Task and train set to a predictor; deterministic."""
+"""(task, train set) to a predictor; deterministic."""

@@ -1,4 +1,4 @@
-"""What can be recorded of a fine-tuning run, beside its scores."""
+"""Diagnostics of fine-tuning runs: changes of weights and states, gradients and losses."""
 
 DIAGNOSTICS: dict[str, str] = {
     "weight_change": "||W_after - W_before|| / ||W_before|| over the matrices of each layer",
@@ -10,9 +10,9 @@ DIAGNOSTICS: dict[str, str] = {
     "and Vetterli 2007), mean over the matrices of each layer",
     "loss_curve": "training loss of each update",
 }
-"""Name to what it is. Layers are named by `harness.models.layers`."""
+"""Name to description. Layers are named as in `harness.models.layers`."""
 
 DIAGNOSTICS_FILE = "records.parquet"
 DIAGNOSTICS_COLUMNS = ["record", "layer", "name", "value", "step"]
-"""Of the frame that a run leaves: `layer` is empty where a value is of the whole run, and `step`
-counts updates from 1, or is null where a value is of all of them."""
+"""Columns of the recorded frame: `step` counts updates from 1; values of the whole run have an
+empty `layer` or a null `step`."""

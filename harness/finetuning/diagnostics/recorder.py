@@ -1,4 +1,4 @@
-"""What fine-tuning does to a network: measured before, along the way and after.
+"""Records the diagnostics of a fine-tuning run.
 
 Shapes: N rows of tokens, T tokens, H hidden size.
 """
@@ -24,7 +24,7 @@ from harness.models.backbone import Backbone
 from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
 
 MAX_EXAMPLES = 256
-"""Examples whose states are compared, at most."""
+"""Most examples whose states are compared."""
 BATCH = 64
 BACKBONE = "backbone."
 
@@ -33,37 +33,41 @@ Row = tuple[str, str, str, float, int | None]
 
 
 class Recorder(pl.Callback):
-    """Watches one run of fine-tuning.
+    """Records one fine-tuning run.
 
-    Matrices are those of the pretrained network and of a new head; what a method puts into the
-    network counts as the change of the matrices that it can be merged into (LoRA, IA3), and else
-    not at all.
+    Weight changes are those of the pretrained matrices and the output layer. Added parameters count
+    if they can be merged into a matrix (LoRA, IA3), and are ignored otherwise.
     """
 
-    def __init__(self, records: Collection[str], form: TaskHead, sample: Encoded) -> None:
-        self.records, self.form, self.sample = set(records), form, sample
+    def __init__(self, records: Collection[str], head: TaskHead, sample: Encoded) -> None:
+        self.records, self.head, self.sample = set(records), head, sample
         self.matrices: dict[str, Tensor] = {}
         self.states: dict[str, Tensor] = {}
         self.norms: dict[str, list[Tensor]] = defaultdict(list)
         self.losses: list[Tensor] = []
 
     def on_fit_start(self, trainer: pl.Trainer, module: Any) -> None:
+        """Keeps the matrices and states before training."""
         if self.records & {"weight_change", "effective_rank"}:
-            self.matrices = {name: value.clone() for name, value in matrices(module.model).items()}
+            self.matrices = {
+                name: value.clone() for name, value in matrices(module.model.part(0)).items()
+            }
         if "similarity" in self.records:
-            self.states = pooled_states(module.model, self.form, self.sample)
+            self.states = pooled_states(module.model.part(0), self.head, self.sample)
             module.train()
 
     def on_after_backward(self, trainer: pl.Trainer, module: Any) -> None:
+        """Keeps the gradient norms of an update."""
         if "gradient_norms" in self.records:
-            for layer, norm in gradient_norms(module.model).items():
+            for layer, norm in gradient_norms(module.model.part(0)).items():
                 self.norms[layer].append(norm)
 
     def on_fit_end(self, trainer: pl.Trainer, module: Any) -> None:
+        """Keeps the training losses."""
         self.losses = module.losses
 
     def frame(self, model: TaskModel) -> pd.DataFrame:
-        """What was asked for, of a run that ended with `model`: columns RECORD_COLUMNS."""
+        """The requested diagnostics of the trained `model`: columns DIAGNOSTICS_COLUMNS."""
         rows = [
             *self._changes(model),
             *(
@@ -81,10 +85,10 @@ class Recorder(pl.Callback):
     def _changes(self, model: TaskModel) -> Iterator[Row]:
         if not self.matrices:
             return
-        after, places = matrices(model), _places(model)
+        after, layer_of = matrices(model), _layers_by_name(model)
         by_layer: dict[str, list[str]] = defaultdict(list)
         for name in self.matrices:
-            by_layer[places[name]].append(name)
+            by_layer[layer_of[name]].append(name)
         for layer, names in _in_order(model, by_layer):
             pairs = [(self.matrices[name], after[name].to(self.matrices[name])) for name in names]
             if "weight_change" in self.records:
@@ -96,14 +100,14 @@ class Recorder(pl.Callback):
 
     def _similarities(self, model: TaskModel) -> Iterator[Row]:
         if self.states:
-            after = pooled_states(model, self.form, self.sample)
+            after = pooled_states(model, self.head, self.sample)
             for layer, states in self.states.items():
                 yield "similarity", layer, "", linear_cka(states, after[layer]), None
 
 
 def relative_change(pairs: list[tuple[Tensor, Tensor]]) -> float:
-    """||after - before|| / ||before|| in Frobenius norm, over all pairs (before, after) together;
-    NaN where all were zero."""
+    """||after - before|| / ||before|| in Frobenius norm over all pairs (before, after); NaN if all
+    were zero."""
     change = sum(float((new - old).double().square().sum()) for old, new in pairs)
     size = sum(float(old.double().square().sum()) for old, _ in pairs)
     return float(np.sqrt(change / size)) if size else float("nan")
@@ -111,7 +115,7 @@ def relative_change(pairs: list[tuple[Tensor, Tensor]]) -> float:
 
 @torch.no_grad()
 def gradient_norms(model: TaskModel) -> dict[str, Tensor]:
-    """Layer to the norm of the gradients that lie on its parameters."""
+    """Layer to the norm of its parameters' gradients."""
     squares: dict[str, list[Tensor]] = defaultdict(list)
     places = layer_of_parameters(model, model.backbone)
     for name, parameter in model.named_parameters():
@@ -122,10 +126,13 @@ def gradient_norms(model: TaskModel) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def matrices(model: TaskModel) -> dict[str, Tensor]:
-    """Name in the plain network to each matrix, with what can be merged into it; larger arrays as
-    matrices of their first axis. Where there is a new head, the network's own is left out."""
+    """Plain name to each weight matrix, with mergeable updates merged.
+
+    Larger arrays are flattened after their first axis; with a new output layer the network's own
+    head is left out.
+    """
     found = {name: value for name, value in _merged(model).named_parameters() if value.ndim > 1}
-    places = _places(model)
+    places = _layers_by_name(model)
     return {
         plain: value.detach().flatten(1)
         for name, value in found.items()
@@ -134,27 +141,27 @@ def matrices(model: TaskModel) -> dict[str, Tensor]:
 
 
 def _merged(model: TaskModel) -> nn.Module:
-    """The model, or a copy whose merged matrices are read without disturbing it."""
+    """The model, or a copy with merged updates."""
     if not any(hasattr(module, "base_layer") for module in model.modules()):
         return model
     merged = copy.deepcopy(model)
-    layers_with_more: list[Any] = [m for m in merged.modules() if hasattr(m, "base_layer")]
-    for module in layers_with_more:
+    adapted: list[Any] = [m for m in merged.modules() if hasattr(m, "base_layer")]
+    for module in adapted:
         module.merge()
     return merged
 
 
 ADDED = re.compile(r"\.(lora_|ia3_|soft_prompt|prefixes_|adapter\.)")
-"""In the names of what is put into a network."""
+"""Matches the names of parameters that adaptations add."""
 
 
 def plain_name(name: str) -> str:
-    """Name of a parameter in the network that nothing is put into."""
+    """Name of a parameter in the network without added modules."""
     return name.replace("base_model.model.", "").replace(".base_layer.", ".")
 
 
-def _places(model: TaskModel) -> dict[str, str]:
-    """Plain name to layer of every pretrained parameter, and of those of a new head."""
+def _layers_by_name(model: TaskModel) -> dict[str, str]:
+    """Plain name to layer of every pretrained parameter and of the new output layer."""
     found = layer_of_parameters(model, model.backbone)
     own_head = any(not name.startswith(BACKBONE) for name in found)
     return {
@@ -165,38 +172,38 @@ def _places(model: TaskModel) -> dict[str, str]:
 
 
 def _in_order(model: TaskModel, by_layer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Embeddings, layers from bottom to top, head."""
+    """Items in the order embeddings, layers from bottom to top, head."""
     for layer in (EMBEDDINGS, *(name for name, _ in layers(model.backbone)), HEAD):
         if layer in by_layer:
             yield layer, by_layer[layer]
 
 
 @torch.no_grad()
-def pooled_states(model: TaskModel, form: TaskHead, sample: Encoded) -> dict[str, Tensor]:
-    """Layer to states [N, H] of its output, the mean over the tokens of each row that the backbone
-    reads; of an encoder-decoder those of its decoder. Leaves the model in evaluation mode."""
-    read: list[tuple[tuple[Tensor, ...], Tensor]] = []
+def pooled_states(model: TaskModel, head: TaskHead, sample: Encoded) -> dict[str, Tensor]:
+    """Layer to [N, H] output states, averaged over the tokens of each row; of an encoder-decoder
+    those of the decoder. Leaves the model in evaluation mode."""
+    outputs: list[tuple[tuple[Tensor, ...], Tensor]] = []
 
-    def ask(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+    def request(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
         return args, {**kwargs, "output_hidden_states": True}
 
     def take(module: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> None:
         mask = kwargs.get("decoder_attention_mask")
-        read.append((output.hidden_states, kwargs["attention_mask"] if mask is None else mask))
+        outputs.append((output.hidden_states, kwargs["attention_mask"] if mask is None else mask))
 
     model.eval()
     hooks = [
-        model.backbone.register_forward_pre_hook(ask, with_kwargs=True),
+        model.backbone.register_forward_pre_hook(request, with_kwargs=True),
         model.backbone.register_forward_hook(take, with_kwargs=True),
     ]
     device = next(model.parameters()).device
     for start in range(0, sample.num_items, BATCH):
         items = np.arange(start, min(start + BATCH, sample.num_items))
-        batch = {name: value.to(device) for name, value in form.collate(sample, items).items()}
+        batch = {name: value.to(device) for name, value in head.collate(sample, items).items()}
         model.states(batch)
     for hook in hooks:
         hook.remove()
-    pooled = [[_mean(states, mask) for states in of_layers] for of_layers, mask in read]
+    pooled = [[_mean(states, mask) for states in of_layers] for of_layers, mask in outputs]
     names = _state_names(model.backbone, len(pooled[0]))
     return {
         name: torch.cat(some) for name, some in zip(names, zip(*pooled, strict=True), strict=True)
@@ -204,14 +211,14 @@ def pooled_states(model: TaskModel, form: TaskHead, sample: Encoded) -> dict[str
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
-    """[N, H] of [N, T, H], without padding and what a method puts before the tokens."""
+    """[N, H] mean of [N, T, H] over real tokens, without padding and prepended vectors."""
     weights = mask.to(states).unsqueeze(-1)
     own = states[:, -mask.shape[1] :]
     return ((own * weights).sum(1) / weights.sum(1)).float().cpu()
 
 
 def _state_names(backbone: Backbone, count: int) -> list[str]:
-    """Names of states from the bottom; a layer that stands for all is told by how often."""
+    """Names of the hidden states from the bottom; layers with shared weights are numbered."""
     names = [name for name, _ in layers(backbone)]
     names = [name for name in names if name.startswith("decoder")] or names
     if count not in (len(names), len(names) + 1):

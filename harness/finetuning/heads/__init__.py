@@ -1,4 +1,4 @@
-"""How each kind of task is put to a network: with a new head of its kind, or as text."""
+"""Task heads: inputs, loss and predictions of each kind of task, by an output layer or as text."""
 
 from transformers import PreTrainedTokenizerFast
 
@@ -21,11 +21,11 @@ HEADS: dict[str, type[TaskHead]] = {
     "tagging": Tagging,
     "similarity": Similarity,
 }
-"""Kind of a task to its form with a head of its own."""
+"""Kind of task to its head."""
 
 
 def task_head(task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> TaskHead:
-    """The form of `task` under `protocol`."""
+    """The head of `task` under `protocol`: text output, or the head of its kind."""
     if answered_as_text(task, protocol):
         return TextOutput(task, protocol, tokenizer)
     return HEADS[task.kind](task, protocol, tokenizer)

@@ -1,9 +1,10 @@
-"""Classes and values: a linear head on one vector of a text or a pair.
+"""Classification and regression: a linear layer on the pooled vector of a text or a pair.
 
 Shapes: B examples, C classes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -15,17 +16,19 @@ from harness.tasks.examples import Examples
 
 
 class Classification(TaskHead):
-    """Cross-entropy of C classes."""
+    """Cross-entropy over C classes."""
 
     @property
     def num_outputs(self) -> int:
+        """Number of classes."""
         return len(self.task.labels)
 
     def encode(self, examples: Examples) -> Encoded:
+        """One row per example; with `both_orders` also the swapped pairs of symmetric tasks."""
         data = self._encode(examples.texts, examples)
         if self.protocol.both_orders and self.task.symmetric:
-            turned = [(b, a) for a, b in examples.texts]
-            data = data.with_swapped(self._encode(turned, examples))
+            swapped = [(b, a) for a, b in examples.texts]
+            return replace(data, swapped=self._encode(swapped, examples))
         return data
 
     def _encode(self, texts: Sequence[tuple[str, ...]], examples: Examples) -> Encoded:
@@ -33,21 +36,26 @@ class Classification(TaskHead):
         return Encoded(ids, types, examples.labels, float(full.mean()))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy of logits [B, C]."""
         return F.cross_entropy(outputs, batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] class indices."""
         return list(outputs.argmax(1).tolist())
 
 
 class Regression(Classification):
-    """Mean squared error of one value."""
+    """Mean squared error of one value per input."""
 
     @property
     def num_outputs(self) -> int:
+        """One value."""
         return 1
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean squared error of outputs [B, 1]."""
         return F.mse_loss(outputs.squeeze(-1), batch["labels"].to(outputs.dtype))
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] values."""
         return list(outputs.squeeze(-1).tolist())

@@ -1,4 +1,4 @@
-"""A pretrained backbone with a new head: what most forms of a task train.
+"""A pretrained backbone with a new output layer, used by most task heads.
 
 Shapes: B rows, T tokens, H hidden size, V vocabulary, C outputs.
 """
@@ -17,15 +17,15 @@ from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 
 STANDARD_RANGE = 0.02
-"""Standard deviation of the head's weights where a network's configuration names none (T5)."""
+"""Standard deviation of initial weights for configurations without one (T5)."""
 
 
 class Classifier(TaskModel):
-    """Backbone, pooling, linear head; or a head on the state of every token.
+    """Backbone, pooling and a linear layer, or a linear layer on every token.
 
-    Every network is read as it was pretrained, but for a permuted one (XLNet), which reads its
-    inputs bidirectionally (Yang et al. 2019, section 2.2), and for `prefix`, where the whole input
-    is the prefix.
+    The attention pattern is that of pretraining, except that `permuted` networks (XLNet) attend
+    bidirectionally (Yang et al. 2019, section 2.2), as do `prefix` networks, for which the whole
+    input is the prefix.
     """
 
     def __init__(
@@ -42,12 +42,10 @@ class Classifier(TaskModel):
         self.reading = "bidirectional" if own == "permuted" else own
         self.pooling = pooling_of(protocol.pooling, self.reading)
         self.per_token = per_token
-        # A network pretrained without pairs has one segment only.
+        # Networks pretrained without sentence pairs have a single segment.
         self.has_segments = getattr(backbone.network.config, "type_vocab_size", 2) > 1
         self.dropout = nn.Dropout(protocol.head_dropout)
-        self.head = nn.Linear(backbone.hidden_size, num_outputs)
-        nn.init.normal_(self.head.weight, std=initial_range(backbone))
-        nn.init.zeros_(self.head.bias)
+        self.head = output_layer(backbone, backbone.hidden_size, num_outputs)
         self.mix: ScalarMix | None = None
         self.standardise: nn.Module = nn.Identity()
         self.layer: int | None = None
@@ -57,19 +55,22 @@ class Classifier(TaskModel):
                 self.mix = ScalarMix(num_layers)
             else:
                 self.layer = _layer(adaptation.layer, num_layers)
-            # States of all texts share a large constant part, beside which a linear head learns
-            # little: batch norm without weights, as He et al. 2022 (MAE), appendix A.1.
+            # States share a large constant component, which slows a linear probe: batch norm
+            # without affine weights, as in He et al. 2022 (MAE), appendix A.1.
             self.standardise = Standardise(backbone.hidden_size, affine=False)
 
     def _freeze(self) -> int:
-        """Trains the backbone no more; returns how many layers of states it has."""
+        """Freezes the backbone; returns its number of hidden states (embeddings and layers)."""
         self.backbone.requires_grad_(False)
         one = torch.ones(1, 1, dtype=torch.int64, device=self.head.weight.device)
         return len(self._layers({"input_ids": one, "token_type_ids": 0 * one}))
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """[B, C], or [B, T, C] of a head on every token, from the states [B, T, H] of each order of
-        the texts."""
+        """[B, C] logits, or [B, T, C] per token.
+
+        Args:
+            states: [B, T, H] for each order of the texts.
+        """
         if self.per_token:
             features = self.token_features(batch, states)
         else:
@@ -78,7 +79,7 @@ class Classifier(TaskModel):
         return logits
 
     def token_features(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """[B, T, H] one vector a token; padding, of which nothing may be learned, has zeros."""
+        """[B, T, H] standardised states; zeros at padding, which must not enter the statistics."""
         (state,) = states
         real = batch["attention_mask"].bool()
         features = torch.zeros_like(state)
@@ -86,7 +87,7 @@ class Classifier(TaskModel):
         return features
 
     def features(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """[B, H] one vector a row: those of the orders of its texts are added."""
+        """[B, H] pooled vectors, summed over the orders of the texts."""
         pooled = [
             pool(state, one["attention_mask"], self.pooling)
             for state, one in zip(states, orders(batch), strict=True)
@@ -98,7 +99,7 @@ class Classifier(TaskModel):
         return [self._states(one) for one in orders(batch)]
 
     def _states(self, batch: Batch) -> Tensor:
-        """[B, T, H] of the last layer; if frozen, of one layer or mixed of all."""
+        """[B, T, H] of the last layer; of a frozen backbone one layer or a mix of all."""
         states: Tensor
         if self.mix is not None:
             states = self.mix(self._layers(batch))
@@ -107,20 +108,20 @@ class Classifier(TaskModel):
         else:
             states = self.backbone(**self._inputs(batch)).last_hidden_state
         if self.per_token and self.reading == "encoder_decoder":
-            return _moved_back(states, batch["attention_mask"])
+            return _shifted_back(states, batch["attention_mask"])
         return states
 
     @torch.no_grad()
     def _layers(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Embeddings and states [B, T, H] of every layer of a frozen backbone."""
-        self.backbone.eval()  # also while the head is trained: no dropout
+        """[B, T, H] of the embeddings and each layer of a frozen backbone."""
+        self.backbone.eval()  # no dropout in a frozen backbone, even in training
         layers = self.backbone(**self._inputs(batch), output_hidden_states=True).hidden_states
         assert layers is not None
         return tuple(layers)
 
     def _inputs(self, batch: Batch) -> dict[str, object]:
-        """An encoder-decoder reads the same input twice, the second time one place to the right,
-        so that its last state has seen all of it (Lewis et al. 2020, section 3.1, and fairseq)."""
+        """Arguments of the backbone. The decoder of an encoder-decoder gets the same input shifted
+        right, so that its last state depends on all of it (Lewis et al. 2020, section 3.1)."""
         mask = batch.get("attention_mask")
         inputs: dict[str, object] = {
             "input_ids": batch["input_ids"],
@@ -135,29 +136,29 @@ class Classifier(TaskModel):
         return inputs
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Mean cross-entropy of naming each token of the inputs but the first, from `states` of a
-        causal reading: L1 of Radford et al. 2018, equation 5."""
-        logits, right = [], []
+        """Mean cross-entropy of each input token but the first, from causal `states`: L1 of Radford
+        et al. 2018, equation 5."""
+        logits, targets = [], []
         for state, one in zip(states, orders(batch), strict=True):
-            told = one["attention_mask"][:, 1:].bool()
-            logits.append(self.backbone.token_logits(state[:, :-1][told]))
-            right.append(one["input_ids"][:, 1:][told])
-        return F.cross_entropy(torch.cat(logits).float(), torch.cat(right))
+            real = one["attention_mask"][:, 1:].bool()
+            logits.append(self.backbone.token_logits(state[:, :-1][real]))
+            targets.append(one["input_ids"][:, 1:][real])
+        return F.cross_entropy(torch.cat(logits).float(), torch.cat(targets))
 
 
-def _moved_back(states: Tensor, mask: Tensor) -> Tensor:
-    """[B, T, H] states where the decoder has just read token i, in place i.
+def _shifted_back(states: Tensor, mask: Tensor) -> Tensor:
+    """[B, T, H] decoder states aligned with the tokens: at i the state after reading token i.
 
-    Its input is moved one place to the right, so that is its state at i + 1. The last real token
-    of a row, an end mark, is never read; it keeps the last state, that of all before it.
+    The decoder input is shifted right, so this is its state at i + 1. The last real token of a row,
+    an end token, is not read; its state is the last one, after all tokens before it.
     """
-    places = torch.arange(states.shape[1], device=states.device) + 1
-    places = torch.minimum(places, mask.sum(1, keepdim=True) - 1)
-    return states.gather(1, places.unsqueeze(-1).expand_as(states))
+    positions = torch.arange(states.shape[1], device=states.device) + 1
+    positions = torch.minimum(positions, mask.sum(1, keepdim=True) - 1)
+    return states.gather(1, positions.unsqueeze(-1).expand_as(states))
 
 
 def _layer(number: int, num_layers: int) -> int:
-    """Place of a layer that may be counted from the end."""
+    """Index of a layer given from either end."""
     if not -num_layers <= number < num_layers:
         raise ValueError(
             f"evaluate.adaptation.layer must be {-num_layers} to {num_layers - 1} for a network of "
@@ -167,17 +168,26 @@ def _layer(number: int, num_layers: int) -> int:
 
 
 class Standardise(nn.BatchNorm1d):
-    """Batch norm that takes a batch of one example, whose own mean and variance say nothing, by the
-    running ones."""
+    """Batch norm that uses the running statistics for a batch of one example, which has no variance
+    of its own."""
 
     def forward(self, input: Tensor) -> Tensor:
+        """[N, H] standardised features."""
         if self.training and len(input) == 1:
             return F.batch_norm(input, self.running_mean, self.running_var, eps=self.eps)
         return super().forward(input)
 
 
-def initial_range(backbone: Backbone) -> float:
-    """Standard deviation of a new head's weights: that of the network's own."""
+def output_layer(backbone: Backbone, num_inputs: int, num_outputs: int) -> nn.Linear:
+    """A linear layer initialised like the backbone, with zero biases."""
+    layer = nn.Linear(num_inputs, num_outputs)
+    nn.init.normal_(layer.weight, std=_initial_range(backbone))
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _initial_range(backbone: Backbone) -> float:
+    """Standard deviation of the backbone's initial weights."""
     config = backbone.network.config
     for name in ("initializer_range", "init_std"):
         if getattr(config, name, None):

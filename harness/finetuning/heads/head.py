@@ -1,4 +1,4 @@
-"""How tasks of one kind are put to a network, and how it answers.
+"""The interface of task heads: inputs, loss and predictions of one kind of task.
 
 Shapes: B items, R rows of tokens, T tokens, C outputs.
 """
@@ -23,10 +23,10 @@ from harness.tasks.task import Task
 
 
 class TaskHead(ABC):
-    """One kind of task under one protocol: from examples to batches, from outputs to answers."""
+    """A task under a protocol: from examples to batches, from outputs to predictions."""
 
     per_token = False
-    """Whether the head reads the state of every token, and not one vector of them all."""
+    """Whether outputs are computed per token instead of per input."""
 
     def __init__(self, task: Task, protocol: Protocol, tokenizer: PreTrainedTokenizerFast) -> None:
         self.task, self.protocol, self.tokenizer = task, protocol, tokenizer
@@ -35,36 +35,44 @@ class TaskHead(ABC):
     @property
     @abstractmethod
     def num_outputs(self) -> int:
-        """Numbers that the head gives for each vector it reads (C)."""
+        """Output size C of the linear layer."""
 
     @abstractmethod
     def encode(self, examples: Examples) -> Encoded:
-        """The examples as token numbers; a function of the examples, so that it can be cached."""
+        """The examples as token ids: a function of the examples alone, so that it can be cached."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Mean loss of a batch, from what the model gives for it."""
+        """Mean loss of a batch.
+
+        Args:
+            outputs: of the model for `batch`.
+        """
 
     @abstractmethod
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
-        """[B] what the outputs say of each item."""
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] decoded output of each item, in the format that `predictions` takes."""
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
-        """[num_examples] predictions, from what was read of each item of `data`: float64, or
-        objects (a text; a tuple of tag numbers)."""
-        return np.asarray(read, dtype=np.float64)
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+        """[num_examples] predictions: float64 classes, choices or values, or objects (texts, tuples
+        of tag indices).
+
+        Args:
+            decoded: of each item of `data`.
+        """
+        return np.asarray(decoded, dtype=np.float64)
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
-        """The network with what it needs to answer."""
+        """The backbone with a new output layer."""
         return Classifier(backbone, self.num_outputs, self.protocol, adaptation, self.per_token)
 
-    def respond(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
-        """[B] what the model says of each item, without training."""
-        return self.read(model(batch).float(), batch)
+    def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
+        """[B] decoded output of each item of a batch."""
+        return self.decode(model(batch).float(), batch)
 
     def collate(self, data: Encoded, items: np.ndarray) -> Batch:
-        """The rows of the items, padded; `labels`, and whatever else a form adds; and the same of
-        the swapped pairs, if there are any."""
+        """A batch of items: padded rows, targets, and the padded rows of swapped pairs if `data`
+        has them."""
         batch = pad_rows(data, data.rows(items), self.pad_token_id)
         if data.swapped:
             other = pad_rows(data.swapped, data.rows(items), self.pad_token_id)
@@ -72,6 +80,6 @@ class TaskHead(ABC):
         return batch | self.labels(data, items, batch)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
-        """What the loss needs beside the rows."""
+        """Targets, and further inputs of the loss."""
         assert isinstance(data.targets, np.ndarray)
         return {"labels": torch.from_numpy(data.targets[items])}

@@ -1,6 +1,6 @@
-"""Multiple choice: a score for each choice, read beside what it is a choice for.
+"""Multiple choice: a score for each pair of context and choice.
 
-Shapes: B items, R rows (all choices of all items), K choices of the item that has most.
+Shapes: B items, R rows (all choices of all items), K largest number of choices.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,16 @@ from harness.tasks.examples import Examples
 
 
 class MultipleChoice(TaskHead):
-    """Cross-entropy over the choices of an item, of one score a choice (Devlin et al. 2019,
-    section 4.4). Items may have different numbers of choices."""
+    """Cross-entropy over the scores of an item's choices (Devlin et al. 2019, section 4.4); the
+    number of choices may differ between items."""
 
     @property
     def num_outputs(self) -> int:
+        """One score per choice."""
         return 1
 
     def encode(self, examples: Examples) -> Encoded:
-        """A row is the context and a choice; a context of two texts is joined to one."""
+        """A row is the context with one choice; two context texts are joined by a space."""
         assert examples.choices is not None, f"{self.task.name} has no choices"
         contexts = [" ".join(filter(None, texts)) for texts in examples.texts]
         pairs = [
@@ -39,20 +40,22 @@ class MultipleChoice(TaskHead):
         return Encoded(ids, types, examples.labels, float(truncated.mean()), first_rows)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
-        """With `num_choices` [B], which tells the rows of one item from those of the next."""
+        """`labels` and `num_choices`, both [B]."""
         assert data.first_rows is not None
         counts = torch.from_numpy(np.diff(data.first_rows)[items])
         return super().labels(data, items, batch) | {"num_choices": counts}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Mean cross-entropy over choices of scores [R, 1]."""
         return F.cross_entropy(side_by_side(outputs, batch["num_choices"]), batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] indices of the best choices."""
         return list(side_by_side(outputs, batch["num_choices"]).argmax(1).tolist())
 
 
 def side_by_side(outputs: Tensor, num_choices: Tensor) -> Tensor:
-    """[R, 1] scores to [B, K], minus infinity where an item has fewer choices."""
+    """[R, 1] scores to [B, K], padded with minus infinity."""
     places = torch.arange(int(num_choices.max()), device=outputs.device)
     there = places < num_choices.unsqueeze(1)
     scores = outputs.new_full(there.shape, -torch.inf)

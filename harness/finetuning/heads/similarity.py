@@ -1,4 +1,4 @@
-"""How alike two texts are: the cosine of their vectors, with nothing trained.
+"""Text similarity: the cosine of two sentence embeddings, without training.
 
 Shapes: B items, R rows (2 B: both texts of each), H hidden size.
 """
@@ -20,14 +20,16 @@ from harness.tasks.examples import Examples
 
 
 class Similarity(TaskHead):
-    """Each text is read alone, its last layer pooled, and the two vectors are compared by cosine
-    (Reimers and Gurevych 2019, section 4.1: STS without training on it)."""
+    """Cosine of the pooled last layers of two texts encoded separately (Reimers and Gurevych 2019,
+    section 4.1: STS without training on it)."""
 
     @property
     def num_outputs(self) -> int:
-        return 1  # of the head, which is not asked
+        """One, of an output layer that is not used."""
+        return 1
 
     def encode(self, examples: Examples) -> Encoded:
+        """Two rows per example."""
         texts = [(text,) for pair in examples.texts for text in pair]
         ids, types, full = tokenize(self.tokenizer, texts, self.protocol.max_sequence_length)
         first_rows = 2 * np.arange(len(examples) + 1)
@@ -35,19 +37,30 @@ class Similarity(TaskHead):
         return Encoded(ids, types, examples.labels, truncated, first_rows)
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
-        """The same for every adaptation: weights of a mix of layers would be learned by nothing."""
+        """The same for every adaptation: layer-mixing weights would stay untrained."""
         return Embedder(backbone, self.num_outputs, self.protocol)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        raise NotImplementedError("nothing is trained for a task of similarity")
+        """Not supported.
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
-        first, second = outputs.view(-1, 2, outputs.shape[-1]).unbind(1)
-        return list(F.cosine_similarity(first, second).tolist())
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("similarity tasks are not trained on")
+
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] cosines of vectors [2 B, H]."""
+        return list(F.cosine_similarity(*grouped(outputs, 2)).tolist())
+
+
+def grouped(outputs: Tensor, size: int) -> tuple[Tensor, ...]:
+    """[R, H] vectors of consecutive rows to `size` tensors [R / size, H]: the first of each group,
+    the second, ..."""
+    return outputs.view(-1, size, outputs.shape[-1]).unbind(1)
 
 
 class Embedder(Classifier):
-    """Its outputs are the pooled vectors."""
+    """A model whose outputs are the pooled vectors."""
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """[R, H], from the states [R, T, H]."""

@@ -1,4 +1,4 @@
-"""Extraction: the span of a context that answers a question, or none.
+"""Extractive question answering: the answer span of a context, or no answer.
 
 Shapes: B windows, T tokens, H hidden size, N best starts or ends.
 """
@@ -23,18 +23,18 @@ from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics.metric import column
 
 MAX_QUESTION = 64
-"""Tokens of a question (google-research/bert, run_squad.py, as the next two), at most half of the
-input; the rest of it is cut."""
+"""Most tokens of a question (google-research/bert, run_squad.py, as the next two), and at most half
+of the input; longer questions are truncated."""
 MAX_ANSWER = 30
-"""Tokens of an answer."""
+"""Most tokens of an answer."""
 NUM_BEST = 20
-"""Starts, and ends, that are paired."""
+"""Number of best starts, and of best ends, that are combined."""
 NULL = 0
 """Position of "no answer"."""
 
 
-class Read(NamedTuple):
-    """What a window says: scores of no answer and of its best span, and where that is."""
+class Span(NamedTuple):
+    """Prediction of a window: scores of "no answer" and of the best span, and its tokens."""
 
     null: float
     best: float
@@ -43,38 +43,36 @@ class Read(NamedTuple):
 
 
 class Window(NamedTuple):
-    """One input: question and a stretch of the context."""
+    """One input: the question and a window of the context."""
 
     owner: int
-    """Number of its example."""
+    """Index of its example."""
     input_ids: list[int]
     token_type_ids: list[int]
     offsets: np.ndarray
-    """[T, 2] first character in the context and the end of each token; -1 outside it."""
+    """[T, 2] start and end character of each token in the context; -1 outside it."""
 
 
 class SpanExtraction(TaskHead):
-    """Cross-entropy of the first and of the last token of the answer, averaged (Devlin et al. 2019,
-    section 4.2).
+    """Mean cross-entropy of the first and the last token of the answer (Devlin et al. 2019, section
+    4.2).
 
-    A long context is read in windows that share `Protocol.doc_stride` tokens, at most half of
-    their context. A window without the whole answer has none, which is position 0; of an example,
-    the best span of all windows is the answer. It is "" where no answer scores higher, in models
-    that were trained on questions without one. The paper (section 4.3) tunes by how much on the
-    public dev set, which is optimistic; here the threshold is 0.
-
-    Under a causal reading the state of a token has not seen what follows it: that is what such a
-    model is.
+    Long contexts are split into windows that overlap by `Protocol.doc_stride` tokens, at most half
+    of their context. A window without the complete answer has the target position 0 ("no answer").
+    The prediction is the best span over all windows, or "" if "no answer" scores higher and the
+    model was trained on unanswerable questions. The paper (section 4.3) tunes this threshold on the
+    public dev set, which is optimistic; here it is 0.
     """
 
     per_token = True
 
     @property
     def num_outputs(self) -> int:
+        """Two scores per token: start and end."""
         return 2
 
     def encode(self, examples: Examples) -> Encoded:
-        """Places: `Window.offsets`, flat; targets: `_target`."""
+        """`positions` are flattened `Window.offsets`, targets are those of `_target`."""
         questions, cut = self._questions([texts[0] for texts in examples.texts])
         contexts = [texts[1] for texts in examples.texts]
         windows = sorted(self._windows(questions, contexts), key=lambda window: window.owner)
@@ -85,11 +83,11 @@ class SpanExtraction(TaskHead):
             np.array(targets, dtype=np.int64),
             cut,
             owners=np.array([window.owner for window in windows]),
-            places=Ragged.of([window.offsets.ravel().tolist() for window in windows]),
+            positions=Ragged.of([window.offsets.ravel().tolist() for window in windows]),
         )
 
     def _questions(self, questions: Sequence[str]) -> tuple[list[str], float]:
-        """Their first MAX_QUESTION tokens, and the share of those that lost some."""
+        """The questions cut to MAX_QUESTION tokens, and the share of truncated ones."""
         limit = min(MAX_QUESTION, self.protocol.max_sequence_length // 2)
         out = self._plain(questions)
         ends = [offsets[:limit][-1][1] if offsets else 0 for offsets in out["offset_mapping"]]
@@ -105,7 +103,7 @@ class SpanExtraction(TaskHead):
         )
 
     def _windows(self, questions: Sequence[str], contexts: Sequence[str]) -> Iterator[Window]:
-        """Examples whose questions leave room for the same overlap are tokenised together."""
+        """Windows of all examples; those with the same overlap are tokenized together."""
         length = self.protocol.max_sequence_length
         used = np.array([len(ids) for ids in self._plain(questions)["input_ids"]])
         room = length - self.tokenizer.num_special_tokens_to_add(pair=True) - used
@@ -126,57 +124,58 @@ class SpanExtraction(TaskHead):
                 yield _window(out, item, rows[sample])
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
+        """A `SpanFinder`."""
         return SpanFinder(backbone, self.num_outputs, self.protocol, adaptation)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
-        """`labels` [B, 2]; `unanswerable` [B]; `context` [B, T]: whether a token is of it."""
-        assert isinstance(data.targets, np.ndarray) and data.places is not None
+        """`labels` [B, 2]; `unanswerable` [B]; `context` [B, T], whether a token belongs to it."""
+        assert isinstance(data.targets, np.ndarray) and data.positions is not None
         context = torch.zeros_like(batch["input_ids"], dtype=torch.bool)
         for row, item in enumerate(items):
-            offsets = data.places[item].reshape(-1, 2)
+            offsets = data.positions[item].reshape(-1, 2)
             context[row, : len(offsets)] = torch.from_numpy(offsets[:, 1] >= 0)
         targets = torch.from_numpy(data.targets[items])
         return {"labels": targets[:, :2], "unanswerable": targets[:, 2] == 1, "context": context}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Over the real tokens, so that padding changes nothing."""
+        """Cross-entropy over the real tokens, without padding."""
         padding = batch["attention_mask"].unsqueeze(-1) == 0
         return F.cross_entropy(outputs.masked_fill(padding, -torch.inf), batch["labels"])
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
-        """[B] `Read`: of the best starts and ends in the context, the best pair that is a span."""
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] `Span`: the best valid pair among the best starts and ends in the context."""
         null = outputs[:, NULL].sum(-1)
         scores = outputs.masked_fill(~batch["context"].unsqueeze(-1), -torch.inf)
-        # Stable: of static vectors, all places of a word have one score, and the first is taken.
-        values, places = scores.sort(dim=1, descending=True, stable=True)
-        values, places = values[:, :NUM_BEST], places[:, :NUM_BEST]  # [B, N, 2]
+        # Stable: with static embeddings all occurrences of a word tie, and the first one is taken.
+        values, tokens = scores.sort(dim=1, descending=True, stable=True)
+        values, tokens = values[:, :NUM_BEST], tokens[:, :NUM_BEST]  # [B, N, 2]
         sums = values[:, :, None, 0] + values[:, None, :, 1]  # [B, N, N]
-        lengths = places[:, None, :, 1] - places[:, :, None, 0] + 1
+        lengths = tokens[:, None, :, 1] - tokens[:, :, None, 0] + 1
         sums = sums.masked_fill((lengths < 1) | (lengths > MAX_ANSWER), -torch.inf)
         best, pair = sums.flatten(1).max(1)
-        starts = places[..., 0].gather(1, pair[:, None] // sums.shape[2])[:, 0]
-        ends = places[..., 1].gather(1, pair[:, None] % sums.shape[2])[:, 0]
+        starts = tokens[..., 0].gather(1, pair[:, None] // sums.shape[2])[:, 0]
+        ends = tokens[..., 1].gather(1, pair[:, None] % sums.shape[2])[:, 0]
         columns = (null.tolist(), best.tolist(), starts.tolist(), ends.tolist())
-        return [Read(*row) for row in zip(*columns, strict=True)]
+        return [Span(*row) for row in zip(*columns, strict=True)]
 
-    def respond(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
-        """A model that knows of no question without an answer always gives one."""
-        read = super().respond(model, batch)
+    def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
+        """As decoded; a model trained without unanswerable questions always answers."""
+        spans = super().predict_batch(model, batch)
         if isinstance(model, SpanFinder) and model.may_abstain:
-            return read
-        return [window._replace(null=-np.inf) for window in read]
+            return spans
+        return [span._replace(null=-np.inf) for span in spans]
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
-        """[num_examples] texts. That no window has the answer is said by the one that says it least
-        (run_squad.py)."""
-        assert data.owners is not None and data.places is not None
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+        """[num_examples] answer texts, "" for none. The score of "no answer" is the minimum over an
+        example's windows (run_squad.py)."""
+        assert data.owners is not None and data.positions is not None
         best: dict[int, tuple[float, str]] = {}
         null: dict[int, float] = {}
         for item, owner in enumerate(data.owners.tolist()):
-            window = read[item]
+            window = decoded[item]
             null[owner] = min(window.null, null.get(owner, np.inf))
             if window.best > best.get(owner, (-np.inf, ""))[0]:
-                offsets = data.places[item].reshape(-1, 2)
+                offsets = data.positions[item].reshape(-1, 2)
                 start, end = offsets[window.start, 0], offsets[window.end, 1]
                 best[owner] = window.best, examples.texts[owner][1][start:end].strip()
         found = [best.get(owner, (-np.inf, "")) for owner in range(len(examples))]
@@ -185,10 +184,11 @@ class SpanExtraction(TaskHead):
 
 
 class SpanFinder(Classifier):
-    """Scores of each token as the start and as the end of the answer.
+    """Scores of each token as the start and the end of the answer.
 
-    At position 0 the head reads the pooled vector: of [CLS] its own state (Devlin et al. 2019,
-    section 4.3); where the first token has seen nothing, one that has seen everything.
+    At position 0 ("no answer") the output layer gets the pooled vector: the state of [CLS] (Devlin
+    et al. 2019, section 4.3), or, where the first token attends only to itself, one that depends on
+    all tokens.
     """
 
     may_abstain: Tensor
@@ -201,7 +201,7 @@ class SpanFinder(Classifier):
         adaptation: Adaptation = ADAPTATIONS["full"],
     ) -> None:
         super().__init__(backbone, num_outputs, protocol, adaptation, per_token=True)
-        # Kept with the weights: known from training, asked when answers are given.
+        # Set in training and used in prediction, so it is saved with the weights.
         self.register_buffer("may_abstain", torch.tensor(False))
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
@@ -221,16 +221,16 @@ def _window(out: Any, item: int, owner: int) -> Window:
 
 
 def _target(window: Window, answers: Answers) -> tuple[int, int, int]:
-    """First and last token of the first right answer, both 0 where the window lacks any of it; and
-    whether the question has no answer at all."""
+    """First and last token of the first gold answer, both 0 if the window lacks part of it; and
+    whether the question is unanswerable."""
     if not answers.texts:
         return NULL, NULL, 1
     text, start = answers.texts[0], answers.starts[0]
-    first = start + len(text) - len(text.lstrip())  # no token begins or ends with white space
+    first = start + len(text) - len(text.lstrip())  # tokens exclude surrounding white space
     end = start + len(text.rstrip())
     starts, ends = window.offsets.T
-    there = np.flatnonzero(ends >= 0)
-    if not len(there) or starts[there[0]] > first or ends[there[-1]] < end:
+    inside = np.flatnonzero(ends >= 0)
+    if not len(inside) or starts[inside[0]] > first or ends[inside[-1]] < end:
         return NULL, NULL, 0
     tokens = np.flatnonzero((starts < end) & (ends > first))
     return (int(tokens[0]), int(tokens[-1]), 0) if len(tokens) else (NULL, NULL, 0)

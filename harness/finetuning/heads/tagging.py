@@ -1,4 +1,4 @@
-"""Tagging: a tag for each word, read at its first piece.
+"""Tagging: a tag for each word, predicted at its first subword.
 
 Shapes: B windows of sentences, T tokens, C tags.
 """
@@ -17,37 +17,36 @@ from harness.tasks.examples import HIDDEN, Examples
 from harness.tasks.metrics.metric import column
 
 IGNORED = -100
-"""Target of tokens that are not tagged: special ones, and all pieces of a word but the first."""
-NOWHERE = -1
-"""Word of such a token."""
+"""Target of special tokens and of all subwords but the first of a word."""
+NO_WORD = -1
+"""Word index of such a token."""
 OUTSIDE = "O"
-"""Tag of a word in no entity."""
+"""Tag of words outside entities."""
 
 
 class Tagging(TaskHead):
-    """Cross-entropy of the tags of the words, at their first pieces (Devlin et al. 2019, section
-    5.3).
+    """Cross-entropy over tags at the first subword of each word (Devlin et al. 2019, section 5.3).
 
-    A sentence that is too long is read in windows that share `Protocol.doc_stride` tokens, so that
-    no word goes untagged. A word is tagged in the first window that it begins in; in the next one,
-    it is there as context.
+    Long sentences are split into windows that overlap by `Protocol.doc_stride` tokens. A word is
+    tagged in the first window in which it begins, and is context in the next.
     """
 
     per_token = True
 
     @property
     def num_outputs(self) -> int:
+        """Number of tags."""
         return len(self.task.labels)
 
     def encode(self, examples: Examples) -> Encoded:
-        """The windows are in the order of the examples; places: the word of each tagged token."""
+        """Windows in example order; `positions`: the word index of each tagged token."""
         out = self._windows(examples.texts)
         owners = np.array(out["overflow_to_sample_mapping"])
         words = [out.word_ids(item) for item in range(len(owners))]
-        places = _first_pieces(words, owners)
+        positions = _first_subwords(words, owners)
         targets = [
-            [IGNORED if word == NOWHERE else _target(examples.labels[owner][word]) for word in row]
-            for row, owner in zip(places, owners, strict=True)
+            [IGNORED if word == NO_WORD else _target(examples.labels[owner][word]) for word in row]
+            for row, owner in zip(positions, owners, strict=True)
         ]
         return Encoded(
             Ragged.of(out["input_ids"]),
@@ -55,7 +54,7 @@ class Tagging(TaskHead):
             Ragged.of(targets),
             0.0,
             owners=owners,
-            places=Ragged.of(places),
+            positions=Ragged.of(positions),
         )
 
     def _windows(self, sentences: Sequence[tuple[str, ...]]) -> Any:
@@ -72,6 +71,7 @@ class Tagging(TaskHead):
         )
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
+        """`labels` [B, T], IGNORED where no word begins."""
         assert isinstance(data.targets, Ragged)
         labels = torch.full_like(batch["input_ids"], IGNORED)
         for row, item in enumerate(items):
@@ -80,25 +80,26 @@ class Tagging(TaskHead):
         return {"labels": labels}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Mean over the tagged words; 0 for a batch without any, as of the rest of a long word."""
+        """Mean over the tagged words; 0 for a batch without any (the end of a long word)."""
         labels = batch["labels"].flatten()
         total = F.cross_entropy(
             outputs.flatten(0, 1), labels, ignore_index=IGNORED, reduction="sum"
         )
         return total / labels.ne(IGNORED).sum().clamp(min=1)
 
-    def read(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] lists of tag indices per token."""
         return list(outputs.argmax(-1).tolist())
 
-    def answers(self, read: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
-        """[num_examples] tag numbers, as many as words; a word that the tokenizer makes nothing of
-        (white space, control characters) is outside."""
-        assert data.owners is not None and data.places is not None
+    def predictions(self, decoded: Sequence[Any], data: Encoded, examples: Examples) -> np.ndarray:
+        """[num_examples] tuples of tag indices, one per word; words without tokens (white space,
+        control characters) get the tag O."""
+        assert data.owners is not None and data.positions is not None
         tags = [[self._outside] * len(words) for words in examples.texts]
         for item, owner in enumerate(data.owners):
-            for token, word in enumerate(data.places[item]):
-                if word != NOWHERE:
-                    tags[owner][word] = read[item][token]
+            for token, word in enumerate(data.positions[item]):
+                if word != NO_WORD:
+                    tags[owner][word] = decoded[item][token]
         return column([tuple(row) for row in tags])
 
     @property
@@ -106,21 +107,24 @@ class Tagging(TaskHead):
         return self.task.labels.index(OUTSIDE) if OUTSIDE in self.task.labels else 0
 
 
-def _first_pieces(words: Sequence[Sequence[int | None]], owners: np.ndarray) -> list[list[int]]:
-    """Of each window, from the word of each token: the word where it begins, else NOWHERE."""
-    places, last, owner = [], NOWHERE, None
-    for row, its_owner in zip(words, owners, strict=True):
-        if its_owner != owner:
-            last, owner = NOWHERE, its_owner
+def _first_subwords(words: Sequence[Sequence[int | None]], owners: np.ndarray) -> list[list[int]]:
+    """For each token of each window, the index of the word that begins there, else NO_WORD.
+
+    Args:
+        words: word index of each token.
+        owners: example of each window.
+    """
+    positions, last, owner = [], NO_WORD, None
+    for row, row_owner in zip(words, owners, strict=True):
+        if row_owner != owner:
+            last, owner = NO_WORD, row_owner
         begins = []
         for word in row:
-            # Words come in order, so a word not beyond the last was begun, perhaps in the window
-            # before.
-            new = word is not None and word > last
-            begins.append(word if new and word is not None else NOWHERE)
+            # Indices increase, so a word up to `last` began earlier, perhaps in another window.
+            begins.append(word if word is not None and word > last else NO_WORD)
             last = max(last, begins[-1])
-        places.append(begins)
-    return places
+        positions.append(begins)
+    return positions
 
 
 def _target(tag: int) -> int:

@@ -1,7 +1,7 @@
-"""Texts to tokens and back, for answers in words.
+"""Encoding and decoding of texts for text output.
 
-Every sentence of the embedded world comes back as it was, whatever the algorithm; what a vocabulary
-has no characters for comes back as its token for unknown words.
+Sentences of the microworld survive a round trip with every tokenizer algorithm; characters outside
+the vocabulary are decoded as the unknown token.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,9 @@ class TextCodec:
     """A tokenizer without its special tokens.
 
     Attributes:
-        before, after: special tokens around a text that is read, as its own template has them.
-        end: what ends a text that is written.
+        before: special tokens of the template before a source.
+        after: special tokens of the template after a source.
+        end: token that ends a target.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -29,58 +30,59 @@ class TextCodec:
 
     def tokens(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokens of each text."""
-        if not texts:  # which the tokenizer does not take
+        if not texts:  # tokenizers reject an empty list
             return []
         tokens: list[Tokens] = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
         return tokens
 
     def tokens_of_parts(self, sources: Sequence[Sequence[str]]) -> list[list[Tokens]]:
-        """Tokens part by part, which are those of the whole: words are cut one by one."""
+        """Tokens of each part of each source; joined they equal the tokens of the whole source, as
+        words are tokenized one by one."""
         tokens = iter(self.tokens([part for parts in sources for part in parts]))
         return [[next(tokens) for _ in parts] for parts in sources]
 
     def framed(self, tokens: Tokens) -> Tokens:
-        """A text as it is read."""
+        """A source with the special tokens of the template."""
         return [*self.before, *tokens, *self.after]
 
     def before_the_end(self, row: Tokens) -> Tokens:
-        """What was written; of special tokens only those for unknown words stay, by which the names
-        of classes may differ."""
+        """Generated tokens up to the end token, without special tokens other than the unknown
+        token, by which class names may differ."""
         length = row.index(self.end) if self.end in row else len(row)
         return [token for token in row[:length] if token not in self.special]
 
     def text(self, tokens: Tokens, with_unknown: bool = False) -> str:
-        """The text of tokens, which has no special ones but, if asked for, unknown words."""
+        """Decoded text without special tokens, with or without unknown tokens."""
         text = self.tokenizer.decode(
             tokens, skip_special_tokens=not with_unknown, clean_up_tokenization_spaces=False
         )
         return str(text).strip()
 
-    def spelled(self, text: str) -> str:
-        """A text as it comes back, unknown words included."""
+    def round_trip(self, text: str) -> str:
+        """A text encoded and decoded, including unknown tokens."""
         return self.text(self.tokens([text])[0], with_unknown=True)
 
     def distinct(self, names: Sequence[str], task: str) -> list[Tokens]:
         """Tokens of each name of a class or tag.
 
         Raises:
-            ValueError: two of them are alike, or one has none.
+            ValueError: two names have the same tokens, or one has none.
         """
-        spelled = self.tokens(names)
+        encoded = self.tokens(names)
         seen: dict[tuple[int, ...], str] = {(): ""}
-        for name, tokens in zip(names, spelled, strict=True):
+        for name, tokens in zip(names, encoded, strict=True):
             other = seen.setdefault(tuple(tokens), name)
             if other is not name:
                 raise ValueError(
-                    f"{task} cannot be answered in words, for the tokenizer writes {other!r} and "
-                    f"{name!r} alike"
+                    f"{task} cannot be answered as text: the tokenizer has the same tokens for "
+                    f"{other!r} and {name!r}"
                 )
-        return spelled
+        return encoded
 
 
 def fit(parts: Sequence[Tokens], room: int) -> tuple[Tokens, bool]:
-    """The parts one after the other in at most `room` tokens, cut at the end of whichever is the
-    longest; and whether they were cut."""
+    """The concatenated parts, cut to `room` tokens at the end of the longest part; and whether they
+    were cut."""
     lengths = [len(part) for part in parts]
     over = sum(lengths) - room
     was_cut = over > 0

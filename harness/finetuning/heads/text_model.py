@@ -1,4 +1,4 @@
-"""A pretrained network that answers in words, with its own token head.
+"""A pretrained network that generates answers with its own token head.
 
 Shapes: B examples, T source tokens, U target tokens, R = T + U, M target tokens of a batch,
 H hidden size, V vocabulary.
@@ -19,11 +19,11 @@ from harness.models.backbone import Backbone
 
 
 class TextModel(TaskModel):
-    """Reads a source and writes a target, token by token.
+    """Generates a target from a source, token by token.
 
-    An encoder-decoder gives the source to its encoder and tells the target with its decoder. Others
-    read one row, source before target (Radford et al. 2018; Raffel et al. 2020, section 3.2.1);
-    under `prefix` the source is the prefix.
+    An encoder-decoder encodes the source and decodes the target. Other networks read one row,
+    source before target (Radford et al. 2018; Raffel et al. 2020, section 3.2.1); for `prefix` the
+    source is the prefix.
     """
 
     names_tokens = True
@@ -35,85 +35,86 @@ class TextModel(TaskModel):
         self.end, self.pad = end, pad
         self.most, self.num_beams = protocol.max_target_length, protocol.num_beams
         if self.reading not in WRITING:
-            raise ValueError(f"a model read {self.reading} writes no text")
+            raise ValueError(f"a {self.reading} model does not generate text")
         self.is_native = can_search(backbone.family, self.reading)
         if self.num_beams > 1 and not self.is_native:
             raise ValueError(
-                f"protocol.num_beams must be 1 for a {backbone.family} read {self.reading}, which "
-                f"writes without a search, but is {self.num_beams}"
+                f"protocol.num_beams must be 1 for a {self.reading} {backbone.family}, which only "
+                f"decodes greedily, but is {self.num_beams}"
             )
-        if self.is_native:  # BART's own settings force an end on texts that are cut
+        if self.is_native:  # BART's own settings force an end token on truncated texts
             backbone.network.generation_config = GenerationConfig()
 
     def states(self, batch: Batch) -> list[Tensor]:
-        """[M, H] from which each target token is told."""
-        target, told = batch["target_ids"], batch["target_mask"]
+        """[M, H] states that predict the target tokens."""
+        target, real = batch["target_ids"], batch["target_mask"]
         if self.reading == "encoder_decoder":
-            ahead = F.pad(target[:, :-1], (1, 0), value=self._start)
-            return [self._decoder_states(batch, ahead, told)[told.bool()]]
-        source = batch["attention_mask"]
-        row = _joined([batch["input_ids"], target], [source, told])
-        mask = (
-            torch.arange(row.shape[1], device=row.device) < (source.sum(1) + told.sum(1))[:, None]
-        )
-        states = self._row_states(row, mask.long(), source.sum(1))
-        place = torch.arange(target.shape[1], device=row.device)
-        places = (source.sum(1)[:, None] - 1 + place)[told.bool()]
-        return [states[told.nonzero()[:, 0], places]]
+            shifted = F.pad(target[:, :-1], (1, 0), value=self._start)
+            return [self._decoder_states(batch, shifted, real)[real.bool()]]
+        lengths = batch["attention_mask"].sum(1)
+        row = _joined([batch["input_ids"], target], [batch["attention_mask"], real])
+        states = self._row_states(row, lengths + real.sum(1), lengths)
+        positions = lengths[:, None] - 1 + torch.arange(target.shape[1], device=row.device)
+        return [states[real.nonzero()[:, 0], positions[real.bool()]]]
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """[M, V] logits of the target tokens."""
         return self.backbone.token_logits(states[0])
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """Not supported.
+
+        Raises:
+            ValueError: always.
+        """
         raise ValueError(
-            "finetune.auxiliary_lm_weight does not go with answers in words; set it to 0"
+            "finetune.auxiliary_lm_weight is not supported for text output; set it to 0"
         )
 
     def write(self, batch: Batch) -> Tensor:
-        """[B, at most U] tokens: the likeliest one after the other or, with beams, the likeliest
-        text that transformers' search finds, with its length penalty of 1."""
-        prompted = self.backbone.soft_prompt is not None  # the search does not read it
+        """[B, at most U] generated tokens: greedy, or by beam search with the length penalty 1 of
+        transformers."""
+        prompted = self.backbone.soft_prompt is not None  # ignored by transformers' `generate`
         searched = self.is_native and not prompted
         return self._search(batch) if searched else self.write_greedily(batch)
 
     def write_greedily(self, batch: Batch) -> Tensor:
-        """The same by a plain loop for any reading, which keeps nothing from step to step."""
-        source, read = batch["input_ids"], batch["attention_mask"]
-        told = source.new_zeros(len(source), 0)
+        """[B, at most U] greedily generated tokens, for any attention pattern; without a cache."""
+        source = batch["input_ids"]
+        target = source.new_zeros(len(source), 0)
         done = torch.zeros(len(source), dtype=torch.bool, device=source.device)
-        while told.shape[1] < self.most and not done.all():
-            token = self._next_states(source, read, told)
-            choice = self.backbone.token_logits(token).argmax(-1).masked_fill(done, self.pad)
-            told = torch.cat([told, choice[:, None]], dim=1)
-            done = done | (choice == self.end)
-        return told
+        while target.shape[1] < self.most and not done.all():
+            logits = self.backbone.token_logits(self._last_states(batch, target))
+            token = logits.argmax(-1).masked_fill(done, self.pad)
+            target = torch.cat([target, token[:, None]], dim=1)
+            done = done | (token == self.end)
+        return target
 
-    def _next_states(self, source: Tensor, read: Tensor, told: Tensor) -> Tensor:
-        """[B, H] from which the token after `told` [B, U] is told."""
+    def _last_states(self, batch: Batch, target: Tensor) -> Tensor:
+        """[B, H] states that predict the token after `target` [B, U]."""
         if self.reading == "encoder_decoder":
-            ahead = F.pad(told, (1, 0), value=self._start)
-            batch = {"input_ids": source, "attention_mask": read}
-            return self._decoder_states(batch, ahead, torch.ones_like(ahead))[:, -1]
-        lengths = read.sum(1)
-        row = _joined([source, told], [read, torch.ones_like(told)])
-        ends = lengths + told.shape[1]
-        mask = (torch.arange(row.shape[1], device=row.device) < ends[:, None]).long()
-        states = self._row_states(row, mask, lengths)
+            shifted = F.pad(target, (1, 0), value=self._start)
+            return self._decoder_states(batch, shifted, torch.ones_like(shifted))[:, -1]
+        mask = batch["attention_mask"]
+        lengths = mask.sum(1)
+        row = _joined([batch["input_ids"], target], [mask, torch.ones_like(target)])
+        ends = lengths + target.shape[1]
+        states = self._row_states(row, ends, lengths)
         return states[torch.arange(len(row), device=row.device), ends - 1]
 
-    def _decoder_states(self, batch: Batch, ahead: Tensor, mask: Tensor) -> Tensor:
-        """[B, U, H] of a decoder that reads `ahead` [B, U]."""
+    def _decoder_states(self, batch: Batch, shifted: Tensor, mask: Tensor) -> Tensor:
+        """[B, U, H] decoder states for the inputs `shifted` [B, U]."""
         states: Tensor = self.backbone(
             input_ids=batch["input_ids"],
             attention_mask=batch["attention_mask"],
-            decoder_input_ids=ahead,
+            decoder_input_ids=shifted,
             decoder_attention_mask=mask,
         ).last_hidden_state
         return states
 
-    def _row_states(self, row: Tensor, mask: Tensor, source_lengths: Tensor) -> Tensor:
-        """[B, R, H] of rows padded on the right."""
+    def _row_states(self, row: Tensor, lengths: Tensor, source_lengths: Tensor) -> Tensor:
+        """[B, R, H] states of rows padded on the right after `lengths` [B] tokens."""
+        mask = (torch.arange(row.shape[1], device=row.device) < lengths[:, None]).long()
         states: Tensor = self.backbone(
             input_ids=row,
             attention_mask=mask,
@@ -123,9 +124,9 @@ class TextModel(TaskModel):
         return states
 
     def _search(self, batch: Batch) -> Tensor:
-        """transformers' own search, which keeps keys and values where a network can."""
+        """[B, at most U] tokens by `generate` of transformers, which caches keys and values."""
         source, mask = batch["input_ids"], batch["attention_mask"]
-        if self.reading == "causal":  # it goes on after the last place: padding must be on the left
+        if self.reading == "causal":  # `generate` needs padding on the left
             order = mask.argsort(dim=1, stable=True)
             source, mask = source.gather(1, order), mask.gather(1, order)
         given = 1 if self.reading == "encoder_decoder" else source.shape[1]
@@ -150,7 +151,7 @@ class TextModel(TaskModel):
 
 
 def _joined(parts: Sequence[Tensor], masks: Sequence[Tensor]) -> Tensor:
-    """[B, R] the real tokens of each row of the parts one after the other, padding after them."""
+    """[B, R] the real tokens of the parts concatenated row by row, padded on the right."""
     tokens, mask = torch.cat(list(parts), dim=1), torch.cat(list(masks), dim=1)
     order = mask.argsort(dim=1, descending=True, stable=True)
     return tokens.gather(1, order)[:, : int(mask.sum(1).max())]

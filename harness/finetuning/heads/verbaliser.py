@@ -1,4 +1,4 @@
-"""Tasks in words: what a text-to-text model reads of an example, and what it is to write.
+"""Tasks as text: source and target texts of an example, and labels from generated texts.
 
     generation       the text; of a pair both, with a line end between
     classification   <task> <field>: <text> <field>: <text>  ->  the class's word
@@ -7,10 +7,10 @@
     multiple choice  question, (a) one (b) another, context  ->  the right choice
     extraction       question, context  ->  the answer; nothing where there is none
 
-Classes and values are put as in T5 (Raffel et al. 2020, section 2.4, appendix D). Multiple choice
-and extraction as in UnifiedQA (Khashabi et al. 2020, section 3.1; allenai/unifiedqa), with a
-literal `\\n` between the parts, but only multiple choice in lower case: extraction is scored on
-texts as they are. As each model learns one task alone, texts to be written need no prefix.
+Classification and regression follow T5 (Raffel et al. 2020, section 2.4, appendix D). Multiple
+choice and extraction follow UnifiedQA (Khashabi et al. 2020, section 3.1; allenai/unifiedqa), with
+a literal `\\n` between the parts; only multiple choice is lower-cased, as extraction is scored on
+cased texts. Generation has no task prefix, as each model is trained on one task.
 """
 
 import math
@@ -23,11 +23,11 @@ from harness.tasks.examples import HIDDEN
 from harness.tasks.task import Task
 
 LINE_END = "\\n"
-"""Two characters: the tokenizers of T5 and BERT know no real line end (UnifiedQA)."""
+"""Two characters: the tokenizers of T5 and BERT have no line ends (UnifiedQA)."""
 STEPS = 5
-"""Values that T5 tells apart between two whole numbers."""
+"""Distinct values of T5 per unit."""
 NO_VALUE = -1.0
-"""What a text that is no number counts as (google-research/text-to-text-transfer-transformer,
+"""Value of a text that is no number (google-research/text-to-text-transfer-transformer,
 t5/data/postprocessors.py, string_to_float)."""
 LETTERS = str.maketrans("0123456789", ascii_lowercase[:10])
 DIGITS = str.maketrans(ascii_lowercase[:10], "0123456789")
@@ -36,7 +36,7 @@ DIGITS = str.maketrans(ascii_lowercase[:10], "0123456789")
 def source(
     task: Task, texts: tuple[str, ...], choices: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Parts of what is read; a space stands between them."""
+    """Parts of the source text, to be joined by spaces."""
     if task.kind in ("classification", "regression"):
         return (task.name, *_with_names(task, texts))
     if task.kind == "tagging":
@@ -49,7 +49,7 @@ def source(
 
 
 def _with_names(task: Task, texts: tuple[str, ...]) -> list[str]:
-    """Each text after the name of its field; a text that is a pattern says itself what it is."""
+    """Each text after the name of its field; texts made by a pattern have no name."""
     parts = []
     for field, text in zip(task.text_fields, texts, strict=True):
         parts += [text] if "{" in field else [f"{field}:", text]
@@ -65,7 +65,7 @@ def _listed(choices: Sequence[str]) -> tuple[str, ...]:
 
 
 def _letters(number: int) -> list[str]:
-    """A, B, ...; after Z the numbers from 27."""
+    """a, b, ...; numbers from 27 after z."""
     return [ascii_lowercase[i] if i < 26 else str(i + 1) for i in range(number)]
 
 
@@ -77,7 +77,7 @@ def _lines(*lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def target(task: Task, label: Any, choices: Sequence[str] | None = None) -> str:
-    """What is to be written; nothing where the label is not public."""
+    """The target text; empty for hidden labels."""
     if task.kind == "classification":
         return "" if label == HIDDEN else class_names(task)[label]
     if task.kind == "regression":
@@ -92,26 +92,25 @@ def target(task: Task, label: Any, choices: Sequence[str] | None = None) -> str:
 
 
 def on_lines(text: str) -> str:
-    """A line for each sentence, as ROUGE-Lsum wants it, of a text that has lost its line ends
-    (huggingface/transformers, examples, run_summarization.py, does so to every text)."""
+    """The text with one sentence per line, as ROUGE-Lsum expects (huggingface/transformers,
+    run_summarization.py)."""
     return re.sub(r"(?<=[.?!]) +", "\n", text)
 
 
 def class_names(task: Task) -> tuple[str, ...]:
-    """Words for the classes: those of the prompt, where there is one, for they are chosen to be
-    words of the language; else the labels."""
+    """Words for the classes: the prompt's answers if the task has any, else the labels."""
     if task.prompt and task.prompt.answers:
         return task.prompt.answers
     return tuple(label.replace("_", " ") for label in task.labels)
 
 
 def written_value(value: float) -> str:
-    """Rounded to the nearest 0.2, as T5 does with similarities from 1 to 5."""
+    """The value rounded to the nearest 0.2, as in T5; empty if not finite."""
     return f"{round(value * STEPS) / STEPS:.1f}" if math.isfinite(value) else ""
 
 
 def value_of(text: str) -> float:
-    """The number that a text is, without heed to spaces (WordPiece writes `3. 4`)."""
+    """The number in a text, ignoring spaces (WordPiece decodes `3. 4`); NO_VALUE if it is none."""
     try:
         value = float(text.replace(" ", ""))
     except ValueError:
@@ -120,28 +119,29 @@ def value_of(text: str) -> float:
 
 
 def normalise(text: str) -> str:
-    """Lower case, single spaces."""
+    """The text in lower case with single spaces."""
     return " ".join(text.lower().split())
 
 
-def place_of(text: str, names: Sequence[str]) -> int:
-    """Which name a text is; -1 for any other text, which is wrong (Raffel et al. 2020, 2.4)."""
-    found = [place for place, name in enumerate(names) if normalise(name) == normalise(text)]
+def index_of(text: str, names: Sequence[str]) -> int:
+    """Index of the name that equals a text up to case and spaces; -1 for any other text, which
+    counts as an error (Raffel et al. 2020, section 2.4)."""
+    found = [index for index, name in enumerate(names) if normalise(name) == normalise(text)]
     return found[0] if found else -1
 
 
 def choice_of(text: str, choices: Sequence[str]) -> int:
-    """The choice that a text is or, if it is none, the one most like it; of equals the first."""
-    same = place_of(text, choices)
-    if same >= 0:
-        return same
+    """Index of the choice equal to a text, else of the first with the largest word overlap."""
+    exact = index_of(text, choices)
+    if exact >= 0:
+        return exact
     shares = [_shared(text, choice) for choice in choices]
     return shares.index(max(shares))
 
 
 def _shared(one: str, other: str) -> float:
-    """Words in common, as a share of the longer text's (allenai/unifiedqa, evaluation, whose
-    `score_string_similarity` leaves only quotes away; here no punctuation counts)."""
+    """Shared words over the words of the longer text, without punctuation (allenai/unifiedqa,
+    `score_string_similarity`, removes quotes only)."""
     a, b = (re.sub(f"[{re.escape(punctuation)}]", " ", t.lower()).split() for t in (one, other))
     return len(set(a) & set(b)) / max(len(a), len(b), 1)
 
@@ -149,14 +149,16 @@ def _shared(one: str, other: str) -> float:
 def tags_of(
     tokens: Sequence[int], names: Sequence[tuple[int, ...]], num_words: int
 ) -> tuple[int, ...]:
-    """The tags whose names the tokens are, one after the other, the longest name first; a token
-    that begins no name is left out. Tag 0 where too few are written; too many are cut."""
+    """Tags parsed from generated tokens, longest names first.
+
+    Tokens that begin no name are skipped; missing tags are 0, surplus tags are cut.
+    """
     by_length = sorted(range(len(names)), key=lambda tag: -len(names[tag]))
     tags: list[int] = []
-    place = 0
-    while place < len(tokens) and len(tags) < num_words:
-        rest = tuple(tokens[place:])
+    start = 0
+    while start < len(tokens) and len(tags) < num_words:
+        rest = tuple(tokens[start:])
         tag = next((t for t in by_length if rest[: len(names[t])] == names[t]), None)
         tags += [] if tag is None else [tag]
-        place += 1 if tag is None else len(names[tag])
+        start += 1 if tag is None else len(names[tag])
     return (*tags, *(0 for _ in range(num_words - len(tags))))

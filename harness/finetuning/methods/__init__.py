@@ -1,4 +1,4 @@
-"""What each adaptation does to a model: which parameters are trained, and what is put into it."""
+"""Adaptation methods: which parameters of a model are trained, and which are added."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,16 +13,16 @@ from harness.finetuning.module_names import unsupported_adaptation
 from harness.finetuning.task_model import TaskModel
 
 Method = Callable[[TaskModel, Any], None]
-"""(model, adaptation): changes the model, head and all, before it is trained."""
+"""Called with (model, adaptation) before training; changes the model in place."""
 
 
-def _as_it_is(model: TaskModel, adaptation: Adaptation) -> None:
-    """A frozen backbone is read so by its head (harness.finetuning.heads.classifier)."""
+def _unchanged(model: TaskModel, adaptation: Adaptation) -> None:
+    """Nothing: `harness.finetuning.heads.classifier` freezes the backbone itself."""
 
 
 METHODS: dict[str, Method] = {
     "full": full,
-    "frozen": _as_it_is,
+    "frozen": _unchanged,
     "selective": selective,
     "gradual": gradual,
     "lora": lora,
@@ -30,15 +30,16 @@ METHODS: dict[str, Method] = {
     "prefix": prefix,
     "prompt_tuning": prompt_tuning,
     "ia3": ia3,
-    "prompt": _as_it_is,
+    "prompt": _unchanged,
 }
+"""Kind of adaptation to method."""
 
 
 def adapt(model: TaskModel, adaptation: Adaptation) -> None:
-    """Changes `model` in place: afterwards what requires a gradient is what is trained.
+    """Changes `model` in place; afterwards its trained parameters are those that require gradients.
 
     Raises:
-        ValueError: the network has no place for what is put in.
+        ValueError: the network does not support the adaptation.
     """
     if why := unsupported_adaptation(adaptation, model.backbone.network.config.model_type):
         raise ValueError(f"the adaptation {adaptation.kind} does not suit the network: {why}")

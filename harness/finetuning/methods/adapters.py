@@ -3,9 +3,8 @@
 Shapes: B sequences, T tokens, H hidden size, M width of the bottleneck.
 """
 
-from typing import Any
+from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -15,11 +14,12 @@ from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
 
 STANDARD_DEVIATION = 1e-2
-"""Of the initial weights, which are drawn within two of it (Houlsby et al. 2019, section 3.6)."""
+"""Of the truncated normal initial weights (Houlsby et al. 2019, section 3.6)."""
 
 
 class Bottleneck(nn.Module):
-    """Down, GELU, up, and the input added (google-research/adapter-bert, `feedforward_adapter`)."""
+    """Down-projection, GELU, up-projection and residual (google-research/adapter-bert,
+    `feedforward_adapter`)."""
 
     def __init__(self, hidden_size: int, width: int) -> None:
         super().__init__()
@@ -30,15 +30,15 @@ class Bottleneck(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, states: Tensor) -> Tensor:
-        """[B, T, H] to the same."""
+        """[B, T, H] to [B, T, H]."""
         added: Tensor = self.up(F.gelu(self.down(states), approximate="tanh"))
         return states + added
 
 
 def adapters(model: TaskModel, adaptation: Adapters) -> None:
-    """Puts a bottleneck behind the last projection of each sublayer, before dropout and residual
-    sum, and trains the layer norms (section 2.1); that of the paper stands behind the dropout.
-    Layers that share their weights share adapters, too."""
+    """Adds a bottleneck after the last projection of each sublayer, before the residual sum, and
+    trains the layer norms (section 2.1). It precedes dropout; in the paper it follows. Layers with
+    shared weights share their adapters."""
     network = model.backbone.network
     head = {id(parameter) for parameter in token_head(model.backbone)}
     norms = [p for p in layer_norms(network) if id(p) not in head]
@@ -49,10 +49,9 @@ def adapters(model: TaskModel, adaptation: Adapters) -> None:
     for _, projection in modules_called(network, MODULE_NAMES[network.config.model_type].outputs):
         bottleneck = Bottleneck(hidden_size, adaptation.bottleneck)
         projection.add_module("adapter", bottleneck.to(next(projection.parameters()).device))
-        projection.register_forward_hook(_through_adapter)
+        projection.register_forward_hook(_apply_adapter)
 
 
-def _through_adapter(projection: nn.Module, read: Any, states: torch.Tensor) -> Tensor:
-    adapter: Any = projection.adapter
-    passed: Tensor = adapter(states)
-    return passed
+def _apply_adapter(projection: nn.Module, inputs: Any, states: Tensor) -> Tensor:
+    adapter = cast(Bottleneck, projection.adapter)
+    return adapter.forward(states)

@@ -1,4 +1,4 @@
-"""What differs from layer to layer: learning rates, and which layers start anew."""
+"""Layer-wise learning rates, and re-initialised layers."""
 
 import torch
 
@@ -7,8 +7,8 @@ from harness.models.layers import EMBEDDINGS, layer_of_parameters, layers
 
 
 def learning_rate_factors(model: TaskModel, decay: float) -> dict[int, float]:
-    """id of each parameter to decay^(L + 2 - depth): depth 0 of embeddings, i of the i-th of L
-    layers, L + 1 of what the network has above them, L + 2 of a task's head
+    """id of each parameter to decay^(L + 2 - depth), with depth 0 for embeddings, i for the i-th of
+    L layers, L + 1 for pretrained parameters above them, and L + 2 for the task's output layer
     (google-research/electra, optimization.py, `_get_layer_lrs`, which has no L + 1)."""
     places = [EMBEDDINGS, *(name for name, _ in layers(model.backbone))]
     above = len(places)
@@ -24,11 +24,10 @@ def learning_rate_factors(model: TaskModel, decay: float) -> dict[int, float]:
 
 @torch.no_grad()
 def reinitialise(model: TaskModel, top_layers: int) -> None:
-    """Gives the layers next to the head the weights that a new network would start with (Zhang et
-    al. 2021, section 5), drawn from torch's generator.
+    """Re-initialises the top layers with torch's generator (Zhang et al. 2021, section 5).
 
     Raises:
-        ValueError: there are fewer layers.
+        ValueError: the network has fewer layers.
     """
     network = model.backbone.network
     found = layers(model.backbone)

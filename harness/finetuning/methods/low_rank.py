@@ -1,4 +1,4 @@
-"""LoRA and (IA)3, put into a network by `peft`."""
+"""LoRA and (IA)3, by `peft`."""
 
 from peft import IA3Config, LoraConfig, inject_adapter_in_model
 from peft.tuners.tuners_utils import BaseTunerLayer
@@ -12,12 +12,12 @@ from harness.finetuning.task_model import TaskModel
 
 
 def lora(model: TaskModel, adaptation: Lora) -> None:
-    """Puts B A x alpha / rank beside the target projections (Hu et al. 2022, section 4.1); B starts
-    at zero, so that nothing changes at first. Where queries, keys and values are one projection
-    (GPT-2, DeBERTa, ModernBERT), the update is of all three.
+    """Adds B A x alpha / rank to the target projections, initially with B = 0 (Hu et al. 2022,
+    section 4.1). A fused projection of queries, keys and values (GPT-2, DeBERTa, ModernBERT) is
+    updated as a whole.
 
     Raises:
-        ValueError: the network has none of the targets.
+        ValueError: the network does not have a target.
     """
     network = model.backbone.network
     if adaptation.targets:
@@ -36,23 +36,21 @@ def lora(model: TaskModel, adaptation: Lora) -> None:
 
 
 def ia3(model: TaskModel, adaptation: Ia3) -> None:
-    """Multiplies keys, values and inner activations of feed-forward layers by trained vectors that
-    start at one (Liu et al. 2022, section 3.3). Where queries, keys and values are one projection,
-    queries are scaled, too."""
+    """Multiplies keys, values and inner feed-forward activations by trained vectors, initially one
+    (Liu et al. 2022, section 3.3). A fused projection also scales the queries."""
     network = model.backbone.network
-    places = MODULE_NAMES[network.config.model_type]
-    pattern = f"{places.key_value}|{places.feed_forward}"
+    names = MODULE_NAMES[network.config.model_type]
+    pattern = f"{names.key_value}|{names.feed_forward}"
     config = IA3Config(
         target_modules=pattern,
-        feedforward_modules=places.feed_forward,
+        feedforward_modules=names.feed_forward,
         fan_in_fan_out=_are_conv1d(network, pattern),
     )
     inject_adapter_in_model(config, network)
 
 
 def merge(model: TaskModel) -> None:
-    """Adds what `lora` or `ia3` has trained to the weights, and takes the method out; what is
-    predicted stays the same."""
+    """Merges the updates of `lora` or `ia3` into the weights and removes the added modules."""
     network = model.backbone.network
     for name, module in list(network.named_modules()):
         if isinstance(module, BaseTunerLayer):
@@ -62,19 +60,19 @@ def merge(model: TaskModel) -> None:
 
 
 def _are_conv1d(network: nn.Module, pattern: str) -> bool:
-    """Whether the targets are GPT's projections, whose matrices lie the other way round."""
+    """Whether the targets are `Conv1D` modules (GPT), whose matrices are transposed."""
     return any(isinstance(module, Conv1D) for _, module in modules_called(network, pattern))
 
 
 def _check_targets(network: nn.Module, targets: tuple[str, ...]) -> None:
-    there = {
+    present = {
         name.split(".")[-1]
         for name, module in network.named_modules()
         if isinstance(module, (nn.Linear, Conv1D))
     }
     for target in targets:
-        if target.split(".")[-1] not in there:
+        if target.split(".")[-1] not in present:
             raise ValueError(
                 f"adaptation.targets must name projections of the network, which are "
-                f"{', '.join(sorted(there))}, but has {target}"
+                f"{', '.join(sorted(present))}, but has {target}"
             )

@@ -1,4 +1,4 @@
-"""The parameters of a model by what they are part of."""
+"""Groups of parameters: token head, layer norms, biases, modules by name."""
 
 import re
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from harness.models.backbone import Backbone
 
 
 def token_head(backbone: Backbone) -> list[nn.Parameter]:
-    """What only the token head has: tied embeddings are none of it."""
+    """Parameters of the token head, without tied embeddings."""
     network = backbone.network
     prefix = network.base_model_prefix
-    named = network.named_parameters()  # what is tied comes once, by the name that comes first
+    named = network.named_parameters()  # tied parameters appear once, under their first name
     if hasattr(network, prefix):
         return [p for name, p in named if not name.startswith(f"{prefix}.")]
     return [p for name, p in named if name.split(".")[0] in ("lm_head", "output")]
 
 
 def layer_norms(module: nn.Module) -> list[nn.Parameter]:
-    """Weights and biases of layer norms of any make (LlamaRMSNorm, T5LayerNorm, ...)."""
+    """Weights and biases of layer norms of any class (LlamaRMSNorm, T5LayerNorm, ...)."""
     return [
         parameter
         for part in module.modules()
@@ -30,19 +30,19 @@ def layer_norms(module: nn.Module) -> list[nn.Parameter]:
 
 
 def biases(module: nn.Module) -> list[nn.Parameter]:
-    """All that are called so; T5's relative attention bias is an embedding."""
+    """Parameters named bias; not the relative attention bias of T5, which is an embedding."""
     return [p for name, p in module.named_parameters() if "bias" in name.split(".")[-1]]
 
 
 def modules_called(network: nn.Module, pattern: str) -> Iterator[tuple[str, nn.Module]]:
-    """(name, module) of each whose whole name `pattern` matches."""
+    """(name, module) of each module whose full name matches `pattern`."""
     for name, module in list(network.named_modules()):
         if re.fullmatch(pattern, name):
             yield name, module
 
 
-def freeze_unread(model: TaskModel) -> None:
-    """Trains no token head under a model that names no tokens: no gradient would reach it."""
+def freeze_unused(model: TaskModel) -> None:
+    """Freezes the token head of a model that predicts no tokens: no gradient would reach it."""
     if not model.names_tokens:
         for parameter in token_head(model.backbone):
             parameter.requires_grad_(False)

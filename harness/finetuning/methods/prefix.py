@@ -1,4 +1,4 @@
-"""Prefix-tuning (Li and Liang 2021): trained keys and values before those of every self-attention.
+"""Prefix-tuning (Li and Liang 2021): trained keys and values prepended in every self-attention.
 
 Shapes: B sequences, A heads of keys, Q queries, K keys, P virtual tokens, D width of a head.
 """
@@ -20,13 +20,13 @@ from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
 
 ATTENTION = "harness_prefix"
-"""Name in transformers' registries of attention functions and of their masks."""
+"""Name in transformers' registries of attention functions and masks."""
 STANDARD_DEVIATION = 0.02
-"""Of the initial keys and values that are trained directly."""
+"""Of the initial keys and values without reparameterisation."""
 
 
 class Prefixes(nn.Module):
-    """The keys and values of the layers of one stack."""
+    """Keys and values for all layers of one stack."""
 
     def __init__(self, num_layers: int, heads: int, width: int, adaptation: Prefix) -> None:
         super().__init__()
@@ -44,20 +44,20 @@ class Prefixes(nn.Module):
         self.made: Tensor | None = None
 
     def layer(self, number: int) -> tuple[Tensor, Tensor]:
-        """[A, P, D] keys and values of a layer. They are made anew when the first layer asks, which
-        is read first."""
+        """[A, P, D] keys and values of a layer; recomputed for layer 0, the first of a forward
+        pass."""
         if number == 0 or self.made is None:
-            everyone = torch.arange(self.shape[0], device=self.maker.embedding.weight.device)
-            self.made = self.maker(everyone).view(self.shape).permute(1, 2, 3, 0, 4)
+            tokens = torch.arange(self.shape[0], device=self.maker.embedding.weight.device)
+            self.made = self.maker(tokens).view(self.shape).permute(1, 2, 3, 0, 4)
         keys, values = self.made[number]
         if number == len(self.made) - 1:
-            self.made = None  # so that a model that is copied holds no graph
+            self.made = None  # a copied model must not hold a graph
         return keys, values
 
 
 def prefix(model: TaskModel, adaptation: Prefix) -> None:
-    """Puts a prefix into the self-attention of every layer, of encoder and decoder alike; layers
-    that share their weights share it. Nothing else is trained but the head."""
+    """Adds a prefix to the self-attention of every layer of encoder and decoder; layers with shared
+    weights share it. Only prefixes and the output layer are trained."""
     network = model.backbone.network
     network.requires_grad_(False)
     AttentionInterface.register(ATTENTION, attend)
@@ -69,7 +69,7 @@ def prefix(model: TaskModel, adaptation: Prefix) -> None:
         prefixes = Prefixes(len(modules), *_heads(modules[0]), adaptation)
         network.add_module(f"prefixes_{number}", prefixes.to(network.device))
         for layer, module in enumerate(modules):
-            module.prefix = (prefixes, layer)  # type: ignore[assignment]  # no part of its own
+            module.prefix = (prefixes, layer)  # type: ignore[assignment]  # a tuple, so not registered as a submodule
     for part in network.modules():
         if hasattr(part, "config"):
             config: Any = part.config
@@ -77,7 +77,7 @@ def prefix(model: TaskModel, adaptation: Prefix) -> None:
 
 
 def _heads(attention: Any) -> tuple[int, int]:
-    """Heads of keys, and the width of one."""
+    """Number of key heads, and the width of one."""
     config = attention.config
     all_heads = int(config.num_attention_heads)
     width = getattr(config, "d_kv", None) or getattr(config, "head_dim", None)
@@ -95,23 +95,23 @@ def attend(
     is_causal: bool | None = None,
     **more: Any,
 ) -> tuple[Tensor, None]:
-    """[B, Q, A, D] what queries read of the prefix and of the keys that the mask shows them.
+    """[B, Q, A, D] attention output over the prefix and the visible keys.
 
     Args:
         query: [B, heads, Q, D].
         key: [B, A, K, D], as `value`.
-        attention_mask: [B, 1, Q, K], bool or added; none: all, or those before in causal attention.
-        position_bias: [1 or B, heads, Q, K], T5's; a prefix is at no distance.
+        attention_mask: [B, 1, Q, K], bool or additive; null: all keys, or the causal ones.
+        position_bias: [1 or B, heads, Q, K] of T5; 0 for the prefix.
     """
     causal = bool(getattr(module, "is_causal", True)) if is_causal is None else is_causal
     if hasattr(module, "prefix"):
         prefixes, layer = module.prefix
         keys, values = (
-            made.to(key.dtype).expand(len(key), -1, -1, -1) for made in prefixes.layer(layer)
+            part.to(key.dtype).expand(len(key), -1, -1, -1) for part in prefixes.layer(layer)
         )
         if attention_mask is None and causal and query.shape[2] > 1:
-            everything = query.new_ones(query.shape[2], key.shape[2], dtype=torch.bool)
-            attention_mask = everything.tril()[None, None]
+            ones = query.new_ones(query.shape[2], key.shape[2], dtype=torch.bool)
+            attention_mask = ones.tril()[None, None]
         key, value = torch.cat((keys, key), 2), torch.cat((values, value), 2)
         length = keys.shape[2]
         if attention_mask is not None:
@@ -120,7 +120,7 @@ def attend(
         if position_bias is not None:
             position_bias = F.pad(position_bias, (length, 0))
         causal = False
-    read: tuple[Tensor, None] = sdpa_attention_forward(
+    output: tuple[Tensor, None] = sdpa_attention_forward(
         module,
         query,
         key,
@@ -130,4 +130,4 @@ def attend(
         position_bias=position_bias,
         **more,
     )
-    return read
+    return output

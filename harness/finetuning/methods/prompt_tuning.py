@@ -10,25 +10,23 @@ from harness.finetuning.task_model import TaskModel
 from harness.models.soft_prompt import SoftPrompt
 
 COMMONEST = 5000
-"""Vectors start as embeddings of tokens among the first ones of the vocabulary (section 3.2, where
-these are the commonest)."""
-
-
+"""Vectors are initialised with embeddings of tokens among the first of the vocabulary, the most
+common ones (section 3.2)."""
 TIME_FIRST = ("xlnet",)
-"""Networks that look embeddings up as [T, B]."""
+"""Networks whose embeddings are [T, B, H]."""
 
 
 @torch.no_grad()
 def prompt_tuning(model: TaskModel, adaptation: PromptTuning) -> None:
-    """Puts trained vectors before the embedded input; of an encoder-decoder before its encoder's.
-    Nothing else is trained but the head.
+    """Prepends trained vectors to the embedded input (of the encoder, if there is one). Only they
+    and the output layer are trained.
 
     Raises:
-        ValueError: the model writes by a search, which would not read them.
+        ValueError: the model uses beam search, which ignores the vectors.
     """
     if getattr(model, "num_beams", 1) > 1:
         raise ValueError(
-            "protocol.num_beams must be 1 for prompt_tuning, which writes without a search, but is "
+            "protocol.num_beams must be 1 for prompt_tuning, which decodes greedily, but is "
             f"{getattr(model, 'num_beams', 1)}"
         )
     backbone = model.backbone

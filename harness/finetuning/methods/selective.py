@@ -1,4 +1,4 @@
-"""Full fine-tuning, that of a part of the network, and that of ever more layers."""
+"""Full fine-tuning, fine-tuning of some parameters, and gradual unfreezing."""
 
 from torch import nn
 
@@ -9,14 +9,14 @@ from harness.models.layers import EMBEDDINGS, layer_of_parameters, layers
 
 
 def full(model: TaskModel, adaptation: Full) -> None:
-    """Trains every parameter."""
+    """Trains all parameters."""
 
 
 def selective(model: TaskModel, adaptation: Selective) -> None:
-    """Trains the parts that are asked for, and the head of a task.
+    """Trains the selected parts and the output layer.
 
     Raises:
-        ValueError: there are fewer layers than asked for.
+        ValueError: the network has fewer layers than `top_layers`.
     """
     backbone = model.backbone
     roots: list[nn.Module] = [backbone.network]
@@ -41,9 +41,9 @@ def selective(model: TaskModel, adaptation: Selective) -> None:
 
 
 def gradual(model: TaskModel, adaptation: Gradual) -> None:
-    """Notes when each parameter begins to be trained: what stands above the layers at once, the
-    top layer an epoch later, the embeddings last. A model that answers with its own token head,
-    which its embeddings may hold, begins with its top layer."""
+    """Sets the first epoch of each parameter: 0 above the layers, 1 for the top layer, ..., the
+    embeddings last. With the network's own token head, which may be tied to the embeddings, the top
+    layer starts in epoch 0."""
     places = [EMBEDDINGS, *(name for name, _ in layers(model.backbone))]
     first = 1 if model.names_tokens else 0
     model.unfreezing = {
@@ -54,6 +54,6 @@ def gradual(model: TaskModel, adaptation: Gradual) -> None:
 
 
 def begin_epoch(model: TaskModel, epoch: int) -> None:
-    """Trains what is to be trained in an epoch, counted from 0."""
-    for name, begins in model.unfreezing.items():
-        model.get_parameter(name).requires_grad_(begins <= epoch)
+    """Unfreezes the parameters that are trained from `epoch`, counted from 0."""
+    for name, first in model.unfreezing.items():
+        model.get_parameter(name).requires_grad_(first <= epoch)

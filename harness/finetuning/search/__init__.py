@@ -1,0 +1,1 @@
+"""The search of fine-tuning settings: spaces, their declaration, and trials by Optuna."""

@@ -1,4 +1,4 @@
-"""Search of hyperparameters; the only file that imports optuna."""
+"""Hyperparameter search; the only file that imports optuna."""
 
 import hashlib
 import json
@@ -22,44 +22,41 @@ from harness.finetuning.search.spaces import ADAPTATION_PREFIX, Choice, Dimensio
 from harness.finetuning.search.sweep import Sweep, ends
 
 WORST = -1.0
-"""Value of a trial that diverged or whose metric is undefined: a result, not a failure. No metric
-that selects is below it."""
+"""Value of a trial that diverged or has an undefined metric: the minimum of all metrics."""
 STARTUP = 10
-"""Trials of `tpe` that are drawn at random before it learns: optuna's default."""
+"""Random trials before `tpe` starts: optuna's default."""
 LEAST_TRIALS = 8
-"""Fewer say nothing of importance: some for each tree of the forest to split."""
+"""Least number of trials for `importances`, so that each tree has some to split."""
 
 Pruned = optuna.TrialPruned
-"""Raised by a report after which a trial is not worth going on with."""
+"""Raised by a report to end the trial early."""
 Report = Callable[[int, float | None], None]
-"""Told (epoch from 1, hold-out score) after each epoch."""
+"""Called with (epoch from 1, hold-out score) after each epoch."""
 
 State = Literal["complete", "diverged", "undefined", "pruned"]
+"""How a trial ended."""
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One point of a space that was tried."""
+    """A finished trial."""
 
     number: int
     value: float
-    """Hold-out score, higher is better; of a pruned trial that of its last epoch, and `WORST` where
-    there is none."""
+    """Hold-out score after the last epoch, higher is better; WORST if undefined."""
     state: State
-    """`undefined`: it ended, but its metric has no value, as the correlation of constants."""
+    """`undefined`: complete, but its metric has no value (the correlation of a constant)."""
     seconds: float
     epochs: int
-    """Epochs that it reached."""
+    """Finished epochs."""
     params: Mapping[str, Choice]
 
 
 def point(sweep: Sweep, number: int) -> dict[str, Choice]:
-    """Hyperparameters of a trial that heeds no other (samplers `random` and `grid`).
-
-    A function of the space and the number alone: every arm and task tries the same points.
-    """
+    """Hyperparameters of an independent trial (samplers `random` and `grid`): a function of space
+    and number, so that all arms and tasks try the same points."""
     name = json.dumps(sweep.model_dump()["space"], sort_keys=True)
     if sweep.sampler == "grid":
         shuffled = points(sweep.space)
@@ -77,19 +74,19 @@ def search(
     storage: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Trial]:
-    """Runs the trials that study `name` still lacks, one after another, and returns them all.
+    """Runs the missing trials of study `name` one after another; returns all its trials.
 
-    Trial i is a function of (name, i, the trials before it): killed and started again, or continued
-    with more trials, a study has the same ones. A trial is stored when it is finished.
+    Trial i is a function of (name, i, trials before it), stored when finished, so that a resumed or
+    extended study equals an uninterrupted one.
 
     Args:
-        objective: (hyperparameters, trial number from 0, report) to the trial; where there is a
-            pruner it calls the report after each epoch, and passes on or marks what that raises.
-        storage: SQLite file that holds the studies.
+        objective: (hyperparameters, trial number from 0, report) to the trial; with a pruner it
+            calls the report after each epoch and returns a pruned trial if that raises `Pruned`.
+        storage: SQLite file of the studies.
     """
     lock = storage.parent / "work" / f"{name}.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
-    make_once(storage, _open)  # or workers that start together make the tables twice
+    make_once(storage, _open)  # parallel workers would create the tables twice
     with FileLock(lock):
         stored = optuna.create_study(
             study_name=name, storage=_open(storage), direction="maximize", load_if_exists=True
@@ -103,35 +100,39 @@ def search(
             # A fresh sampler per trial, so that resuming needs no sampler state.
             seed = _seed(f"{name}/{number}")
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
-            asked = study.ask(_distributions(sweep.space))
-            trial = objective(asked.params, number, partial(_report, asked))
+            running = study.ask(_distributions(sweep.space))
+            trial = objective(running.params, number, partial(_report, running))
             for field in ("state", "seconds", "epochs"):
-                asked.set_user_attr(field, getattr(trial, field))
+                running.set_user_attr(field, getattr(trial, field))
             if trial.state == "pruned":
-                stored.add_trial(study.tell(asked, state=TrialState.PRUNED))
+                stored.add_trial(study.tell(running, state=TrialState.PRUNED))
             else:
-                stored.add_trial(study.tell(asked, trial.value))
+                stored.add_trial(study.tell(running, trial.value))
         return [_read(frozen) for frozen in study.trials[: sweep.trials]]
 
 
 def best(trials: list[Trial]) -> Trial:
-    """The highest value of those that were not ended early; of equal ones the first."""
-    whole = [trial for trial in trials if trial.state != "pruned"]
-    return max(whole, key=lambda trial: (trial.value, -trial.number))
+    """The trial with the highest value, without pruned ones; the first of ties."""
+    complete = [trial for trial in trials if trial.state != "pruned"]
+    return max(complete, key=lambda trial: (trial.value, -trial.number))
 
 
 def importances(
     tried: Sequence[Mapping[str, Any]], values: Sequence[float], space: Mapping[str, Dimension]
 ) -> dict[str, float]:
-    """Variance of `values` that each hyperparameter explains by itself, by functional ANOVA over a
-    random forest (Hutter et al. 2014, ICML), as shares of their sum.
+    """Normalised share of the variance of `values` explained by each hyperparameter alone:
+    functional ANOVA over a random forest (Hutter et al. 2014, ICML).
+
+    Args:
+        tried: hyperparameters of each trial.
+        values: hold-out score of each trial.
 
     Raises:
-        ValueError: nothing can be said, and why.
+        ValueError: too few trials, or all have the same value.
     """
     varied = {name: found for name, found in space.items() if len(set(ends(found))) > 1}
     if len(values) < LEAST_TRIALS:
-        raise ValueError(f"needs at least {LEAST_TRIALS} whole trials, but there are {len(values)}")
+        raise ValueError(f"needs at least {LEAST_TRIALS} complete trials, but has {len(values)}")
     if len(set(values)) == 1:
         raise ValueError("all trials scored the same")
     distributions = _distributions(varied)
@@ -147,13 +148,13 @@ def importances(
 
 
 def _open(storage: Path) -> optuna.storages.RDBStorage:
-    patience = {"connect_args": {"timeout": 120}}  # seconds that a writer waits for another
-    return optuna.storages.RDBStorage(f"sqlite:///{storage}", engine_kwargs=patience)
+    waiting = {"connect_args": {"timeout": 120}}  # seconds that a writer waits for another
+    return optuna.storages.RDBStorage(f"sqlite:///{storage}", engine_kwargs=waiting)
 
 
-def _report(asked: optuna.Trial, epoch: int, score: float | None) -> None:
-    asked.report(WORST if score is None else score, epoch)
-    if asked.should_prune():
+def _report(running: optuna.Trial, epoch: int, score: float | None) -> None:
+    running.report(WORST if score is None else score, epoch)
+    if running.should_prune():
         raise Pruned
 
 
@@ -166,7 +167,7 @@ def _pruner(name: str | None) -> BasePruner:
     if name == "median":
         return optuna.pruners.MedianPruner()
     if name == "successive_halving":
-        # A third goes on to thrice the epochs (Li et al. 2020, section 3.2, with eta = 3).
+        # A third continues to three times the epochs (Li et al. 2020, section 3.2, eta = 3).
         return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=3)
     return optuna.pruners.NopPruner()
 
@@ -182,15 +183,15 @@ def _distributions(space: Mapping[str, Dimension]) -> dict[str, BaseDistribution
 def _distribution(name: str, dimension: Dimension) -> BaseDistribution:
     if not isinstance(dimension, Range):
         return optuna.distributions.CategoricalDistribution(dimension)
-    if _whole(name):
+    if _is_integer(name):
         return optuna.distributions.IntDistribution(
             int(dimension.low), int(dimension.high), log=dimension.log
         )
     return optuna.distributions.FloatDistribution(dimension.low, dimension.high, log=dimension.log)
 
 
-def _whole(name: str) -> bool:
-    """Whether a hyperparameter is a whole number."""
+def _is_integer(name: str) -> bool:
+    """Whether a hyperparameter is an integer."""
     field = name.removeprefix(ADAPTATION_PREFIX)
     models = Adaptation.__subclasses__() if field != name else [Finetune]
     types = [

@@ -9,16 +9,16 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from harness.core.config import ConfigModel
 
 ADAPTATION_PREFIX = "adaptation."
-"""What the names of an adaptation's own fields begin with in a space."""
+"""Prefix of the fields of an adaptation in a space."""
 
 
 class Range(ConfigModel):
-    """Numbers between two bounds, both included."""
+    """Numbers between two inclusive bounds."""
 
     low: float
     high: float
     log: bool = False
-    """Draw uniformly in the logarithm."""
+    """Whether to sample uniformly on a logarithmic scale."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "Range":
@@ -68,11 +68,12 @@ SPACES: dict[str, Mapping[str, Dimension]] = {
         "epochs": (3, 20),
     },
 }
-"""Named spaces; more points than trials are tried in an order drawn by the space alone."""
+"""Name to space. A grid with more points than trials is tried in a shuffled order that depends on
+the space alone."""
 
 
 def points(space: Mapping[str, Dimension]) -> list[dict[str, Choice]]:
-    """Every combination of the choices; a range has none to list."""
+    """Every combination of the choices, without ranges."""
     axes = [
         [(name, value) for value in dimension]
         for name, dimension in space.items()

@@ -18,29 +18,29 @@ from harness.finetuning.search.spaces import (
 
 
 class Sweep(ConfigModel):
-    """Search of fine-tuning settings, alike for every arm and task, on a hold-out of train."""
+    """Search of fine-tuning settings on a hold-out of train, equal for all arms and tasks."""
 
     trials: int = Field(default=0, ge=0)
-    """Trials of every (arm, task); 0 keeps `evaluate.finetune` as it stands."""
+    """Trials per (arm, task); 0: no search."""
     sampler: Literal["tpe", "random", "grid"] = "tpe"
-    """`random` and `grid` try the same points for every arm and task, several at a time; a trial of
-    `tpe` learns from those before it, so a study of it is one stage."""
+    """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
+    depends on those before it, so that its study is one stage."""
     space: Mapping[str, Dimension] = Field(default_factory=dict)
     """A name in `harness list spaces`, or fields of `evaluate.finetune` (and `adaptation.<field>`
-    for those of the adaptation) with what to search."""
+    of the adaptation) with their choices or ranges."""
     pruner: Literal["median", "successive_halving"] | None = None
-    """Ends a trial early by its hold-out score after each epoch: below the median of the trials
-    before it (Golovin et al. 2017, section 3.4), or not in the best share at its rung (Li et al.
-    2020, asynchronous). For `tpe` alone."""
+    """Ends trials early by their hold-out score after each epoch: below the median of earlier
+    trials (Golovin et al. 2017, section 3.4), or not in the top share of a rung (Li et al. 2020,
+    asynchronous). For `tpe` only."""
 
     @property
     def size(self) -> int:
-        """`trials`, but no more than a grid has points."""
+        """Number of trials, at most the points of a grid."""
         return min(self.trials, len(points(self.space))) if self.sampler == "grid" else self.trials
 
     @property
     def label(self) -> str:
-        """`8 random trials`, with what else is said of them."""
+        """The search as text: `8 random trials`."""
         pruned = f", {self.pruner} pruner" if self.pruner else ""
         return f"{self.size} {self.sampler} trials{pruned}" if self.trials else "none"
 
@@ -63,13 +63,13 @@ class Sweep(ConfigModel):
         for name, dimension in space.items():
             if not isinstance(dimension, Range) and len(set(dimension)) < len(dimension):
                 raise ValueError(f"the choices of {name} must differ, but are {list(dimension)}")
-            if not name.startswith(ADAPTATION_PREFIX):  # those are held to the arms' adaptations
+            if not name.startswith(ADAPTATION_PREFIX):  # checked with the arms
                 for value in ends(dimension):
                     check_tried(Finetune, name, value)
         return space
 
     @model_validator(mode="after")
-    def _something_to_search(self) -> "Sweep":
+    def _space_and_trials(self) -> "Sweep":
         if self.trials and not self.space:
             raise ValueError(f"{self.trials} trials need a space to search, but none is given")
         if self.space and "trials" not in self.model_fields_set:
@@ -77,7 +77,7 @@ class Sweep(ConfigModel):
         return self
 
     @model_validator(mode="after")
-    def _what_the_sampler_takes(self) -> "Sweep":
+    def _sampler_supports(self) -> "Sweep":
         ranges = [name for name, found in self.space.items() if isinstance(found, Range)]
         if self.sampler == "grid" and ranges:
             raise ValueError(
@@ -93,12 +93,16 @@ class Sweep(ConfigModel):
 
 
 def ends(dimension: Dimension) -> tuple[Choice, ...]:
-    """The choices of a list, the bounds of a range."""
+    """The choices, or the bounds of a range."""
     return (dimension.low, dimension.high) if isinstance(dimension, Range) else dimension
 
 
 def check_tried(model: type[ConfigModel], name: str, value: Choice, **fixed: Any) -> None:
-    """Refuses a point of a search space that `model` would refuse beside the `fixed` fields."""
+    """Checks one value of a search space.
+
+    Raises:
+        ValueError: `model` refuses the value next to the `fixed` fields.
+    """
     whole = model.model_fields[name].annotation in (int, int | None)
     if whole and isinstance(value, float) and value.is_integer():
         value = int(value)  # a bound of a range

@@ -1,4 +1,4 @@
-"""Tuning and fine-tuning as stages, of a baseline and of what is frozen."""
+"""The stages that search, fine-tune and score."""
 
 import json
 from dataclasses import replace
@@ -75,7 +75,7 @@ def context_of(
     )
 
 
-def test_symmetric_tasks_are_about_likeness() -> None:
+def test_symmetric_tasks_compare_two_texts() -> None:
     symmetric = {name for name, task in TASKS.items() if task.symmetric}
     assert symmetric >= {"mrpc", "qqp", "stsb", "micro-mrpc", "micro-stsb"}
     assert not symmetric & {"mnli", "rte", "qnli", "wnli", "micro-rte", "micro-qnli"}
@@ -104,7 +104,7 @@ def test_a_baseline_is_tuned_and_scored(family: str, tokenizer: Path, tmp_path: 
     assert accuracy == pytest.approx((rows.label == rows.prediction).mean())
 
 
-def test_trials_side_by_side_are_those_one_after_another(tokenizer: Path, tmp_path: Path) -> None:
+def test_trials_do_not_depend_on_their_order(tokenizer: Path, tmp_path: Path) -> None:
     sweep = {**SWEEP, "space": {"learning_rate": {"low": 1e-4, "high": 1e-2}, "epochs": [1, 2]}}
     found = {}
     for order in ((0, 1), (1, 0)):
@@ -132,8 +132,8 @@ def studied(folder: Path, tokenizer: Path, trials: int, **sweep: Any) -> pd.Data
     space = {"learning_rate": [1e-3, 1e-2], "adaptation.rank": [1, 2], "epochs": [2, 3]}
     fields = {"sampler": "tpe", "trials": trials, "space": space, **sweep}
     protocol = {"max_train_examples": 16, "max_sequence_length": 48, "max_holdout_examples": 20}
-    told: dict[str, Any] = {"study": "of-ranks", "adaptation": "lora", "protocol": protocol}
-    given = context_of(folder, tokenizer, "bert", "tune", sweep=fields, **told)
+    more: dict[str, Any] = {"study": "of-ranks", "adaptation": "lora", "protocol": protocol}
+    given = context_of(folder, tokenizer, "bert", "tune", sweep=fields, **more)
     assert tune(given)["trials"] == trials
     return pd.read_csv(given.out / "trials.csv")
 
@@ -198,7 +198,7 @@ def test_the_best_epoch_can_be_kept(name: str, tokenizer: Path, tmp_path: Path) 
     assert finetune(scoring)["steps"]
 
 
-def test_a_pooling_that_cannot_be_is_refused(tokenizer: Path, tmp_path: Path) -> None:
+def test_an_unsupported_pooling_is_refused(tokenizer: Path, tmp_path: Path) -> None:
     protocol = {"pooling": "cls", "max_train_examples": 64}
     with pytest.raises(ValueError, match=r"protocol\.pooling = cls"):
         finetune(context_of(tmp_path, tokenizer, "gpt2", "finetune", protocol=protocol, seed=0))

@@ -1,10 +1,10 @@
-"""Baselines of every kind of task: constants, words, copied texts; and what they cannot do."""
+"""Baselines of every kind of task: constants, words, copied texts; and unsupported kinds."""
 
 import numpy as np
 import pytest
 
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.baselines import BASELINES, MAKERS, UNTAUGHT, make
+from harness.finetuning.baselines import BASELINES, MAKERS, UNTRAINED, make
 from harness.finetuning.baselines.bag_of_words import Features
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.compatibility import unsupported_reason
@@ -117,7 +117,7 @@ def test_the_sentence_that_shares_most_words_with_the_question() -> None:
 
 
 def test_tags_of_words_and_their_neighbours() -> None:
-    """The word alone does not tell: `x` is 1 after `b`, and 2 before it."""
+    """The word alone is ambiguous: `x` is 1 after `b`, and 2 before it."""
     sentences: list[tuple[str, ...]] = [("b", "x"), ("x", "b"), ("a", "a")]
     train = Examples(sentences * 20, column([(0, 1), (2, 0), (0, 0)] * 20))
     assert bag_of_words("tagging", train)(train).tolist() == train.labels.tolist()
@@ -145,28 +145,30 @@ def test_every_baseline_is_a_family_and_a_recipe() -> None:
     families = {name for name, facts in FAMILIES.items() if facts.kind == "baseline"}
     assert families == BASELINES.keys() == MAKERS.keys()
     assert {RECIPES[name].model.family for name in RECIPES} >= families
-    assert {maker for kinds in MAKERS.values() for maker in kinds.values()} > UNTAUGHT
+    assert {maker for kinds in MAKERS.values() for maker in kinds.values()} > UNTRAINED
 
 
 @pytest.mark.parametrize(
     ("recipe", "kind", "train", "why"),
     [
-        ("bag_of_words", "generation", "train", "no answer to a task of generation"),
-        ("lead", "multiple_choice", "train", "no answer to a task of multiple choice"),
-        ("copy_source", "tagging", "train", "no answer to a task of tagging"),
-        ("majority", "classification", None, "learns from a train set alone"),
-        ("bag_of_words", "tagging", None, "learns from a train set alone"),
+        ("bag_of_words", "generation", "train", "does not support tasks of kind generation"),
+        ("lead", "multiple_choice", "train", "does not support tasks of kind multiple_choice"),
+        ("copy_source", "tagging", "train", "does not support tasks of kind tagging"),
+        ("majority", "classification", None, "needs a train set"),
+        ("bag_of_words", "tagging", None, "needs a train set"),
         ("majority", "similarity", None, ""),
         ("bag_of_words", "extraction", None, ""),
         ("lead", "generation", None, ""),
     ],
 )
-def test_what_it_cannot_do_is_known_before(
+def test_unsupported_tasks_are_known_when_planning(
     recipe: str, kind: Kind, train: str | None, why: str
 ) -> None:
     task, run = toy(kind, train), RECIPES[recipe]
     found = unsupported_reason(task, Protocol(), ADAPTATIONS["full"], run)
     assert why in found and bool(why) == bool(found)
     if why:
-        with pytest.raises(ValueError, match=f"{run.model.family} cannot do toy: it .*{why}"):
+        with pytest.raises(
+            ValueError, match=f"{run.model.family} does not support toy: it .*{why}"
+        ):
             make(run.model.family, task, None)

@@ -28,7 +28,7 @@ def test_cka_is_hsic_over_its_norm() -> None:
     assert 0 < linear_cka(x, y) < 1
 
 
-def test_cka_heeds_neither_rotation_nor_scale_nor_offset() -> None:
+def test_cka_is_invariant_to_rotation_scale_and_offset() -> None:
     x, y = states(0), states(1)
     rotation = torch.linalg.qr(states(2, 6)).Q
     assert linear_cka(x, 3 * x @ rotation + 5) == pytest.approx(1)
@@ -54,5 +54,5 @@ def test_effective_rank_by_hand() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
-def test_effective_rank_of_nothing_is_undefined(value: float) -> None:
+def test_effective_rank_of_a_degenerate_matrix_is_undefined(value: float) -> None:
     assert math.isnan(effective_rank(torch.full((2, 2), value)))

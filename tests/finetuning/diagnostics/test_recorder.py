@@ -1,4 +1,4 @@
-"""What fine-tuning does, recorded: by hand, again the same, and of every way of adapting."""
+"""Diagnostics: by hand, deterministic, and for every adaptation."""
 
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,9 @@ from harness.finetuning.heads.classification import Classification
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import Encoded, Ragged
 from harness.finetuning.methods.low_rank import merge
-from harness.finetuning.module import Finetuned, finetune
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import Finetuned, finetune
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
@@ -42,7 +43,7 @@ OWN = [
 
 
 @pytest.fixture(scope="module")
-def form(tmp_path_factory: pytest.TempPathFactory) -> Classification:
+def head(tmp_path_factory: pytest.TempPathFactory) -> Classification:
     folder = tmp_path_factory.mktemp("tokenizer")
     train(Tokenizer(vocab_size=80), iter(["the cat saw a dog in rain"] * 9), folder)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -58,26 +59,25 @@ def saved(folder: Path, family: str, reading: str) -> Path:
 
 def inputs(n: int) -> Encoded:
     """Whether token 5 occurs."""
-    dice = np.random.default_rng(0)
-    rows = [[2, *dice.integers(5, 10, dice.integers(2, 6)).tolist(), 3] for _ in range(n)]
+    rng = np.random.default_rng(0)
+    rows = [[2, *rng.integers(5, 10, rng.integers(2, 6)).tolist(), 3] for _ in range(n)]
     labels = np.array([int(5 in row) for row in rows])
     return Encoded(Ragged.of(rows), Ragged.of([[0] * len(row) for row in rows]), labels, 0.0)
 
 
 def recorded(
-    folder: Path, form: Classification, adaptation: str = "full", **settings: Any
+    folder: Path, head: Classification, adaptation: str = "full", **settings: Any
 ) -> tuple[pd.DataFrame, Finetuned]:
-    recorder = Recorder(DIAGNOSTICS, form, inputs(20))
+    recorder = Recorder(DIAGNOSTICS, head, inputs(20))
     run = finetune(
         folder,
-        inputs(32),
-        form,
+        [TaskData(head, inputs(32))],
         Finetune(**{"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, **settings}),
         seed=1,
         adaptation=ADAPTATIONS[adaptation],
         callbacks=[recorder],
     )
-    return recorder.frame(run.model), run
+    return recorder.frame(run.model.part(0)), run
 
 
 def values(frame: pd.DataFrame, record: str) -> dict[str, float]:
@@ -85,21 +85,21 @@ def values(frame: pd.DataFrame, record: str) -> dict[str, float]:
     return dict(zip(rows["layer"], rows["value"], strict=True))
 
 
-def test_changes_are_those_of_the_weights(form: Classification, tmp_path: Path) -> None:
-    frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), form)
+def test_changes_are_those_of_the_weights(head: Classification, tmp_path: Path) -> None:
+    frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), head)
     assert list(frame.columns) == DIAGNOSTICS_COLUMNS
     change = values(frame, "weight_change")
     assert list(change) == [EMBEDDINGS, *LAYERS, HEAD]
     before = dict(load(tmp_path).named_parameters())
-    after = dict(run.model.backbone.named_parameters())
+    after = dict(run.model.part(0).backbone.named_parameters())
     names = [n for n, p in before.items() if ".layer.1." in n and p.ndim == 2]
     assert len(names) == 6
     old = torch.cat([before[n].detach().flatten() for n in names])
     new = torch.cat([after[n].detach().flatten() for n in names])
     assert change["layer 2"] == pytest.approx(float((new - old).norm() / old.norm()), rel=1e-4)
     curve = frame[frame["record"] == "loss_curve"]
-    assert list(curve["step"]) == [1, 2, 3, 4] == list(range(1, run.steps + 1))
-    assert curve["value"][-2:].mean() == pytest.approx(run.train_loss)
+    assert list(curve["step"]) == [1, 2, 3, 4] == list(range(1, run.steps[0] + 1))
+    assert curve["value"][-2:].mean() == pytest.approx(run.losses[0])
 
 
 def test_relative_change_by_hand() -> None:
@@ -108,29 +108,29 @@ def test_relative_change_by_hand() -> None:
 
 
 def test_recording_changes_nothing_and_is_deterministic(
-    form: Classification, tmp_path: Path
+    head: Classification, tmp_path: Path
 ) -> None:
     folder = saved(tmp_path, "bert", "bidirectional")
-    one, run = recorded(folder, form)
-    again, _ = recorded(folder, form)
+    one, run = recorded(folder, head)
+    again, _ = recorded(folder, head)
     pd.testing.assert_frame_equal(one, again)
     settings = Finetune(epochs=2, batch_size=16, learning_rate=1e-3)
-    plain = finetune(folder, inputs(32), form, settings, seed=1)
+    plain = finetune(folder, [TaskData(head, inputs(32))], settings, seed=1)
     for mine, theirs in zip(run.model.parameters(), plain.model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
 
 
-def test_a_larger_learning_rate_changes_more(form: Classification, tmp_path: Path) -> None:
+def test_a_larger_learning_rate_changes_more(head: Classification, tmp_path: Path) -> None:
     folder = saved(tmp_path, "bert", "bidirectional")
-    little, _ = recorded(folder, form, learning_rate=1e-5)
-    much, _ = recorded(folder, form, learning_rate=1e-2)
+    little, _ = recorded(folder, head, learning_rate=1e-5)
+    much, _ = recorded(folder, head, learning_rate=1e-2)
     for layer in LAYERS:
         assert values(little, "weight_change")[layer] < values(much, "weight_change")[layer]
         assert values(little, "similarity")[layer] > values(much, "similarity")[layer]
 
 
-def test_a_frozen_network_stays_as_it_was(form: Classification, tmp_path: Path) -> None:
-    frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), form, "frozen")
+def test_a_frozen_network_stays_as_it_was(head: Classification, tmp_path: Path) -> None:
+    frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), head, "frozen")
     change, similar = values(frame, "weight_change"), values(frame, "similarity")
     assert change[EMBEDDINGS] == change["layer 1"] == change["layer 2"] == 0 < change[HEAD]
     assert list(values(frame, "gradient_norms")) == [HEAD]
@@ -140,9 +140,9 @@ def test_a_frozen_network_stays_as_it_was(form: Classification, tmp_path: Path) 
 
 @pytest.mark.parametrize(("family", "reading"), OWN)
 def test_every_family_is_recorded(
-    family: str, reading: str, form: Classification, tmp_path: Path
+    family: str, reading: str, head: Classification, tmp_path: Path
 ) -> None:
-    frame, _ = recorded(saved(tmp_path, family, reading), form, epochs=1)
+    frame, _ = recorded(saved(tmp_path, family, reading), head, epochs=1)
     assert set(frame["record"]) == set(DIAGNOSTICS)
     assert np.isfinite(frame["value"]).all()
     assert values(frame, "similarity").keys() <= {
@@ -156,14 +156,14 @@ def test_every_family_is_recorded(
 
 
 @pytest.mark.parametrize("adaptation", ["lora", "ia3"])
-def test_what_can_be_merged_changes_its_matrices(
-    adaptation: str, form: Classification, tmp_path: Path
+def test_mergeable_updates_count_as_weight_changes(
+    adaptation: str, head: Classification, tmp_path: Path
 ) -> None:
-    frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), form, adaptation)
+    frame, run = recorded(saved(tmp_path, "bert", "bidirectional"), head, adaptation)
     change = values(frame, "weight_change")
     before = dict(load(tmp_path).named_parameters())
-    merge(run.model)
-    after = dict(run.model.backbone.named_parameters())
+    merge(run.model.part(0))
+    after = dict(run.model.part(0).backbone.named_parameters())
     names = [n for n, p in before.items() if ".layer.0." in n and p.ndim == 2]
     old = torch.cat([before[n].detach().flatten() for n in names])
     new = torch.cat([after[n].detach().flatten() for n in names])
@@ -174,10 +174,10 @@ def test_what_can_be_merged_changes_its_matrices(
 
 
 @pytest.mark.parametrize("adaptation", ["adapters", "prefix", "prompt_tuning"])
-def test_what_stands_beside_the_matrices_changes_none(
-    adaptation: str, form: Classification, tmp_path: Path
+def test_other_added_parameters_change_no_matrix(
+    adaptation: str, head: Classification, tmp_path: Path
 ) -> None:
-    frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), form, adaptation)
+    frame, _ = recorded(saved(tmp_path, "bert", "bidirectional"), head, adaptation)
     change, similar = values(frame, "weight_change"), values(frame, "similarity")
     assert change["layer 1"] == change["layer 2"] == change[EMBEDDINGS] == 0 < change[HEAD]
     assert 0 < similar["layer 2"] < 1 + 1e-9
@@ -185,10 +185,10 @@ def test_what_stands_beside_the_matrices_changes_none(
     assert norms["layer 1" if adaptation == "adapters" else EMBEDDINGS] > 0
 
 
-def test_states_are_means_over_the_tokens(form: Classification, tmp_path: Path) -> None:
+def test_states_are_means_over_the_tokens(head: Classification, tmp_path: Path) -> None:
     backbone = load(saved(tmp_path, "bert", "bidirectional")).eval()
     model = Classifier(backbone, 2, Protocol())
-    pooled = pooled_states(model, form, inputs(70))
+    pooled = pooled_states(model, head, inputs(70))
     ids = torch.as_tensor(np.asarray(inputs(70).input_ids[3]))[None].long()
     out = backbone(ids, None, torch.zeros_like(ids), output_hidden_states=True).hidden_states
     assert out is not None
@@ -197,7 +197,7 @@ def test_states_are_means_over_the_tokens(form: Classification, tmp_path: Path) 
         assert pooled[name].shape == (70, 32)
 
 
-def test_the_pretrained_head_is_left_out_beside_a_new_one(tmp_path: Path) -> None:
+def test_the_pretrained_head_is_left_out_next_to_a_new_one(tmp_path: Path) -> None:
     model = Classifier(load(saved(tmp_path, "bert", "bidirectional")), 2, Protocol())
     names = matrices(model)
     assert "head.weight" in names and not any("predictions" in name for name in names)

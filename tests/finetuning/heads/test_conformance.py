@@ -1,4 +1,4 @@
-"""Every head under every reading: learns, repeats, heeds no padding, answers in the right type."""
+"""Every head under every reading: learns, repeats, ignores padding, and predicts the right type."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads import HEADS, task_head
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
-from harness.finetuning.module import finetune, predict, prepared_model
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict, prepared_model
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -37,7 +38,7 @@ NETWORKS = [
     ("static", "cbow"),
 ]
 READINGS = {reading for family in FAMILIES.values() for reading in family.representations}
-TAUGHT = [kind for kind in HEADS if kind != "similarity"]
+TRAINED_KINDS = [kind for kind in HEADS if kind != "similarity"]
 WORDS = "the cat saw a dog in rain aingat".split()
 LABELS = {"classification": ("no", "yes"), "tagging": ("O", "B-X", "I-X")}
 
@@ -62,11 +63,11 @@ def make_task(kind: str) -> Task:
 
 
 def make_examples(kind: str, n: int = 12) -> Examples:
-    """Pairs of texts of different lengths, with labels that can only be learned by heart."""
-    dice = np.random.default_rng(0)
+    """Pairs of texts of different lengths, with labels that can only be memorised."""
+    rng = np.random.default_rng(0)
 
     def text(low: int = 2, high: int = 9) -> list[str]:
-        return [str(word) for word in dice.choice(WORDS, dice.integers(low, high))]
+        return [str(word) for word in rng.choice(WORDS, rng.integers(low, high))]
 
     pairs: list[tuple[str, ...]] = [(" ".join(text()), " ".join(text(4, 30))) for _ in range(n)]
     if kind == "tagging":
@@ -86,7 +87,7 @@ def make_examples(kind: str, n: int = 12) -> Examples:
     return Examples(pairs, labels if kind == "classification" else labels.astype(np.float64))
 
 
-def make_form(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> TaskHead:
+def make_head(kind: str, tokenizer: PreTrainedTokenizerFast, **protocol: Any) -> TaskHead:
     fields = {"max_sequence_length": 24, "doc_stride": 4, "head_dropout": 0.0} | protocol
     return task_head(make_task(kind), Protocol.model_validate(fields), tokenizer)
 
@@ -101,7 +102,7 @@ def make_backbone(family: str, reading: str, tokenizer: PreTrainedTokenizerFast)
 
 
 def wider(batch: Batch, pad: int, extra: int = 3) -> Batch:
-    """The batch with more padding, of numbers that would be seen if they were read."""
+    """The batch with more padding, of values that would change the result if used."""
     fill = {"input_ids": pad, "labels": -100}
     more = {}
     for name, value in batch.items():
@@ -116,14 +117,14 @@ def same(first: np.ndarray, second: np.ndarray) -> bool:
     return first.dtype == second.dtype and first.tolist() == second.tolist()
 
 
-LEFT = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6}
-"""Share of the loss that may be left: static vectors tell no place from another, a causal reader
-cannot know what comes, and recurrent ones are slow."""
+REMAINING = {"causal": 0.7, "encoder_decoder": 0.7, "bilm": 0.5, "cbow": 0.6}
+"""Share of the initial loss that may remain: static embeddings ignore positions, causal models do
+not see later tokens, and recurrent ones learn slowly."""
 LEARNING_RATES = {"cbow": 0.1}
-"""Static vectors move a word at a time."""
+"""Static embeddings learn one word at a time."""
 
 
-def test_every_reading_is_tried() -> None:
+def test_all_representations_are_covered() -> None:
     assert {reading for _, reading in NETWORKS} | {"bidirectional"} == READINGS
 
 
@@ -132,29 +133,29 @@ def test_every_reading_is_tried() -> None:
 def test_padding_changes_nothing(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    form, examples = make_form(kind, tokenizer), make_examples(kind)
-    data = form.encode(examples)
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
+    data = head.encode(examples)
     for adaptation in ("full", "frozen"):
         torch.manual_seed(0)
-        model = form.make_model(
+        model = head.make_model(
             make_backbone(family, reading, tokenizer), ADAPTATIONS[adaptation]
         ).eval()
-        batch = form.collate(data, np.arange(data.num_items))
-        padded = wider(batch, form.pad_token_id)
+        batch = head.collate(data, np.arange(data.num_items))
+        padded = wider(batch, head.pad_token_id)
         with torch.no_grad():
             if kind != "similarity":
-                losses = [form.loss(model(one), one) for one in (batch, padded)]
+                losses = [head.loss(model(one), one) for one in (batch, padded)]
                 torch.testing.assert_close(losses[0], losses[1], atol=1e-5, rtol=1e-4)
-            together = form.respond(model, padded)
+            together = head.predict_batch(model, padded)
             alone = [
-                form.respond(model, form.collate(data, np.array([item])))[0]
+                head.predict_batch(model, head.collate(data, np.array([item])))[0]
                 for item in range(data.num_items)
             ]
         if kind == "extraction":  # of equal scores, rounding decides
             scores = [[(one.null, one.best) for one in read] for read in (together, alone)]
             np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
             continue
-        read = [form.answers(one, data, examples) for one in (together, alone)]
+        read = [head.predictions(one, data, examples) for one in (together, alone)]
         if read[0].dtype == np.float64:
             np.testing.assert_allclose(read[0], read[1], atol=1e-5)
         else:
@@ -166,33 +167,33 @@ def test_padding_changes_nothing(
 def test_padding_does_not_enter_the_statistics(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    form = make_form(kind, tokenizer)
-    data = form.encode(make_examples(kind))
-    model = form.make_model(
+    head = make_head(kind, tokenizer)
+    data = head.encode(make_examples(kind))
+    model = head.make_model(
         make_backbone(family, reading, tokenizer), ADAPTATIONS["frozen"]
     ).train()
-    batch = form.collate(data, np.arange(data.num_items))
-    padded = wider(batch, form.pad_token_id)
+    batch = head.collate(data, np.arange(data.num_items))
+    padded = wider(batch, head.pad_token_id)
     torch.testing.assert_close(
-        form.loss(model(batch), batch), form.loss(model(padded), padded), atol=1e-5, rtol=1e-4
+        head.loss(model(batch), batch), head.loss(model(padded), padded), atol=1e-5, rtol=1e-4
     )
 
 
-@pytest.mark.parametrize("kind", TAUGHT)
+@pytest.mark.parametrize("kind", TRAINED_KINDS)
 @pytest.mark.parametrize(("family", "reading"), NETWORKS)
-def test_one_batch_is_learned_by_heart(
+def test_one_batch_is_memorised(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    form, examples = make_form(kind, tokenizer), make_examples(kind)
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
     make_backbone(family, reading, tokenizer).save(tmp_path)
-    data = form.encode(examples)
+    data = head.encode(examples)
     rate = LEARNING_RATES.get(reading, 5e-3)
     settings = Finetune(learning_rate=rate, batch_size=data.num_items, epochs=60, weight_decay=0)
-    before = prepared_model(tmp_path, form, ADAPTATIONS["full"], 0, settings).train()
-    batch = form.collate(data, np.arange(data.num_items))
-    first = form.loss(before(batch), batch).item()
-    done = finetune(tmp_path, data, form, settings, seed=0)
-    assert done.train_loss < LEFT.get(reading, 0.2) * first
+    before = prepared_model(tmp_path, head, ADAPTATIONS["full"], 0, settings).train()
+    batch = head.collate(data, np.arange(data.num_items))
+    first = head.loss(before(batch), batch).item()
+    done = finetune(tmp_path, [TaskData(head, data)], settings, seed=0)
+    assert done.losses[0] < REMAINING.get(reading, 0.2) * first
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -200,19 +201,18 @@ def test_one_batch_is_learned_by_heart(
 def test_the_seed_decides(
     kind: str, adaptation: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    form, examples = make_form(kind, tokenizer, head_dropout=0.1), make_examples(kind)
+    head, examples = make_head(kind, tokenizer, head_dropout=0.1), make_examples(kind)
     make_backbone("bert", "bidirectional", tokenizer).save(tmp_path)
-    data = form.encode(examples)
+    data = head.encode(examples)
     settings = Finetune(learning_rate=1e-3, batch_size=8, epochs=2)
 
     def run(seed: int) -> tuple[float, np.ndarray]:
         if kind == "similarity":
-            model = prepared_model(tmp_path, form, ADAPTATIONS[adaptation], seed, settings)
-            return 0.0, predict(model, form, data, examples)
-        done = finetune(
-            tmp_path, data, form, settings, seed=seed, adaptation=ADAPTATIONS[adaptation]
-        )
-        return done.train_loss, predict(done.model, form, data, examples)
+            model = prepared_model(tmp_path, head, ADAPTATIONS[adaptation], seed, settings)
+            return 0.0, predict(model, head, data, examples)
+        tasks, method = [TaskData(head, data)], ADAPTATIONS[adaptation]
+        done = finetune(tmp_path, tasks, settings, seed=seed, adaptation=method)
+        return done.losses[0], predict(done.model.part(0), head, data, examples)
 
     (loss, first), (again, second) = run(0), run(0)
     assert loss == again and same(first, second)
@@ -221,16 +221,16 @@ def test_the_seed_decides(
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_predictions_have_their_type_and_outlive_the_file(
+def test_predictions_have_their_type_and_survive_a_file(
     kind: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
-    form, examples = make_form(kind, tokenizer), make_examples(kind)
-    data = form.encode(examples)
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
+    data = head.encode(examples)
     data.save(tmp_path / "data.npz")
     stored = Encoded.load(tmp_path / "data.npz")
-    model = form.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
-    predictions = predict(model, form, stored, examples)
-    assert same(predictions, predict(model, form, data, examples))
+    model = head.make_model(make_backbone("bert", "bidirectional", tokenizer), ADAPTATIONS["full"])
+    predictions = predict(model, head, stored, examples)
+    assert same(predictions, predict(model, head, data, examples))
     assert predictions.shape == (len(examples),)
     for prediction, texts in zip(predictions, examples.texts, strict=True):
         if kind == "extraction":
@@ -242,21 +242,21 @@ def test_predictions_have_their_type_and_outlive_the_file(
             assert isinstance(prediction, np.float64)
 
 
-def test_a_decoder_has_just_read_the_token_it_is_asked_about(
+def test_decoder_states_are_aligned_with_tokens(
     tokenizer: PreTrainedTokenizerFast,
 ) -> None:
-    """What a decoder with a blinded encoder says of a token changes with that token, and not with
-    the next one."""
-    form = make_form("tagging", tokenizer)
+    """Without cross-attention, a decoder's outputs at a token depend on that token, not on later
+    ones."""
+    head = make_head("tagging", tokenizer)
     backbone = make_backbone("bart", "encoder_decoder", tokenizer)
     for layer in backbone.network.get_decoder().layers:
         torch.nn.init.zeros_(layer.encoder_attn.out_proj.weight)
-    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
-    data = form.encode(Examples([("the", "cat", "saw", "a", "dog")], column([(0,) * 5])))
-    batch = form.collate(data, np.array([0]))
+    model = head.make_model(backbone, ADAPTATIONS["full"]).eval()
+    data = head.encode(Examples([("the", "cat", "saw", "a", "dog")], column([(0,) * 5])))
+    batch = head.collate(data, np.array([0]))
     ids = data.input_ids.values.copy()
     ids[3] = ids[1]
     other = replace(data, input_ids=Ragged(ids, data.input_ids.offsets))
     with torch.no_grad():
-        gap = (model(batch) - model(form.collate(other, np.array([0])))).abs().amax(-1)[0]
+        gap = (model(batch) - model(head.collate(other, np.array([0])))).abs().amax(-1)[0]
     assert (gap[:3] < 1e-6).all() and (gap[3:] > 1e-4).all()

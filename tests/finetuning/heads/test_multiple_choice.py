@@ -23,14 +23,14 @@ EXAMPLES = Examples(
 
 
 @pytest.fixture
-def form(tokenizer: PreTrainedTokenizerFast) -> MultipleChoice:
+def head(tokenizer: PreTrainedTokenizerFast) -> MultipleChoice:
     return MultipleChoice(TASK, Protocol(max_sequence_length=32, head_dropout=0), tokenizer)
 
 
 def test_a_row_is_the_context_and_a_choice(
-    form: MultipleChoice, tokenizer: PreTrainedTokenizerFast
+    head: MultipleChoice, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    data = form.encode(EXAMPLES)
+    data = head.encode(EXAMPLES)
     assert data.first_rows is not None and data.first_rows.tolist() == [0, 2, 5, 7]
     texts = [tokenizer.decode(data.input_ids[row]) for row in (0, 4, 6)]
     assert texts == [
@@ -44,32 +44,32 @@ def test_a_row_is_the_context_and_a_choice(
     assert short.truncated == pytest.approx(2 / 3)  # of the examples, not of their choices
 
 
-def test_items_are_collated_with_all_their_choices(form: MultipleChoice) -> None:
-    data = form.encode(EXAMPLES)
-    batch = form.collate(data, np.array([2, 1]))
+def test_items_are_collated_with_all_their_choices(head: MultipleChoice) -> None:
+    data = head.encode(EXAMPLES)
+    batch = head.collate(data, np.array([2, 1]))
     assert batch["num_choices"].tolist() == [2, 3] and batch["labels"].tolist() == [0, 2]
     rows = [data.input_ids[row].tolist() for row in (5, 6, 2, 3, 4)]
     for row, ids in zip(rows, batch["input_ids"].tolist(), strict=True):
         assert ids[: len(row)] == row
 
 
-def test_scores_side_by_side_by_hand(form: MultipleChoice) -> None:
+def test_scores_side_by_side_by_hand(head: MultipleChoice) -> None:
     outputs = torch.tensor([[1.0], [2.0], [-3.0], [-2.0], [-1.5]])
     scores = side_by_side(outputs, torch.tensor([2, 3]))
     assert scores.tolist() == [[1, 2, -torch.inf], [-3, -2, -1.5]]
     batch = {"num_choices": torch.tensor([2, 3]), "labels": torch.tensor([0, 2])}
-    assert form.read(outputs, batch) == [1, 2]
+    assert head.decode(outputs, batch) == [1, 2]
     first = np.log(np.exp(1) + np.exp(2)) - 1
     second = np.log(np.exp([-3, -2, -1.5]).sum()) + 1.5
-    assert form.loss(outputs, batch).item() == pytest.approx((first + second) / 2)
+    assert head.loss(outputs, batch).item() == pytest.approx((first + second) / 2)
 
 
 def test_it_is_bert_for_multiple_choice(
-    form: MultipleChoice, tokenizer: PreTrainedTokenizerFast
+    head: MultipleChoice, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    """But for BERT's pooler, a layer that this head does not have."""
+    """Without BERT's pooler, which this head does not have."""
     backbone = make_backbone("bert", "bidirectional", tokenizer)
-    model = form.make_model(backbone, ADAPTATIONS["full"]).eval()
+    model = head.make_model(backbone, ADAPTATIONS["full"]).eval()
     assert isinstance(model, Classifier)
     config = backbone.network.config
     assert isinstance(config, BertConfig)
@@ -78,7 +78,7 @@ def test_it_is_bert_for_multiple_choice(
     theirs.classifier.load_state_dict(model.head.state_dict())
     theirs.bert.pooler = _First()
     examples = EXAMPLES.take(np.array([0, 2]))
-    batch = form.collate(form.encode(examples), np.arange(2))
+    batch = head.collate(head.encode(examples), np.arange(2))
     shaped = {
         name: batch[name].view(2, 2, -1)
         for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -87,11 +87,11 @@ def test_it_is_bert_for_multiple_choice(
         out = theirs(**shaped, labels=batch["labels"])
         mine = model(batch)
     torch.testing.assert_close(mine.view(2, 2), out.logits)
-    torch.testing.assert_close(form.loss(mine, batch), out.loss)
+    torch.testing.assert_close(head.loss(mine, batch), out.loss)
 
 
 class _First(torch.nn.Module):
-    """The state of the first token, without a layer of its own."""
+    """The state of the first token, without a dense layer."""
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         return states[:, 0]

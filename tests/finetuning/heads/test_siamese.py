@@ -1,4 +1,4 @@
-"""Siamese training against its formulas, and vectors that come to compare better by it."""
+"""Bi-encoder training against its formulas, and its effect on similarities."""
 
 from pathlib import Path
 
@@ -13,11 +13,10 @@ from harness.data.tokenizers.training import train
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.siamese import SIAMESE, PairEmbedder, triplets
 from harness.finetuning.heads.similarity import Similarity
-from harness.finetuning.joint_model import TaskData
-from harness.finetuning.module import predict
-from harness.finetuning.multitask import finetune_jointly
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
-from harness.finetuning.task_chain import Multitask, siamese_problem
+from harness.finetuning.run import finetune, predict
+from harness.finetuning.task_chain import siamese_problem
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
@@ -51,27 +50,25 @@ def vectors() -> torch.Tensor:
     return torch.randn(12, 16, generator=torch.Generator().manual_seed(0))
 
 
-def form(kind: str, tokenizer: PreTrainedTokenizerFast) -> Similarity:
+def head(kind: str, tokenizer: PreTrainedTokenizerFast) -> Similarity:
     made = SIAMESE[kind](TASKS[FEEDS[kind]], PROTOCOL, tokenizer)
     assert isinstance(made, Similarity)
     return made
 
 
-def test_triplets_lose_as_torch_says(
+def test_the_triplet_loss_equals_torch(
     vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    found = form("triplet", tokenizer).loss(vectors, {})
+    found = head("triplet", tokenizer).loss(vectors, {})
     a, p, n = vectors[::3], vectors[1::3], vectors[2::3]
     torch.testing.assert_close(found, nn.TripletMarginLoss(margin=1.0)(a, p, n))
     by_hand = ((a - p).norm(dim=1) - (a - n).norm(dim=1) + 1).clamp(min=0).mean()
     torch.testing.assert_close(found, by_hand, rtol=1e-4, atol=1e-4)
 
 
-def test_cosines_are_held_to_the_scores(
-    vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast
-) -> None:
+def test_the_cosine_loss_by_hand(vectors: torch.Tensor, tokenizer: PreTrainedTokenizerFast) -> None:
     scores = torch.linspace(0, 5, 6, dtype=torch.float64)
-    found = form("cosine", tokenizer).loss(vectors, {"labels": scores})
+    found = head("cosine", tokenizer).loss(vectors, {"labels": scores})
     u, v = vectors[::2], vectors[1::2]
     cosine = (u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1))
     torch.testing.assert_close(found, (cosine - scores.float() / 5).square().mean())
@@ -79,17 +76,17 @@ def test_cosines_are_held_to_the_scores(
 
 def test_scores_of_another_scale_are_refused(tokenizer: PreTrainedTokenizerFast) -> None:
     examples = load_examples(TASKS["micro-stsb"], "train").head(4)
-    made = form("cosine", tokenizer)
+    made = head("cosine", tokenizer)
     assert made.encode(examples).num_items == 4
     tens = Examples(examples.texts, 2 * examples.labels + 1)
     with pytest.raises(ValueError, match="values from 0 to 5, but those of micro-stsb are"):
         made.encode(tens)
 
 
-def test_classes_are_told_from_both_vectors_and_their_difference(
+def test_classes_are_predicted_from_both_vectors_and_their_difference(
     folder: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    made = form("softmax", tokenizer)
+    made = head("softmax", tokenizer)
     examples = load_examples(TASKS["micro-mnli"], "train").head(3)
     model = made.make_model(load(folder), ADAPTATIONS["full"])
     assert isinstance(model, PairEmbedder)
@@ -103,9 +100,9 @@ def test_classes_are_told_from_both_vectors_and_their_difference(
     ]
     by_hand = torch.stack(rows) @ model.head.weight.T + model.head.bias
     torch.testing.assert_close(model(batch), by_hand)
-    wanted = nn.CrossEntropyLoss()(by_hand, batch["labels"])
-    torch.testing.assert_close(made.loss(model(batch), batch), wanted)
-    assert made.read(by_hand, batch) == by_hand.argmax(1).tolist()
+    expected = nn.CrossEntropyLoss()(by_hand, batch["labels"])
+    torch.testing.assert_close(made.loss(model(batch), batch), expected)
+    assert made.decode(by_hand, batch) == by_hand.argmax(1).tolist()
 
 
 def examples_of(*rows: tuple[str, str, int]) -> Examples:
@@ -126,36 +123,27 @@ def test_triplets_take_the_anchors_own_contradiction_first() -> None:
 def test_every_kind_lowers_its_loss(
     kind: str, folder: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    made = form(kind, tokenizer)
+    made = head(kind, tokenizer)
     data = made.encode(load_examples(made.task, "train").head(48))
-    lesson = TaskData(made.task.name, made, data)
-    runs = [
-        finetune_jointly(
-            folder,
-            [lesson],
-            Finetune(learning_rate=1e-2, epochs=e, batch_size=8),
-            Multitask(),
-            seed=0,
-        )
-        for e in (1, 6)
-    ]
+    settings = [Finetune(learning_rate=1e-2, epochs=epochs, batch_size=8) for epochs in (1, 6)]
+    runs = [finetune(folder, [TaskData(made, data)], one, seed=0) for one in settings]
     assert runs[1].losses[0] < runs[0].losses[0]
 
 
-def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
-    """After training by cosine, the cosines of the same pairs follow their scores."""
-    made = form("cosine", tokenizer)
+def test_cosines_follow_the_scores(folder: Path, tokenizer: PreTrainedTokenizerFast) -> None:
+    """On the training pairs."""
+    made = head("cosine", tokenizer)
     examples = load_examples(made.task, "train").head(64)
     data = made.encode(examples)
     settings = Finetune(learning_rate=1e-2, epochs=8, batch_size=8)
-    run = finetune_jointly(folder, [TaskData("stsb", made, data)], settings, Multitask(), seed=0)
-    likeness = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
-    found = predict(run.model.part(0), likeness, likeness.encode(examples), examples)
+    run = finetune(folder, [TaskData(made, data)], settings, seed=0)
+    similarity = Similarity(TASKS["micro-sts"], PROTOCOL, tokenizer)
+    found = predict(run.model.part(0), similarity, similarity.encode(examples), examples)
     assert np.corrcoef(found, examples.labels)[0, 1] > 0.8
 
 
 @pytest.mark.parametrize(
-    ("task", "kind", "said"),
+    ("task", "kind", "message"),
     [
         ("micro-mnli", "cosine", "needs a task of values"),
         ("micro-stsb", "softmax", "needs a task of classes"),
@@ -164,6 +152,6 @@ def test_trained_vectors_compare_pairs(folder: Path, tokenizer: PreTrainedTokeni
         ("micro-ner", "softmax", "needs a pair of texts"),
     ],
 )
-def test_tasks_that_do_not_fit_are_refused(task: str, kind: str, said: str) -> None:
-    assert said in siamese_problem(TASKS[task], kind)  # type: ignore[arg-type]
+def test_unsupported_tasks_are_refused(task: str, kind: str, message: str) -> None:
+    assert message in siamese_problem(TASKS[task], kind)  # type: ignore[arg-type]
     assert not siamese_problem(TASKS["micro-mnli"], "triplet")

@@ -1,4 +1,4 @@
-"""Likeness: texts read alone, cosine by hand, nothing trained."""
+"""Similarity: texts encoded separately, cosine by hand, no training."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.similarity import Similarity
-from harness.finetuning.module import predict
 from harness.finetuning.protocol import Protocol
+from harness.finetuning.run import predict
 from harness.tasks.examples import Examples
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
 
@@ -19,9 +19,9 @@ EXAMPLES = Examples(
 )
 
 
-def test_each_text_is_read_alone(tokenizer: PreTrainedTokenizerFast) -> None:
-    form = Similarity(make_task("similarity"), Protocol(max_sequence_length=8), tokenizer)
-    data = form.encode(EXAMPLES)
+def test_texts_are_encoded_separately(tokenizer: PreTrainedTokenizerFast) -> None:
+    head = Similarity(make_task("similarity"), Protocol(max_sequence_length=8), tokenizer)
+    data = head.encode(EXAMPLES)
     assert data.first_rows is not None and data.first_rows.tolist() == [0, 2, 4, 6]
     assert tokenizer.decode(data.input_ids[1]) == "[CLS] a dog saw the rain [SEP]"
     assert data.truncated == 0.0
@@ -37,10 +37,10 @@ def test_the_cosine_by_hand(
     family: str, reading: str, pooling: str, adaptation: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     protocol = Protocol.model_validate({"pooling": pooling})
-    form = Similarity(make_task("similarity"), protocol, tokenizer)
+    head = Similarity(make_task("similarity"), protocol, tokenizer)
     backbone = make_backbone(family, reading, tokenizer).eval()
-    model = form.make_model(backbone, ADAPTATIONS[adaptation])
-    found = predict(model, form, form.encode(EXAMPLES), EXAMPLES)
+    model = head.make_model(backbone, ADAPTATIONS[adaptation])
+    found = predict(model, head, head.encode(EXAMPLES), EXAMPLES)
     assert found.dtype == np.float64 and found[1] == pytest.approx(1.0)
 
     def vector(text: str) -> np.ndarray:
@@ -57,6 +57,6 @@ def test_the_cosine_by_hand(
 
 
 def test_nothing_is_trained(tokenizer: PreTrainedTokenizerFast) -> None:
-    form = Similarity(make_task("similarity"), Protocol(), tokenizer)
+    head = Similarity(make_task("similarity"), Protocol(), tokenizer)
     with pytest.raises(NotImplementedError, match="nothing is trained"):
-        form.loss(torch.zeros(2, 4), {})
+        head.loss(torch.zeros(2, 4), {})

@@ -1,5 +1,5 @@
-"""Tasks answered in words: every kind put and read, every reading that writes, the same answers
-whatever stands beside in a batch, and from transformers' search and the plain loop alike."""
+"""Text output: every kind of task, every generative representation, independence of the batch, and
+equality of generation by transformers and the plain loop."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +20,9 @@ from harness.finetuning.heads.text_codec import TextCodec, fit
 from harness.finetuning.heads.text_model import TextModel
 from harness.finetuning.heads.verbaliser import choice_of, source, tags_of, target, value_of
 from harness.finetuning.inputs import Encoded
-from harness.finetuning.module import finetune, predict
+from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
+from harness.finetuning.run import finetune, predict
 from harness.models import MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -144,7 +145,7 @@ def right(kind: str, examples: Examples) -> list[Any]:
     return list(examples.labels)
 
 
-def test_what_is_read_and_written() -> None:
+def test_sources_and_targets() -> None:
     def words(kind: str, **more: Any) -> tuple[str, str]:
         task, examples = CASES[kind]
         task = task.model_copy(update=more)
@@ -166,7 +167,7 @@ def test_what_is_read_and_written() -> None:
     assert words("generation") == (first, SENTENCES[-1])
 
 
-def test_prompts_have_better_words() -> None:
+def test_prompt_answers_replace_labels() -> None:
     prompt = {"pattern": "{first} it was {answer}", "answers": ("bad", "good")}
     task = task_of("classification", labels=("negative", "positive"), prompt=prompt)
     assert [target(task, label) for label in (0, 1, -1)] == ["bad", "good", ""]
@@ -178,13 +179,13 @@ def test_values() -> None:
     assert [value_of(t) for t in ("3. 4", "5", "", "alike", "nan")] == [3.4, 5.0, -1.0, -1.0, -1.0]
 
 
-def test_the_likest_choice() -> None:
+def test_the_most_similar_choice() -> None:
     choices = ("the red axe.", "The pig.", "the blue pig")
-    said = ["the pig.", "a blue pig", "the", "nothing"]
-    assert [choice_of(text, choices) for text in said] == [1, 2, 1, 0]
+    outputs = ["the pig.", "a blue pig", "the", "nothing"]
+    assert [choice_of(text, choices) for text in outputs] == [1, 2, 1, 0]
 
 
-def test_tags_are_padded_cut_and_read_longest_first() -> None:
+def test_tags_are_padded_cut_and_parsed_longest_first() -> None:
     names = [(1,), (2,), (2, 3)]
     assert tags_of([2, 3, 2, 9, 1], names, 3) == (2, 1, 0)
     assert tags_of([2], names, 3) == (1, 0, 0)
@@ -198,25 +199,25 @@ def test_the_longest_part_is_cut_first() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_text_comes_back(tokenizer: Tok, algorithm: str) -> None:
-    """Every sentence of the embedded world, with the spacing that BLEU is scored on."""
-    speller = TextCodec(tokenizer(algorithm))
+def test_texts_survive_a_round_trip(tokenizer: Tok, algorithm: str) -> None:
+    """Every sentence of the microworld, with the spacing on which BLEU is computed."""
+    codec = TextCodec(tokenizer(algorithm))
     corpus = MicroworldCorpus(num_tokens=5_000)
     for document in load_corpus.read_documents(corpus):
         for sentence in document:
-            assert speller.spelled(sentence) == sentence
+            assert codec.round_trip(sentence) == sentence
 
 
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_targets_are_read_as_the_right_answers(tokenizer: Tok, algorithm: str, kind: str) -> None:
+def test_targets_are_parsed_as_labels(tokenizer: Tok, algorithm: str, kind: str) -> None:
     task, examples = CASES[kind]
-    form = task_head(task, TEXT, tokenizer(algorithm))
-    assert isinstance(form, TextOutput)
-    data = form.encode(examples)
-    batch = form.collate(data, np.arange(4))
+    head = task_head(task, TEXT, tokenizer(algorithm))
+    assert isinstance(head, TextOutput)
+    data = head.encode(examples)
+    batch = head.collate(data, np.arange(4))
     assert batch["target_ids"].shape == batch["target_mask"].shape
-    found = form.answers(form.read(batch["target_ids"], batch), data, examples)
+    found = head.predictions(head.decode(batch["target_ids"], batch), data, examples)
     assert list(found) == right(kind, examples)
 
 
@@ -225,17 +226,17 @@ def test_summaries_have_a_line_for_each_sentence(tokenizer: Tok, algorithm: str)
     text = "clara saw the axe.\nthe axe was good."
     task = task_of("generation", text_fields=("first",), metrics=("rouge1", "rougeLsum"))
     examples = Examples([("the plot",)], column((text,)))
-    form = TextOutput(task, TEXT, tokenizer(algorithm))
-    data = form.encode(examples)
-    batch = form.collate(data, np.arange(1))
-    assert form.answers(form.read(batch["target_ids"], batch), data, examples)[0] == text
+    head = TextOutput(task, TEXT, tokenizer(algorithm))
+    data = head.encode(examples)
+    batch = head.collate(data, np.arange(1))
+    assert head.predictions(head.decode(batch["target_ids"], batch), data, examples)[0] == text
 
 
-def test_too_long_is_cut(tokenizer: Tok) -> None:
+def test_long_texts_are_truncated(tokenizer: Tok) -> None:
     task, examples = CASES["generation"]
     tok = tokenizer("wordpiece")
-    form = TextOutput(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
-    data = form.encode(examples)
+    head = TextOutput(task, Protocol(max_sequence_length=8, max_target_length=4), tok)
+    data = head.encode(examples)
     assert data.truncated > 0 and max(data.input_ids.lengths) == 8
     assert isinstance(data.targets, type(data.input_ids))
     assert max(data.targets.lengths) == 4
@@ -243,9 +244,9 @@ def test_too_long_is_cut(tokenizer: Tok) -> None:
         assert all(row[i][-1] == tok.sep_token_id for i in range(4))
 
 
-def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
+def test_labels_with_equal_tokens_are_refused(tokenizer: Tok) -> None:
     task = task_of("classification", labels=("1", "2"))
-    with pytest.raises(ValueError, match="writes '1' and '2' alike"):
+    with pytest.raises(ValueError, match="same tokens for '1' and '2'"):
         TextOutput(task, TEXT, tokenizer("wordpiece"))
 
 
@@ -253,23 +254,23 @@ def test_labels_that_are_written_alike_are_refused(tokenizer: Tok) -> None:
 @pytest.mark.parametrize(
     ("family", "read"), [("t5", "encoder_decoder"), ("gpt2", "causal"), ("gpt2", "prefix")]
 )
-def test_it_learns_a_batch_by_heart(
+def test_one_batch_is_memorised(
     tokenizer: Tok, tmp_path: Path, family: str, read: str, kind: str
 ) -> None:
     task, examples = CASES[kind]
     tok = tokenizer("wordpiece")
-    form = task_head(task, TEXT, tok)
+    head = task_head(task, TEXT, tok)
     network(tok, family, read, 0.02 if family == "t5" else 0.1).save(tmp_path)
     settings = Finetune(learning_rate=1e-2, batch_size=4, epochs=120)
-    data = form.encode(examples)
-    done = finetune(tmp_path, data, form, settings, seed=0)
-    assert done.train_loss < 0.05
-    assert list(predict(done.model, form, data, examples)) == right(kind, examples)
+    data = head.encode(examples)
+    done = finetune(tmp_path, [TaskData(head, data)], settings, seed=0)
+    assert done.losses[0] < 0.05
+    assert list(predict(done.model.part(0), head, data, examples)) == right(kind, examples)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("family", "read"), NATIVE)
-def test_transformers_writes_the_same(tokenizer: Tok, family: str, read: str) -> None:
+def test_generation_equals_transformers(tokenizer: Tok, family: str, read: str) -> None:
     model, batch = a_batch(tokenizer, family, read, 12)
     assert model.is_native
     mine, theirs = model.write_greedily(batch), model.write(batch)
@@ -297,14 +298,14 @@ def test_neighbours_in_a_batch_change_nothing(tokenizer: Tok, family: str, read:
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("family", "read"), NATIVE + OTHERS)
-def test_each_step_is_what_training_sees(tokenizer: Tok, family: str, read: str) -> None:
-    """What is written greedily is what the training states tell, given the same target."""
+def test_greedy_decoding_equals_teacher_forcing(tokenizer: Tok, family: str, read: str) -> None:
+    """Generated tokens are the argmax of the training outputs for the same target."""
     model, batch = a_batch(tokenizer, family, read, 6)
-    told = model.write_greedily(batch)
-    ends = (told == model.end).long().cumsum(1)
-    mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
-    batch = batch | {"target_ids": told, "target_mask": mask}
-    assert torch.equal(model(batch).argmax(-1), told[mask.bool()])
+    target = model.write_greedily(batch)
+    ends = (target == model.end).long().cumsum(1)
+    mask = ((ends == 0) | ((ends == 1) & (target == model.end))).long()
+    batch = batch | {"target_ids": target, "target_mask": mask}
+    assert torch.equal(model(batch).argmax(-1), target[mask.bool()])
 
 
 @torch.inference_mode()
@@ -317,43 +318,43 @@ def test_beams_find_nothing_less_likely(tokenizer: Tok, family: str, read: str) 
 
 
 def mean_log_probability(
-    model: TextModel, batch: dict[str, Any], told: torch.Tensor
+    model: TextModel, batch: dict[str, Any], target: torch.Tensor
 ) -> torch.Tensor:
-    ends = (told == model.end).long().cumsum(1)
-    mask = ((ends == 0) | ((ends == 1) & (told == model.end))).long()
-    logits = model(batch | {"target_ids": told, "target_mask": mask}).log_softmax(-1)
-    nats = torch.zeros(told.shape)
-    nats[mask.bool()] = logits.gather(1, told[mask.bool()][:, None])[:, 0]
+    ends = (target == model.end).long().cumsum(1)
+    mask = ((ends == 0) | ((ends == 1) & (target == model.end))).long()
+    logits = model(batch | {"target_ids": target, "target_mask": mask}).log_softmax(-1)
+    nats = torch.zeros(target.shape)
+    nats[mask.bool()] = logits.gather(1, target[mask.bool()][:, None])[:, 0]
     return nats.sum(1) / mask.sum(1)
 
 
 def a_batch(
     tokenizer: Tok, family: str, read: str, most: int, num_beams: int = 1
 ) -> tuple[TextModel, dict[str, Any]]:
-    """A network with random weights that writes, and sources of different lengths."""
+    """A generative network with random weights, and sources of different lengths."""
     tok = tokenizer("wordpiece")
     task, examples = CASES["generation"]
-    form = TextOutput(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
-    model = form.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
+    head = TextOutput(task, Protocol(max_target_length=most, num_beams=num_beams), tok)
+    model = head.make_model(network(tok, family, read).eval(), ADAPTATIONS["full"])
     assert isinstance(model, TextModel)
-    return model, form.collate(form.encode(examples), np.arange(4))
+    return model, head.collate(head.encode(examples), np.arange(4))
 
 
 @pytest.mark.parametrize(
-    ("family", "read", "protocol", "adaptation", "said"),
+    ("family", "read", "protocol", "adaptation", "message"),
     [
-        ("bert", "bidirectional", {}, "full", "read bidirectional writes no text"),
-        ("gpt2", "prefix", {"num_beams": 2}, "full", "num_beams must be 1 for a gpt2 read prefix"),
+        ("bert", "bidirectional", {}, "full", "a bidirectional model does not generate text"),
+        ("gpt2", "prefix", {"num_beams": 2}, "full", "num_beams must be 1 for a prefix gpt2"),
         ("gpt2", "causal", {}, "frozen", "a frozen model cannot learn; set"),
     ],
 )
-def test_what_cannot_write(
-    tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, said: str
+def test_unsupported_models_are_refused(
+    tokenizer: Tok, family: str, read: str, protocol: dict[str, Any], adaptation: str, message: str
 ) -> None:
     tok = tokenizer("wordpiece")
-    form = TextOutput(CASES["generation"][0], Protocol(**protocol), tok)
-    with pytest.raises(ValueError, match=said):
-        form.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
+    head = TextOutput(CASES["generation"][0], Protocol(**protocol), tok)
+    with pytest.raises(ValueError, match=message):
+        head.make_model(network(tok, family, read), ADAPTATIONS[adaptation])
 
 
 def test_encoded_targets_are_kept(tokenizer: Tok, tmp_path: Path) -> None:

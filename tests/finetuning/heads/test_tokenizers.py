@@ -1,4 +1,4 @@
-"""Words and characters are found again under every algorithm of the tokenizer."""
+"""Words and characters are recovered with every tokenizer algorithm."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.finetuning.heads.spans import Read, SpanExtraction
+from harness.finetuning.heads.spans import Span, SpanExtraction
 from harness.finetuning.heads.tagging import Tagging
 from harness.finetuning.protocol import Protocol
 from harness.tasks.examples import Answers, Examples
@@ -34,21 +34,23 @@ def tokenizer(request: pytest.FixtureRequest, tmp_path: Path) -> PreTrainedToken
     "answer",
     ["The cafe", "5th Street", "1999", "caf\u00e9 cr\u00e8me", "$3.50", " Not  more", "more."],
 )
-def test_an_answer_is_read_from_its_target(answer: str, tokenizer: PreTrainedTokenizerFast) -> None:
-    form = SpanExtraction(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
+def test_an_answer_is_recovered_from_its_target(
+    answer: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    head = SpanExtraction(make_task("extraction"), Protocol(max_sequence_length=256), tokenizer)
     labels = column([Answers((answer,), (CONTEXT.index(answer),))])
     examples = Examples([("Who sold it?", CONTEXT)], labels)
-    data = form.encode(examples)
+    data = head.encode(examples)
     assert data.num_items == 1 and isinstance(data.targets, np.ndarray)
     start, end, unanswerable = data.targets[0].tolist()
     assert 0 < start <= end and not unanswerable
-    assert form.answers([Read(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
+    assert head.predictions([Span(0, 1, start, end)], data, examples).tolist() == [answer.strip()]
 
 
-def test_every_word_has_one_first_piece(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_every_word_has_one_first_subword(tokenizer: PreTrainedTokenizerFast) -> None:
     words = tuple(CONTEXT.split())
-    form = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
-    data = form.encode(Examples([words], column([(1,) * len(words)])))
-    assert data.places is not None and data.num_items > 1
-    tagged = data.places.values[data.places.values >= 0]
+    head = Tagging(make_task("tagging"), Protocol(max_sequence_length=16, doc_stride=4), tokenizer)
+    data = head.encode(Examples([words], column([(1,) * len(words)])))
+    assert data.positions is not None and data.num_items > 1
+    tagged = data.positions.values[data.positions.values >= 0]
     assert tagged.tolist() == list(range(len(words)))

@@ -12,7 +12,7 @@ from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import Batch
 from harness.finetuning.methods import adapt
-from harness.finetuning.methods.parts import freeze_unread
+from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
@@ -43,20 +43,20 @@ def make_backbone(name: str, reading: str | None = None) -> Backbone:
 
 
 def adapted(name: str, adaptation: Adaptation, seed: int = 0) -> Classifier:
-    """A classifier of two classes, as training begins with it."""
+    """A classifier of two classes before its first update."""
     torch.manual_seed(seed)
     backbone = copy.deepcopy(make_backbone(name))
     model = Classifier(backbone, 2, Protocol(head_dropout=0.0), adaptation)
-    freeze_unread(model)
+    freeze_unused(model)
     adapt(model, adaptation)
     return model.train()
 
 
 def batch(rows: int = 8, length: int = 10) -> Batch:
     """Whether token 5 or token 6 comes first in rows of different lengths."""
-    dice = torch.Generator().manual_seed(1)
+    rng = torch.Generator().manual_seed(1)
     labels = torch.arange(rows) % 2
-    ids = torch.randint(7, VOCAB, (rows, length), generator=dice)
+    ids = torch.randint(7, VOCAB, (rows, length), generator=rng)
     ids[:, 0], ids[:, 1:4] = START, (5 + labels)[:, None]
     lengths = length - torch.arange(rows) % 4
     mask = (torch.arange(length) < lengths[:, None]).long()

@@ -1,4 +1,4 @@
-"""Learning rates by layer, layers that start anew, and layers that are trained later."""
+"""Layer-wise learning rates, re-initialised layers and gradual unfreezing."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def test_rates_are_electras() -> None:
     assert given == {id(p): factors[id(p)] for p in trained(model).values()}
 
 
-def test_top_layers_start_anew() -> None:
+def test_top_layers_are_reinitialised() -> None:
     model, old = (adapted("gpt2", ADAPTATIONS["full"]) for _ in range(2))
     torch.manual_seed(3)
     reinitialise(model, 1)
@@ -42,7 +42,7 @@ def test_top_layers_start_anew() -> None:
         reinitialise(model, 3)
 
 
-def test_a_layer_more_each_epoch() -> None:
+def test_one_more_layer_per_epoch() -> None:
     model = adapted("bert", ADAPTATIONS["gradual"])
     sets = []
     for epoch in range(4):

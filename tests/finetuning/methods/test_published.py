@@ -20,7 +20,7 @@ LORA = "TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING"
 
 
 class Bare(TaskModel):
-    """A network on which nothing answers."""
+    """A backbone without outputs."""
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def test_lora_of_roberta_base() -> None:
 def test_adapters_of_bert_large(width: int, share: float) -> None:
     """24 layers x 2 adapters and norms. Houlsby et al. 2019, table 1, have 2.1 % at 64, and 3.6 %
     where the best width was taken for each task: between ours at 64 and at 256. Neither is
-    reproduced to the digit, for the paper does not say what it counts."""
+    reproduced to the digit, as the paper does not define what it counts."""
     trained, body = counts("bert", "large", 30522, Adapters(bottleneck=width))
     adapters = 24 * 2 * (2 * 1024 * width + width + 1024)
     norms = (24 * 2 + 1) * 2 * 1024
@@ -93,5 +93,5 @@ def test_biases_of_bert_base() -> None:
 def test_query_and_value_are_pefts(model_type: str) -> None:
     targets = getattr(peft.utils.constants, LORA).get(model_type)
     if not targets:
-        pytest.skip(f"peft has no targets of its own for {model_type}")
+        pytest.skip(f"peft has no targets for {model_type}")
     assert all(re.fullmatch(MODULE_NAMES[model_type].query_value, f"x.{name}") for name in targets)

@@ -1,4 +1,4 @@
-"""Sweeps: equal trials, resumable, continued, a function of their name."""
+"""Sweeps: reproducible, resumable, extensible."""
 
 import itertools
 import json
@@ -36,7 +36,7 @@ def trial(params: dict[str, Any], number: int, report: Report | None = None) -> 
 
 
 def learning(params: dict[str, Any], number: int, report: Report) -> Trial:
-    """Odd trials learn nothing, and are ended where a pruner sees that."""
+    """Odd trials do not improve, so that a pruner ends them."""
     for epoch in range(1, params["epochs"] + 1):
         value = epoch / 10 if number % 2 == 0 else 0.0
         try:
@@ -131,14 +131,14 @@ def test_a_grid_covers_all_points_once() -> None:
     ("field", "choices"),
     [("schedule", ["linear", "constant"]), ("bias_correction", [True, False])],
 )
-def test_words_and_truth_values_are_searched(field: str, choices: list[Any]) -> None:
+def test_strings_and_booleans_are_searched(field: str, choices: list[Any]) -> None:
     settings = sweep(sampler="random", space={field: choices}, trials=9)
     drawn = [point(settings, number)[field] for number in range(9)]
     assert set(drawn) == set(choices) and {type(one) for one in drawn} == {type(choices[0])}
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("epochs", 1, 9), ("adaptation.rank", 1, 64)])
-def test_whole_numbers_stay_whole(name: str, low: int, high: int) -> None:
+def test_integers_stay_integers(name: str, low: int, high: int) -> None:
     settings = sweep(sampler="random", space={name: {"low": low, "high": high}})
     assert all(isinstance(point(settings, number)[name], int) for number in range(4))
 
@@ -153,7 +153,7 @@ def test_whole_numbers_stay_whole(name: str, low: int, high: int) -> None:
         ({"space": {"epochs": [3, True]}}, "epochs of True cannot be tried"),
     ],
 )
-def test_sweeps_that_cannot_be(fields: dict[str, Any], message: str) -> None:
+def test_invalid_sweeps_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         sweep(**fields)
 
@@ -169,7 +169,7 @@ def test_importance_finds_what_matters() -> None:
     assert found["epochs"] > 0.9 > found["batch_size"] and found["beta2"] == 0
     assert sum(found.values()) == pytest.approx(1)
     assert importances(tried, values, space) == found
-    with pytest.raises(ValueError, match="at least 8 whole trials, but there are 3"):
+    with pytest.raises(ValueError, match="at least 8 complete trials, but has 3"):
         importances(tried[:3], values[:3], space)
     with pytest.raises(ValueError, match="scored the same"):
         importances(tried, [0.5] * 9, space)

@@ -62,7 +62,7 @@ def test_settings_and_importance(fabricate) -> None:
 def test_few_trials_have_a_reason(fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=3))
     rows = importance_table(data).rows
-    assert all("at least 8 whole trials" in row[-1] for row in rows)
+    assert all("at least 8 complete trials" in row[-1] for row in rows)
 
 
 def test_trials_that_are_not_drawn_at_random_have_no_curve(fabricate, tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"""Fine-tuning runs: one loop, for a single task and for several on one network."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+
+from harness.core.compute import DEFAULT_COMPUTE, Compute
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
+from harness.finetuning.compatibility import settings_problem
+from harness.finetuning.costs import Costs, measure
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.inputs import Encoded
+from harness.finetuning.methods import adapt
+from harness.finetuning.methods.layerwise import reinitialise
+from harness.finetuning.methods.parts import freeze_unused
+from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch
+from harness.finetuning.multitask import MultitaskBatches, MultitaskLoss, MultitaskModel, TaskData
+from harness.finetuning.protocol import Finetune
+from harness.finetuning.task_chain import Multitask
+from harness.finetuning.task_model import TaskModel
+from harness.models.backbone import Backbone
+from harness.models.build import load
+from harness.pretraining.trainer import make_trainer, seed_torch
+from harness.tasks.examples import Examples
+
+EVALUATION_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Finetuned:
+    """The result of one run; sequences have one value per task."""
+
+    model: MultitaskModel
+    steps: Sequence[int]
+    losses: Sequence[float]
+    """Mean training loss over the last updates, as many as one epoch of the task has; NaN without
+    updates."""
+    shares: Sequence[float]
+    """Probability of each task in the draw of the updates."""
+    costs: Costs | None
+    """Null for several tasks."""
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the loss of any trained task is not finite."""
+        ends = [loss for loss, steps in zip(self.losses, self.steps, strict=True) if steps]
+        return not np.isfinite(ends).all()
+
+
+def finetune(
+    model_folder: Path,
+    tasks: Sequence[TaskData],
+    settings: Finetune,
+    *,
+    seed: int,
+    mixing: Multitask | None = None,
+    adaptation: Adaptation = ADAPTATIONS["full"],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    on_epoch: OnEpoch | None = None,
+    callbacks: Sequence[pl.Callback] = (),
+    compute: Compute = DEFAULT_COMPUTE,
+) -> Finetuned:
+    """Fine-tunes the backbone in `model_folder` with a head for each task.
+
+    A function of its arguments: the seed decides the initial heads, the order of tasks and
+    examples, and dropout.
+
+    Args:
+        mixing: how batches of several tasks are mixed; null is the default of `Multitask`.
+        adaptation: of a single task; several are trained with `full`.
+        on_epoch: called after each epoch with the model and the epoch, from 1.
+        callbacks: called on every update, after progress is reported.
+
+    Raises:
+        ValueError: pooling, auxiliary loss or a setting does not suit the backbone or adaptation.
+    """
+    mixing = mixing or Multitask()
+    batches = MultitaskBatches(tasks, settings, mixing, seed)
+    hook = EpochCallback(batches.num_steps, settings.epochs, progress, on_epoch)
+    # Lightning sees one epoch, which holds all epochs of the examples.
+    trainer = make_trainer(hook, *callbacks, compute=compute, max_epochs=1, gradient_clip_val=1.0)
+    model = multitask_model(model_folder, tasks, settings, mixing, seed, adaptation)
+    loss = MultitaskLoss([task.head for task in tasks], model.log_variances)
+    module = FinetuningModule(model, loss, settings, batches.num_steps, seed)
+    module.train()  # loading leaves the backbone in evaluation mode, without dropout
+    costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
+    trainer.fit(module, DataLoader(batches, batch_size=None))
+    losses = torch.stack(module.losses)
+    of_each = [losses[torch.from_numpy(batches.indices == i)] for i in range(len(tasks))]
+    last = [part.num_steps // settings.epochs for part in batches.parts]
+    ends = [float(own[-n:].mean()) for own, n in zip(of_each, last, strict=True)]
+    return Finetuned(model, [len(own) for own in of_each], ends, batches.shares.tolist(), costs)
+
+
+def _costs(model: TaskModel, task: TaskData, settings: Finetune) -> Costs:
+    """Costs in the last epoch, with a batch of the longest inputs."""
+    longest = np.argsort(task.train.lengths, kind="stable")[-settings.batch_size :]
+    batch = task.head.collate(task.train, longest)
+    return measure(model, task.head.loss, batch, settings.epochs - 1)
+
+
+def multitask_model(
+    folder: Path,
+    tasks: Sequence[TaskData],
+    settings: Finetune,
+    mixing: Multitask,
+    seed: int,
+    adaptation: Adaptation = ADAPTATIONS["full"],
+) -> MultitaskModel:
+    """The backbone in `folder` with the heads of all tasks, each initialised as for its task alone.
+
+    Raises:
+        ValueError: as `finetune`.
+    """
+    parts = [prepared_model(folder, tasks[0].head, adaptation, seed, settings)]
+    for task in tasks[1:]:
+        parts.append(_with_head(task.head, parts[0].backbone, adaptation, seed))
+    return MultitaskModel(parts, mixing)
+
+
+def prepared_model(
+    folder: Path, head: TaskHead, adaptation: Adaptation, seed: int, settings: Finetune
+) -> TaskModel:
+    """The backbone in `folder` with a new head, adapted and ready for its first update.
+
+    Raises:
+        ValueError: pooling, auxiliary loss or a setting does not suit the backbone or adaptation.
+    """
+    backbone = load(folder)
+    _check_auxiliary(settings, backbone.representation, adaptation)
+    if why := settings_problem(settings, adaptation):
+        raise ValueError(why)
+    model = _with_head(head, backbone, adaptation, seed)
+    if not settings.auxiliary_lm_weight:
+        freeze_unused(model)
+    if settings.reinit_layers:
+        reinitialise(model, settings.reinit_layers)
+    adapt(model, adaptation)
+    return model
+
+
+def _with_head(head: TaskHead, backbone: Backbone, adaptation: Adaptation, seed: int) -> TaskModel:
+    seed_torch(torch.device("cpu"), seed)
+    return head.make_model(backbone, adaptation)
+
+
+def _check_auxiliary(settings: Finetune, reading: str, adaptation: Adaptation) -> None:
+    if settings.auxiliary_lm_weight and (reading != "causal" or adaptation.kind == "frozen"):
+        found = "frozen" if adaptation.kind == "frozen" else reading
+        raise ValueError(
+            "finetune.auxiliary_lm_weight needs a causal model whose backbone is trained, but this "
+            f"one is {found}; set it to 0"
+        )
+
+
+@torch.inference_mode()
+def predict(model: TaskModel, head: TaskHead, data: Encoded, examples: Examples) -> np.ndarray:
+    """[num_examples] predictions of `TaskHead.predictions`; leaves the model in evaluation mode."""
+    model.eval()
+    device = next(model.parameters()).device
+    order = np.argsort(data.lengths, kind="stable")
+    outputs: list[Any] = [None] * data.num_items
+    for start in range(0, len(order), EVALUATION_BATCH):
+        items = order[start : start + EVALUATION_BATCH]
+        batch = {name: value.to(device) for name, value in head.collate(data, items).items()}
+        for item, output in zip(items, head.predict_batch(model, batch), strict=True):
+            outputs[item] = output
+    return head.predictions(outputs, data, examples)

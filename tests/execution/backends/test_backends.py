@@ -1,0 +1,154 @@
+"""Every backend computes, fails and cancels alike; a new one is an entry in BACKENDS."""
+
+import json
+import pickle
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import harness
+from harness.core.compute import Compute
+from harness.execution.backends import BACKENDS
+from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.job import StageJob, StageOutput
+from harness.execution.worker import run_stage
+from harness.execution.workspace import Workspace
+from harness.study import Study
+
+EXPERIMENT = """
+name: small
+question: Does any backend give the same scores?
+pretrain:
+  size: nano
+  corpus: {source: microworld, num_tokens: 20_000}
+  tokenizer: {vocab_size: 300}
+  phases: [{fraction: 1, sequence_length: 32}]
+  batch_size: 4
+  budget: {steps: 2}
+seeds: {pretrain: 1, finetune: 1}
+evaluate:
+  tasks: [micro-sst2]
+  protocol: {max_train_examples: 16, max_holdout_examples: 16, max_sequence_length: 32}
+  finetune: {epochs: 1}
+compute: {accelerator: cpu, checkpoint_interval_seconds: 60}
+"""
+CORPUS = {"source": "microworld", "num_tokens": 1_000}
+
+
+class ThreadBackend(Backend):
+    """Stages in one thread of this process; keeps the jobs that it is given."""
+
+    jobs: list[StageJob]
+
+    def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
+        super().__init__(workspace)
+        self.pool = ThreadPoolExecutor(1)
+        self.running: dict[Future[StageOutput | None], str] = {}
+        type(self).jobs = []
+
+    @property
+    def capacity(self) -> int:
+        return 2
+
+    def submit(self, job: StageJob) -> None:
+        self.jobs.append(job)
+        self.running[self.pool.submit(run_stage, job, self.workspace)] = job.key
+
+    def wait(self, seconds: float) -> Sequence[Outcome]:
+        ended, _ = wait(self.running, timeout=seconds, return_when=FIRST_COMPLETED)
+        return [self._outcome(future) for future in ended]
+
+    def _outcome(self, future: "Future[StageOutput | None]") -> Outcome:
+        key, error = self.running.pop(future), future.exception()
+        return Outcome(key, error=error) if error else Outcome(key, future.result())
+
+    def cancel(self, key: str) -> None:
+        self.running = {future: other for future, other in self.running.items() if other != key}
+
+    def close(self) -> None:
+        self.running = {}
+        self.pool.shutdown(cancel_futures=True)
+
+
+def run(folder: Path, executor: str) -> Study:
+    folder.mkdir()
+    (folder / "small.yaml").write_text(EXPERIMENT)
+    return harness.load(folder / "small.yaml", store=folder / "runs").run(executor=executor)
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return run(tmp_path_factory.mktemp("studies") / "serial", "serial")
+
+
+def test_a_new_backend_is_one_entry(
+    serial: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BACKENDS, "threads", ThreadBackend)
+    study = run(tmp_path / "threads", "threads")
+    assert not study.last_run.failed
+    assert sorted(study.last_run.computed) == sorted(study.plan.stages)
+    assert study.last_run.computed and study.plan.stages.keys() == serial.plan.stages.keys()
+    pd.testing.assert_frame_equal(study.scores(), serial.scores())
+    assert sorted(job.key for job in ThreadBackend.jobs) == sorted(study.plan.stages)
+    for job in ThreadBackend.jobs:
+        assert pickle.loads(pickle.dumps(job)) == job
+        assert str(tmp_path) not in json.dumps(job.spec)
+        store = (study.store.root / "artifacts").as_uri()
+        assert all(artifact.uri.startswith(store) for artifact in job.inputs.values())
+        assert job.compute == study.plan.experiment.compute
+
+
+def job(key: str, **spec: object) -> StageJob:
+    return StageJob("tokenizer", key, spec, {}, Compute(accelerator="cpu"))
+
+
+@pytest.fixture
+def jobs() -> list[StageJob]:
+    """One that succeeds, and one that fails without a corpus."""
+    return [job("good", corpus=CORPUS, tokenizer={"vocab_size": 100}), job("bad")]
+
+
+@pytest.mark.parametrize("name", [*BACKENDS, "threads"])
+def test_outcomes_are_alike(
+    name: str, jobs: list[StageJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BACKENDS, "threads", ThreadBackend)
+    backend = BACKENDS[name](Workspace(tmp_path), 1)
+    assert backend.capacity >= 1
+    ended: dict[str, Outcome] = {}
+    for one in jobs:
+        backend.submit(one)
+        while one.key not in ended:
+            ended |= {outcome.key: outcome for outcome in backend.wait(0.1)}
+    good, bad = ended["good"], ended["bad"]
+    assert good.output is not None and good.error is None
+    assert good.output.metrics.keys() == {"seconds"} and "torch" in good.output.made_with
+    assert (backend.workspace.output("good") / "tokenizer.json").is_file()
+    assert isinstance(bad.error, KeyError) and bad.output is None and not bad.lost
+    assert backend.workspace.error("bad") == "KeyError: 'corpus'"
+    assert not backend.wait(0)
+    backend.close()
+    backend.close()
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_cancelled_stage_has_no_outcome(name: str, jobs: list[StageJob], tmp_path: Path) -> None:
+    backend = BACKENDS[name](Workspace(tmp_path), 1)
+    backend.submit(jobs[0])
+    backend.cancel(jobs[0].key)
+    assert not backend.wait(0)
+    backend.submit(jobs[1])
+    outcomes: Sequence[Outcome] = ()
+    while not outcomes:
+        outcomes = backend.wait(0.1)
+    assert [outcome.key for outcome in outcomes] == ["bad"]
+    backend.close()
+
+
+def test_serial_refuses_several_jobs(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="one stage at a time, but jobs is 2"):
+        BACKENDS["serial"](Workspace(tmp_path), 2)
