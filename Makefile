@@ -1,13 +1,14 @@
 # Every target sets up what it needs; a fresh machine needs Python 3.11 or later, and make.
 #   make quickstart   BERT against RoBERTa on the micro-world: leaderboard and report
 #   make test         linters, types and tests
+#   make docs         documentation and API reference, in site/
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 JOBS ?= 2
 
-.PHONY: quickstart install test check lint schema clean
+.PHONY: quickstart install test check lint schema docs clean
 
 quickstart: $(STAMP)
 	$(BIN)/harness run experiments/quickstart.yaml
@@ -28,6 +29,9 @@ lint: $(STAMP)
 schema: $(STAMP)
 	$(BIN)/harness schema > experiments/experiment.schema.json
 
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict
+
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or later is needed, but $(PYTHON) is not: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; \
@@ -37,5 +41,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) runs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs site build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

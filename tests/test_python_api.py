@@ -2,18 +2,26 @@
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pytest
 import torch
 
 import harness
+from harness.core.config import ConfigModel
 from harness.execution.executor import Execution
 from harness.experiment import plugins
 from harness.experiment.declaration import load
+from harness.models import SIZES
+from harness.pretraining.objectives.layout import Rows
+from harness.pretraining.objectives.transforms.order import Identity, identity
+from harness.pretraining.objectives.vocabulary import Vocabulary
 
+NANO = SIZES["nano"]
 EXPERIMENT: dict[str, Any] = {
     "name": "declared",
     "question": "Does it run?",
@@ -63,14 +71,15 @@ TASKS = {{"my-task": KNOWN_TASKS["micro-sst2"].model_copy(update={{"name": "my-t
 def _families() -> Iterator[None]:
     """Takes the members of plug-ins out of the families again."""
     families = {name: getattr(import_module(home), name) for name, home in plugins.FAMILIES.items()}
-    before = {name: dict(family) for name, family in families.items()}
+    before = {name: family.copy() for name, family in families.items()}
     yield
     for name, family in families.items():
         family.clear()
-        family.update(before[name])
+        add = family.extend if isinstance(family, list) else family.update
+        add(before[name])
     plugins._loaded.clear()
     plugins._objects.clear()
-    plugins._rebuild(plugins.ConfigModel)
+    plugins._rebuild(ConfigModel)
 
 
 def changed(**pretrain: Any) -> dict[str, Any]:
@@ -163,14 +172,10 @@ def test_the_source_of_a_plugin_is_part_of_the_keys(
 
 
 def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
-    from harness.models import SIZES
-
     class Mine:
-        SIZES: ClassVar = {
-            "mini": SIZES["nano"].model_copy(update={"num_layers": 1, "hidden_size": 32})
-        }
+        SIZES: ClassVar = {"narrow": NANO.model_copy(update={"num_layers": 1, "hidden_size": 32})}
 
-    study = harness.declare(changed(size="mini"), plugins=[Mine], store=tmp_path)
+    study = harness.declare(changed(size="narrow"), plugins=[Mine], store=tmp_path)
     assert study.plan.arms[0].pretrain.size.hidden_size == 32
     (name,) = study.experiment.plugins
     assert plugins.needs_this_process(name)
@@ -195,3 +200,30 @@ def test_a_member_of_a_known_name_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"SIZES: 'nano' is the name of another member"):
         harness.declare(EXPERIMENT, plugins=[Again])
+
+
+class Backwards(harness.Transform):
+    """Hidden tokens are all of the text, read backwards."""
+
+    kind: Literal["backwards"] = "backwards"
+
+
+def backwards(
+    settings: Backwards, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
+) -> harness.TransformResult:
+    """The rows with their tokens in the opposite order; each is predicted from the other."""
+    result = identity(Identity(), rows, rng, vocabulary)
+    return replace(result, inputs=result.inputs[:, ::-1].copy())
+
+
+def test_an_objective_function_plugs_in(tmp_path: Path) -> None:
+    class Mine:
+        TRANSFORMS: ClassVar = {Backwards: backwards}
+        COMBINATIONS: ClassVar = [("next_token", ("causal",), ("backwards",))]
+
+    objective = {"transform": "backwards", "representation": "causal", "output": "next_token"}
+    study = harness.declare(changed(recipe="gpt2", objective=objective), plugins=[Mine])
+    transform: Any = study.plan.arms[0].pretrain.objectives[0].transform
+    assert isinstance(transform, Backwards)
+    with pytest.raises(ValueError, match=r"pretrain\.objective\.transform\.kind must be one of"):
+        harness.declare(changed(objective={"transform": "forwards"}))

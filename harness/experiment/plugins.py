@@ -16,6 +16,7 @@ ENTRY_POINTS = "pretraining_harness.plugins"
 
 FAMILIES = {
     "TRANSFORMS": "harness.pretraining.objectives.transforms",
+    "COMBINATIONS": "harness.pretraining.objectives.objective",
     "OBJECTIVES": "harness.pretraining.objectives",
     "RECIPES": "harness.pretraining.recipes",
     "MODULES": "harness.pretraining.module",
@@ -31,7 +32,7 @@ FAMILIES = {
     "METRICS": "harness.tasks.metrics",
     "METRICS_OF_KIND": "harness.tasks.custom",
 }
-"""Dict that a plug-in may have, to the module that holds the family. Imported only if it has it:
+"""Dict or list that a plug-in may have, to the module of the family, which is imported only then:
 metrics and modules load torch."""
 
 _loaded: dict[str, str] = {}
@@ -132,7 +133,10 @@ def _add(name: str, plugin: Any, source: bytes) -> None:
     _loaded[name] = hashlib.sha256(source).hexdigest()[:16]
 
 
-def _extend(name: str, family: str, known: Any, added: Mapping[Any, Any]) -> None:
+def _extend(name: str, family: str, known: Any, added: Any) -> None:
+    if isinstance(known, list):
+        known.extend(added)
+        return
     for member in added:
         if member in known:
             raise ValueError(f"{name}.{family}: {member!r} is the name of another member")
@@ -157,7 +161,8 @@ def _object_source(name: str, plugin: Any) -> bytes:
     """The source of an object's class and of the classes and functions that its families hold."""
     parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
     for family in FAMILIES:
-        for pair in getattr(plugin, family, {}).items():
+        members = getattr(plugin, family, {})
+        for pair in members.items() if isinstance(members, Mapping) else ():
             parts += [part for part in pair if inspect.isclass(part) or inspect.isfunction(part)]
     try:
         return "\0".join(inspect.getsource(part) for part in parts).encode()

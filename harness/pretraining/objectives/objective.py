@@ -15,7 +15,7 @@ Representation = Literal[
 ]
 
 TO_TEXT = ("encoder_decoder", "prefix", "causal")
-COMBINATIONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+COMBINATIONS: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
     ("masked_token", ("bidirectional", "causal"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),
@@ -28,7 +28,7 @@ COMBINATIONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
         TO_TEXT,
         ("none", *MASKING, "span_corruption", "deshuffling", "denoising"),
     ),
-)
+]
 """Valid (output, representations, transforms)."""
 
 
