@@ -61,9 +61,7 @@ def _checked(task: Task) -> Task:
             what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
-        raise ValueError(
-            f"{task.name!r} is {task.kind}, so it needs the names of two or more labels"
-        )
+        raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
     if task.kind == "multiple_choice" and not task.choices_field:
         raise ValueError(f"{task.name!r} is multiple_choice, so it needs a choices_field")
     texts = NUM_TEXTS.get(task.kind, (1, 2))

@@ -71,7 +71,7 @@ def micro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) ->
     """F1 of the pooled decisions on all classes; equals accuracy, as each example has one class."""
     from sklearn.metrics import f1_score
 
-    return float(f1_score(whole(labels), whole(predictions), average="micro", zero_division=0))
+    return float(f1_score(whole(labels), whole(predictions), average="micro"))
 
 
 def matthews(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:

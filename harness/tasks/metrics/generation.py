@@ -72,7 +72,7 @@ def bleu_from_counts(sums: Array) -> Array:
     """
     correct, total = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
     length, reference = sums[..., -2], sums[..., -1]
-    none = (correct == 0) & (total > 0)
+    none = correct == 0
     matches = np.where(none, 0.5 ** np.cumsum(none, axis=-1), correct)
     precisions = divide(matches, total)
     scored = np.any(correct > 0, axis=-1) & np.all(precisions > 0, axis=-1)

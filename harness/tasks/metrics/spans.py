@@ -29,12 +29,10 @@ def exact(answer: str, reference: str) -> float:
 
 
 def overlap(answer: str, reference: str) -> float:
-    """F1 of the words; without words on one side, 1 if both have none (evaluate-v2.0)."""
-    words, correct = normalise(answer).split(), normalise(reference).split()
-    if not words or not correct:
-        return float(words == correct)
-    same = sum((Counter(words) & Counter(correct)).values())
-    return 2 * same / (len(words) + len(correct))
+    """F1 of the words; 1 if both texts have none (evaluate-v2.0)."""
+    words, correct = Counter(normalise(answer).split()), Counter(normalise(reference).split())
+    total = words.total() + correct.total()
+    return 2 * (words & correct).total() / total if total else 1.0
 
 
 def references(label: Any) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def entity_f1_strict_counts(
     from seqeval.scheme import IOB2, Tokens
 
     def entities(tags: list[str]) -> Iterable[Any]:
-        return (entity.to_tuple() for entity in Tokens(tags, IOB2, sent_id=0).entities)
+        return (entity.to_tuple() for entity in Tokens(tags, IOB2).entities)
 
     return _entity_counts(entities, *_named(labels, predictions, names))
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.tasks.metrics import METRICS
+from harness.tasks.metrics.classification import whole
 
 CLASS_METRICS = ("accuracy", "f1", "matthews")
 pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=40)
@@ -110,3 +111,16 @@ def test_one_class_all_right(name: str, label: int) -> None:
     same = np.full(3, label)
     expected = {"accuracy": 1.0, "f1": float(label), "matthews": 0.0}
     assert METRICS[name](same, same) == expected[name]
+
+
+def test_numbers_that_are_not_whole_are_no_class() -> None:
+    assert whole(np.array([0.5, np.inf, -np.inf, np.nan, 2.0])).tolist() == [-1, -1, -1, -1, 2]
+
+
+@pytest.mark.parametrize("name", ["macro_f1", "matthews"])
+def test_classes_without_names_are_those_up_to_the_highest(name: str) -> None:
+    labels, predictions = np.array([0, 1, 2, 2]), np.array([0, 2, 2, 1])
+    metric, names = METRICS[name], ("a", "b", "c")
+    assert metric(labels, predictions) == metric(labels, predictions, names=names)
+    counts = [metric.counts(labels, predictions, None, known) for known in ((), names)]
+    assert np.array_equal(*counts)

@@ -161,3 +161,8 @@ def test_the_note_is_the_signature(name, tokenize):
     scorer.corpus_score(["a"], [["a"]])
     signature = str(scorer.get_signature()).removeprefix("nrefs:1|")
     assert METRICS[name].note == f"sacreBLEU {signature}"
+
+
+def test_only_rouge_lsum_has_sentences():
+    assert METRICS["rougeLsum"].note.endswith("no stemmer, sentences by newline")
+    assert METRICS["rougeL"].note.endswith("no stemmer")

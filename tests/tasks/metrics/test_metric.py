@@ -109,12 +109,20 @@ def test_unequal_or_no_examples_are_refused(name):
             METRICS[name](labels, predictions)
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.grouped])
+@pytest.mark.parametrize("name", [*OF_GROUPS, "spearman_mean_of_groups"])
 def test_metrics_of_groups_need_groups(name):
     with pytest.raises(ValueError, match="needs the group of every example"):
         METRICS[name](np.array([0, 1]), np.array([0, 1]))
     with pytest.raises(ValueError, match="needs the group of every example"):
         METRICS[name](np.array([0, 1]), np.array([0, 1]), np.array(["x"]))
+
+
+def test_a_column_has_one_entry_for_each_example():
+    flat = np.array([0.5, 1.0])
+    assert column(flat) is flat
+    nested = column(np.array([[1, 2], [3, 4]]))
+    assert nested.shape == (2,) and nested[1].tolist() == [3, 4]
+    assert column([(1, 2), (3,)]).tolist() == [(1, 2), (3,)]
 
 
 PERFECT = {

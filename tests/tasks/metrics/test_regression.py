@@ -77,3 +77,12 @@ def test_a_constant_subset_leaves_the_mean_undefined():
     metric = METRICS["spearman_mean_of_groups"]
     assert math.isnan(metric(labels, predictions, groups))
     assert metric.from_counts(metric.counts(labels, predictions, groups, ()).sum(axis=0)) == 0.5
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman"])
+def test_a_resample_of_one_example_has_no_correlation(name):
+    """Whose variances are rounding errors of either sign."""
+    labels, predictions = np.random.default_rng(0).normal(size=(2, 50)) + 3
+    counts = METRICS[name].counts(labels, predictions, None, ())
+    for weight in (3, 7, 50):
+        assert not METRICS[name].from_counts(weight * counts).any()

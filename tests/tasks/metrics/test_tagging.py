@@ -83,3 +83,7 @@ def test_a_missing_tag_and_missing_names_are_refused():
         METRICS["accuracy_tags"]([(0,), (0, 0, 0)], [(0,), (0, 0)])
     with pytest.raises(ValueError, match="names of the tags"):
         METRICS["entity_f1"]([(0,)], [(0,)])
+
+
+def test_sentences_without_words_score_zero():
+    assert METRICS["accuracy_tags"]([(), ()], [(), ()]) == 0.0
