@@ -306,7 +306,7 @@ def test_unknown_pretraining_is_assumed_from_the_representation() -> None:
     assert default_objective("encoder_decoder", bart).output.kind == "whole_text"
 
 
-def test_a_head_that_no_loss_trained_is_not_asked() -> None:
+def test_untrained_heads_are_not_scored() -> None:
     learned = {name: RECIPES[name].objectives[0] for name in ("tinybert", "distilbert")}
-    assert "names no tokens" in unsupported_request(learned["tinybert"])
+    assert "not to predict tokens" in unsupported_request(learned["tinybert"])
     assert not unsupported_request(learned["distilbert"])

@@ -112,11 +112,11 @@ def test_cloze_takes_the_likeliest_candidate(tmp_path: Path, tokenizer: Tok) -> 
     ("family", "objective", "why"),
     [
         ("electra", "rtd", "replaced tokens"),
-        ("bart", "deshuffling", "nothing is missing"),
+        ("bart", "deshuffling", "without gaps"),
         ("majority", "mlm", "no network"),
     ],
 )
-def test_what_cannot_be_asked_is_null_with_a_reason(
+def test_unsupported_models_have_no_accuracies_but_a_reason(
     tmp_path: Path, tokenizer: Tok, family: str, objective: str, why: str
 ) -> None:
     folder = tokenizer("wordpiece")
