@@ -241,11 +241,7 @@ def test_the_longest_demonstration_is_dropped_first(tok: Any) -> None:
     whole, _ = prompter(task, tok, demonstrations=shown).texts(EXAMPLES, 5)
     less, _ = prompter(task, tok, len(whole.tokens) - 1, demonstrations=shown).texts(EXAMPLES, 5)
     text = tok.decode(less.tokens)
-    assert (
-        long[0] not in message
-        and EXAMPLES.texts[0][0] in message
-        and EXAMPLES.texts[3][0] in message
-    )
+    assert long[0] not in text and all(EXAMPLES.texts[i][0] in text for i in (0, 3))
     none, _ = prompter(task, tok, 40, demonstrations=shown).texts(EXAMPLES, 5)
     alone, _ = prompter(task, tok).texts(EXAMPLES, 5)
     assert none == alone or len(none.tokens) <= 40
@@ -258,20 +254,20 @@ def test_long_questions_are_truncated_equally_for_every_answer(tok: Any) -> None
     before = {text.tokens[: text.gap[0]] for text in texts if text.gap}
     after = {text.tokens[text.gap[1] :] for text in texts if text.gap}
     assert len(before) == len(after) == 1
-    with pytest.raises(ValueError, match="no room for the prompt of toy"):
+    with pytest.raises(ValueError, match="too small for the prompt of toy"):
         prompter(task_of(), tok, 3).texts(examples, 0)
 
 
-@pytest.mark.parametrize("room", [60, 90, 120, 200])
-def test_no_more_demonstrations_are_dropped_than_necessary(tok: Any, room: int) -> None:
+@pytest.mark.parametrize("max_tokens", [60, 90, 120, 200])
+def test_no_more_demonstrations_are_dropped_than_necessary(tok: Any, max_tokens: int) -> None:
     """With one more demonstration the text would be too long."""
     texts: list[tuple[str, ...]] = [
         (f"the {noun} is{' very' * many} noisy.", "so it is.") for noun in NOUNS for many in (0, 4)
     ]
     shown = Examples(texts, np.arange(len(texts)) % 2)
-    one = prompter(task_of(), tok, room, demonstrations=shown)
-    left = list(one._demonstrations)
-    while one._over(left, EXAMPLES.texts[5], ("noisy", "charming")) > 0:
+    one = prompter(task_of(), tok, max_tokens, demonstrations=shown)
+    left = list(one._solved)
+    while one._excess(left, EXAMPLES.texts[5], ("noisy", "charming")) > 0:
         left.remove(max(left, key=one._length))
     found = one._fitting(EXAMPLES.texts[5], ("noisy", "charming"))
     assert found == left and 0 < len(left) < len(texts)
