@@ -12,6 +12,7 @@ from harness.analysis.results import stage_counts
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, row_names
 from harness.leaderboard.imported import with_imports
+from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
 from harness.leaderboard.table import Table
@@ -46,25 +47,28 @@ def board_table(
     on_suite = any((one.scores["suite"] == board.suite).any() for one in known)
     if board_filter and scores.empty and on_suite:
         raise ValueError(f"no arm on {board.suite} in the store passes {board_filter}")
-    table = build(scores, board.suite, average or board.average, published=board.published)
-    table = tied(table, scores, store, finished, _same_pretraining(known, scores))
+    pretrain = _pretraining(known, scores)
+    baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
+    rule, published = average or board.average, board.published
+    table = build(scores, board.suite, rule, published=published, baselines=baselines)
+    table = tied(
+        table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
+    )
     names = set(scores["experiment"])
     specs = (one.spec for one in known if one.name in names)
     return with_imports(table, store, specs, board_filter.imported if board_filter else None)
 
 
-def _same_pretraining(
+def _pretraining(
     known: Sequence[RecordedExperiment], scores: pd.DataFrame
-) -> Callable[[str, str], bool]:
-    """Whether two rows of a board start from the same checkpoints: all pretraining fields agree."""
-    rows = scores.assign(row=row_names(scores)).drop_duplicates("row").set_index("row")
-    experiments = {one.name: one for one in known}
-
-    def pretrain(row: str) -> Any:
-        experiment, arm = rows.loc[row, ["experiment", "arm"]]
-        return experiments[str(experiment)].spec["arms"][arm]["pretrain"]
-
-    return lambda first, second: bool(pretrain(first) == pretrain(second))
+) -> dict[str, Mapping[str, Any]]:
+    """Row of a board to all pretraining fields of its arm."""
+    specs = {one.name: one.spec for one in known}
+    rows = scores.assign(row=row_names(scores)).drop_duplicates("row")
+    return {
+        str(row): specs[experiment]["arms"][arm]["pretrain"]
+        for row, experiment, arm in rows[["row", "experiment", "arm"]].itertuples(index=False)
+    }
 
 
 def tied(

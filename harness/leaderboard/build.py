@@ -4,14 +4,14 @@ A missing cell is null and an average over a null is null and unranked, so that 
 outranks anything complete. Scores of different suites, splits or metrics never share a column.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from harness.analysis.columns import suite_columns
-from harness.leaderboard.measured_rows import SEEDS, measured_rows
+from harness.leaderboard.measured_rows import SEEDS, deterministic_row, measured_rows
 from harness.leaderboard.reference_rows import published_blocks, references
 from harness.leaderboard.table import Row, Table
 from harness.tasks.custom import suite_named, tasks_of
@@ -30,6 +30,7 @@ def build(
     published: Sequence[str] = (),
     protocol: str = "",
     trained: Mapping[str, float] | None = None,
+    baselines: Collection[str] = (),
 ) -> Table:
     """The table of a suite.
 
@@ -45,6 +46,7 @@ def build(
         published: names of published tables that stand beside.
         protocol: one line on how the rows were fine-tuned.
         trained: arm to the parameters that it trains; null where all arms are adapted alike.
+        baselines: rows of models without any randomness, which show neither seeds nor spread.
 
     Raises:
         ValueError: an unknown suite, average or published table, an average of tasks that the
@@ -56,7 +58,10 @@ def build(
     named = _named(results)
     absent = arms if results["experiment"].nunique() <= 1 else ()
     names = list(dict.fromkeys([*named["arm"], *absent]))
-    rows = measured_rows(named, names, layout.columns, layout.terms)
+    rows = [
+        deterministic_row(row) if row.name in baselines else row
+        for row in measured_rows(named, names, layout.columns, layout.terms)
+    ]
     return Table(
         layout=layout,
         rows=_ranked(rows),

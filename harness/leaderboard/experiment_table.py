@@ -6,6 +6,7 @@ from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.leaderboard.build import build
+from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.table import Table, protocol_line
 from harness.plan.protocol import protocol_of
@@ -32,6 +33,7 @@ def experiment_table(results: Results, average: str | None = None) -> Table:
         published=board.published if board else (),
         protocol=protocol_line(protocol_of(results.plan)),
         trained=results.get(trained_parameters),
+        baselines={arm.name for arm in results.plan.arms if is_baseline(arm.pretrain.model.family)},
     )
 
 

@@ -1,6 +1,7 @@
 """Runs to rows: mean and spread over seeds; of all arms at once, as a store has a thousand."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,12 @@ import pandas as pd
 from harness.analysis.averages import Term
 from harness.analysis.columns import combine
 from harness.leaderboard.table import Row, Score
+from harness.models import FAMILIES
 from harness.tasks.task import Column
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
+ROUNDING = 1e-9
+"""Standard deviations of equal scores may be as large, by how numbers are summed."""
 
 
 def run_scores(results: pd.DataFrame, column: Column, by: Sequence[str] = SEEDS) -> pd.Series:
@@ -47,6 +51,21 @@ def measured_rows(
         Row(name, scores, average, None, *counts.get(name, (0, 0)))
         for name, scores, average in zip(arms, zip(*cells, strict=True), averages, strict=True)
     ]
+
+
+def is_baseline(family: str) -> bool:
+    """Whether models of a family are baselines without pretraining and without randomness."""
+    return family in FAMILIES and FAMILIES[family].kind == "baseline"
+
+
+def deterministic_row(row: Row) -> Row:
+    """The row of a baseline without its numbers of seeds and its standard deviations, if all its
+    runs have equal scores; else the row as it is."""
+    scores = [row.average, *row.scores]
+    if any(score and score.sd and score.sd > ROUNDING for score in scores):
+        return row
+    average, *columns = (score and replace(score, sd=None) for score in scores)
+    return replace(row, average=average, scores=tuple(columns), deterministic=True)
 
 
 def _spreads(scores: pd.Series, rows: pd.Index) -> np.ndarray:

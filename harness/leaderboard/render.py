@@ -99,7 +99,7 @@ def _numbers(table: Table, kind: str, row: Row) -> list[str]:
         for score in (*row.scores, row.average)
         for value in ((score.mean, score.sd) if score else (None, None))
     ]
-    seeds = [str(count or "") for count in (row.pretrain_seeds, row.finetune_seeds)]
+    seeds = [str(count or "") for count in row.seed_counts]
     more = [cell.replace(",", "") for cell in table.more_cells(row)]
     return [kind, str(row.rank or ""), row.name, *scores, *seeds, *more]
 

@@ -45,6 +45,11 @@ SPREAD_NOTE = (
 TRAINED_NOTE = (
     "Trained parameters: those that fine-tuning changes, a new head among them, mean over tasks."
 )
+DETERMINISTIC = "deterministic"
+"""What baselines without any randomness have in place of numbers of seeds."""
+DETERMINISTIC_NOTE = (
+    "Baselines marked deterministic use no random seeds: all runs have equal scores."
+)
 MEASURED_SPLIT = "validation"
 """What measured rows mostly are on: the public dev sets, a matched and a mismatched one alike."""
 
@@ -75,10 +80,20 @@ class Row:
     pretrain_seeds: int = 0
     finetune_seeds: int = 0
     """Most fine-tuning seeds of one pretraining seed and column."""
+    deterministic: bool = False
+    """Whether nothing in its runs is random, so that seeds and standard deviations mean nothing."""
+
+    @property
+    def seed_counts(self) -> tuple[int | None, int | None]:
+        """Numbers of pretraining and fine-tuning seeds; null where there are none."""
+        none = self.deterministic or not self.pretrain_seeds
+        return (None, None) if none else (self.pretrain_seeds, self.finetune_seeds)
 
     @property
     def seeds(self) -> str:
         """Pretraining x fine-tuning seeds."""
+        if self.deterministic:
+            return DETERMINISTIC
         return f"{self.pretrain_seeds} x {self.finetune_seeds}" if self.pretrain_seeds else ""
 
 
@@ -150,8 +165,7 @@ class Table:
             for name, score in (*named, ("average", row.average)):
                 record[name] = score.mean if score else None
                 record[f"{name}_sd"] = score.sd if score else None
-            record["pretrain_seeds"] = row.pretrain_seeds
-            record["finetune_seeds"] = row.finetune_seeds
+            record["pretrain_seeds"], record["finetune_seeds"] = row.seed_counts
             if self.trained:
                 record["trained_parameters"] = self.trained.get(row.name)
             records.append(record)
@@ -184,6 +198,7 @@ class Table:
             f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
             *self._metrics(),
             *([TRAINED_NOTE] if self.trained else []),
+            *([DETERMINISTIC_NOTE] if any(row.deterministic for row in self.rows) else []),
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]
 

@@ -9,7 +9,7 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.finetuning.search import optuna_search
-from harness.models import FAMILIES
+from harness.leaderboard.measured_rows import is_baseline
 from harness.report.run_checks import family, planned
 from harness.report.sections.search import chosen_trials
 from harness.tasks.custom import tasks_of
@@ -39,9 +39,8 @@ def untuned(results: Results) -> Iterator[str]:
 
 def _tuned(results: Results, arm: str) -> bool:
     """Whether settings of fine-tuning are anything to it: not to baselines and prompted models."""
-    facts = FAMILIES.get(family(results, arm) or "")
     prompted = results.plan.differences.get("evaluate.adaptation.kind", {}).get(arm) == "prompt"
-    return not (prompted or (facts and facts.kind == "baseline"))
+    return not (prompted or is_baseline(family(results, arm) or ""))
 
 
 def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, float]]:

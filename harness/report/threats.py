@@ -76,16 +76,12 @@ def _of_runs(results: Results) -> dict[str, list[str]]:
 
 
 def _few_seeds(table: Table) -> Iterator[str]:
-    """What so few seeds cannot show; where arms have different numbers, of each that is few."""
-    arms = {row.name: row.pretrain_seeds for row in table.rows if row.pretrain_seeds}
+    """What few pretraining seeds cannot show, by number of seeds if the arms differ in it."""
+    arms = {row.name: row.seed_counts[0] for row in table.rows if row.seed_counts[0]}
     for count in sorted(seeds for seeds in set(arms.values()) if seeds < ENOUGH_SEEDS):
-        note = seed_note(count)
-        if len(set(arms.values())) > 1:
-            named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
-            number = f"{count} pretraining seed{'s' * (count > 1)}"
-            rest = note.partition(": ")[2]
-            note = f"At least one arm has {number} ({named}). As to such arms, {rest}"
-        yield note
+        named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
+        several = len(set(arms.values())) > 1
+        yield seed_note(count, f"Some arms ({named})") if several else seed_note(count)
 
 
 def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:

@@ -38,6 +38,19 @@ def test_every_arm_on_the_suite_has_a_row_and_arms_that_are_alike_a_rank(store):
     assert table.published
 
 
+def test_baselines_are_known_by_the_family_that_their_experiment_declares(store):
+    (one, two) = recorded_experiments(store)
+    baseline = {"model": {"family": "majority"}, "budget": {}}
+    two.__dict__["spec"] = {
+        "experiment": two.spec["experiment"] | {"sweep": None},
+        "arms": {"alike": {"pretrain": baseline, "evaluate": {}}},
+    }
+    two.__dict__["scores"] = two.scores.assign(value=0.5)
+    rows = {row.name: row for row in board_table("swag", store, experiments=[one, two]).rows}
+    assert rows["two: alike"].seeds == "deterministic"
+    assert rows["one: good"].seeds == "2 x 1"
+
+
 def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
     """In an interpreter of its own, for this one has loaded everything."""
     store.finished()

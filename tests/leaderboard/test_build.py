@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -104,6 +105,35 @@ def test_one_pretraining_seed_has_no_rank():
     table = build(pd.concat([several, one]), GLUE)
     assert [(row.rank, row.name) for row in table.rows] == [(1, "c"), (None, "b"), (2, "a")]
     assert table.ranking.startswith("Rows of one pretraining seed have no rank.")
+
+
+def test_deterministic_baselines_show_neither_seeds_nor_spread():
+    seeds = [(0, 0), (1, 0), (2, 0)]
+    values = {"majority": [0.7, 0.7, 0.7], "bag": [0.7, 0.7, 0.8], "bert": [0.9, 0.9, 0.9]}
+    frame = results(
+        {
+            (arm, task, "validation", "accuracy"): dict(zip(seeds, of, strict=True))
+            for arm, of in values.items()
+            for task in PART
+        }
+    )
+    table = build(frame, GLUE, tasks=PART, baselines={"majority", "bag"})
+    assert {row.name: row.seeds for row in table.rows} == {
+        "bert": "3 x 1",
+        "bag": "3 x 1",  # its runs differ, so that they are shown
+        "majority": "deterministic",
+    }
+    for format in ("md", "html", "latex"):
+        text = render(table, format)
+        (line,) = [line for line in text.splitlines() if "majority" in line]
+        assert "70.0" in line and "deterministic" in line, format
+        assert not {"±", "pm", "3 x 1"} & set(re.findall(r"±|pm|3 x 1", line)), format
+        assert "use no random seeds" in text
+    row = {row["arm"]: row for row in csv.DictReader(io.StringIO(render(table, "csv")))}["majority"]
+    assert (row["average"], row["average sd"], row["pretrain_seeds"]) == ("70.0000", "", "")
+    shown = table.to_frame().set_index("arm")
+    assert np.isnan(shown.loc["majority", ["average_sd", "pretrain_seeds"]].astype(float)).all()
+    assert "random seeds" not in render(build(frame, GLUE, tasks=PART), "md")
 
 
 def test_more_rows_than_are_compared_keep_plain_ranks_with_the_reason():

@@ -79,7 +79,7 @@ def test_a_report_has_all_its_files_and_parts(data, tmp_path):
             "pretrain.recipe",
             "3.00e+12",
             "matrix products only",
-            "3 pretraining seeds an arm",
+            "have 3 pretraining seeds.",
             "The machine was warm.",
             "harness run made-up.yaml",
             "mean_of_columns",

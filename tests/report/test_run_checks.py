@@ -206,8 +206,8 @@ def test_few_seeds_of_one_arm_are_not_said_of_all(fabricate: Callable[..., MadeU
     data = data.but(scores=data.scores[imported])
     table, scores = table_and_scores(data)
     first, second, *_ = threats(data, table, (), scores)
-    assert first.startswith("At least one arm has 1 pretraining seed (hub). As to such arms, the ")
-    assert "pretraining seeds an arm" not in second
+    assert first.startswith("Some arms (hub) have 1 pretraining seed: their intervals do not")
+    assert "10 pretraining seeds" not in second
 
 
 EXPERIMENT = """
