@@ -1,4 +1,4 @@
-"""The statistical power of a grid, before it is run."""
+"""The statistical power of an experiment before it is run."""
 
 import math
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ PRIORS: Mapping[str, float] = {
     "micro-food-to-film": 1.7,
     "glue": 0.8,
 }
-"""Suite without its version to the standard deviation of its average between pretraining seeds with
+"""Suite (without version) to the standard deviation of its average between pretraining seeds with
 one fine-tuning run each, in points: root mean square over the arms of the reports in `reports/`."""
 OTHER_SEEDS = (5, 10)
 ONE_POINT = 1.0
@@ -32,20 +32,20 @@ ONE_POINT = 1.0
 
 @dataclass(frozen=True)
 class SeedSpread:
-    """Variance of the average of a suite between runs of one arm."""
+    """Variance of a suite's average between runs of one arm."""
 
     components: Components
-    """In points squared; the variance due to the test set is not included."""
+    """In points squared; without the variance due to the test set."""
     source: str
-    """The results that it was estimated from."""
+    """The results from which it was estimated."""
 
 
 def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     """The smallest difference in the average that the seeds of a plan can detect, in one sentence;
-    null for a single arm, and where no spread is known.
+    null for a single arm, and if no spread is known.
 
     Args:
-        measured: the spread in earlier results; null takes PRIORS.
+        measured: the spread in earlier results; null means PRIORS.
     """
     evaluate = plan.experiment.evaluate
     some_tasks = set(evaluate.chosen) != set(evaluate.suite_value.tasks)

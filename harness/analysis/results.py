@@ -1,4 +1,4 @@
-"""What the store holds of a planned experiment, as frames that are made on first use."""
+"""The results of a planned experiment, as frames that are computed on first use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property

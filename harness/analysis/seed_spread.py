@@ -14,7 +14,7 @@ from harness.tasks.task import Suite
 
 
 def measured_spread(evaluate: Evaluate, earlier: Sequence[pd.DataFrame]) -> SeedSpread | None:
-    """The spread over the tasks that an experiment evaluates; null where no result has them all.
+    """The spread of the average over an experiment's tasks; null if no result has all of them.
 
     All arms with two pretraining seeds or more count, weighted by their degrees of freedom. If some
     arms have several fine-tuning runs per pretraining seed, only those count.

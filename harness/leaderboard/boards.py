@@ -1,4 +1,4 @@
-"""Leaderboards over a whole store: every experiment on a suite."""
+"""Leaderboards over a store: all experiments on a suite."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -29,16 +29,16 @@ def board_table(
     experiments: Sequence[RecordedExperiment] | None = None,
     finished: Mapping[str, StageResult] | None = None,
 ) -> Table:
-    """A board of every experiment in the store on its suite, published rows beside.
+    """The leaderboard of all experiments in the store on a suite, with published and imported rows.
 
     Args:
-        name: a board, or a suite.
-        average: an averaging rule; null takes the board's.
-        experiments, finished: results of `recorded_experiments` and `Store.finished`, to save
-            reading them again.
+        name: of a board or a suite.
+        average: an averaging rule; null means the board's.
+        experiments, finished: results of `recorded_experiments` and `Store.finished`, if already
+            read.
 
     Raises:
-        ValueError: there is no such board or averaging rule, or no arm passes the filter.
+        ValueError: an unknown board or averaging rule, or no arm passes the filter.
     """
     board = _board(name)
     known = recorded_experiments(store) if experiments is None else experiments
@@ -62,7 +62,7 @@ def board_table(
 def _pretraining(
     known: Sequence[RecordedExperiment], scores: pd.DataFrame
 ) -> dict[str, Mapping[str, Any]]:
-    """Row of a board to all pretraining fields of its arm."""
+    """Row to all pretraining fields of its arm."""
     specs = {one.name: one.spec for one in known}
     rows = scores.assign(row=row_names(scores)).drop_duplicates("row")
     return {
@@ -78,12 +78,12 @@ def tied(
     finished: Mapping[str, StageResult] | None = None,
     paired: Callable[[str, str], bool] = lambda first, second: False,
 ) -> Table:
-    """`table` with ranks shared by arms that do not differ significantly; where that cannot be
-    computed, with plain ranks and the reason.
+    """`table` with ranks shared by arms that do not differ significantly. If that cannot be
+    computed, the ranks stay as they are and the table says why.
 
     Args:
         scores: the scores that the table was built from.
-        finished: result of `Store.finished`, to save reading it again.
+        finished: result of `Store.finished`, if already read.
         paired: whether two rows start from the same checkpoints.
     """
     if not table.rows:
@@ -103,7 +103,7 @@ def tied(
 
 
 def _board(name: str) -> Board:
-    """The board of this name, or on the suite of this name."""
+    """The board of this name, or of the suite of this name."""
     if found := board_of_suite(name):
         return found
     if name in SUITES:

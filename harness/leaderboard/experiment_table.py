@@ -13,14 +13,13 @@ from harness.plan.protocol import protocol_of
 
 
 def experiment_table(results: Results, average: str | None = None) -> Table:
-    """Measured rows by their averages, reference levels, and published rows beside; ranks without
-    ties.
+    """Measured rows ranked by their averages without ties, reference levels, and published rows.
 
     Args:
-        average: an averaging rule; null takes the suite's.
+        average: an averaging rule; null means the suite's.
 
     Raises:
-        ValueError: an unknown averaging rule, or one that does not fit the suite.
+        ValueError: an unknown averaging rule, or one over tasks that the suite does not have.
     """
     suite = results.suite
     board = board_of_suite(suite.name)

@@ -1,7 +1,12 @@
-"""A table as html: a figure to put into a page."""
+"""A table as an html figure."""
+
+from typing import TYPE_CHECKING
 
 from harness.leaderboard.cells import all_notes, apart, beside, heading
 from harness.leaderboard.table import Table, metrics_label
+
+if TYPE_CHECKING:
+    import jinja2
 
 HTML = """<figure class="leaderboard">
 {%- macro head() %}
@@ -48,11 +53,8 @@ HTML = """<figure class="leaderboard">
 
 
 def html(table: Table) -> str:
-    """A `figure` without styles of its own; rows that do not compare in a table of their own."""
-    import jinja2
-
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(HTML).render(
+    """A `figure` without styles; published rows that are not comparable have a table each."""
+    return html_template(HTML).render(
         table=table,
         beside=beside(table),
         apart=apart(table),
@@ -60,3 +62,11 @@ def html(table: Table) -> str:
         metrics=metrics_label,
         heading=heading,
     )
+
+
+def html_template(text: str) -> "jinja2.Template":
+    """A template that escapes every value, and refuses missing ones."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(text)

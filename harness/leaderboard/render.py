@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from harness.leaderboard.cells import all_notes, apart, beside, bold_places, row_cells
@@ -13,14 +13,14 @@ from harness.leaderboard.table import Row, Table, column_label
 
 Format = Literal["md", "csv", "html", "latex"]
 MARKDOWN = re.compile(r"[\\|<*`\[&~$]|(?<![^\W_])_|_(?![^\W_])")
-"""What GitHub's markdown may take for more than text; "_" inside a word it does not."""
+"""Characters with a meaning in GitHub's markdown; "_" inside a word has none."""
 
 
 def render(table: Table, format: Format) -> str:
     """`table` as text.
 
     Raises:
-        ValueError: no such format.
+        ValueError: an unknown format.
     """
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
@@ -28,7 +28,8 @@ def render(table: Table, format: Format) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table of GitHub's markdown; published rows that do not compare in a table of their own."""
+    """Tables of GitHub's markdown: one, and another for each block of published rows that are not
+    comparable."""
     together = [(row, mark) for mark, block in beside(table) for row in block.rows]
     measured = [(row, "") for row in (*table.rows, *table.references)]
     lines = _markdown_rows(table, [*measured, *together])
@@ -54,8 +55,12 @@ def markdown_table(
     text_columns: Sequence[int] = (0,),
     bold: Sequence[tuple[int, int]] = (),
 ) -> list[str]:
-    """Lines of a table; all columns but `text_columns` stand to the right. `bold` are places of
-    (row, column)."""
+    """Lines of a table.
+
+    Args:
+        text_columns: left-aligned columns; the others are right-aligned.
+        bold: (row, column) of the cells to set in bold.
+    """
     align = [":--" if i in text_columns else "--:" for i in range(len(head))]
     cells = [[markdown_escape(cell) for cell in line] for line in (head, *rows)]
     for row, column in bold:
@@ -65,31 +70,37 @@ def markdown_table(
 
 
 def markdown_escape(text: str) -> str:
-    """Text that markdown shows as it stands, in one line."""
+    """Text in one line, with markdown's special characters escaped."""
     return " ".join(MARKDOWN.sub(r"\\\g<0>", text).split())
 
 
 def comma_separated(table: Table) -> str:
-    """One line per row, measured or not, with everything that a reader of numbers needs."""
+    """One line per row, with unrounded scores, seeds, source and protocol."""
     names = [*(column_label(column) for column in table.columns), "average"]
     head = ["kind", "rank", "arm"]
     head += [part for name in names for part in (name, f"{name} sd")]
-    head += ["pretrain_seeds", "finetune_seeds", *_underlined(table.more_heads)]
+    head += ["pretrain_seeds", "finetune_seeds"]
+    head += [name.replace(" ", "_") for name in table.more_heads]
     head += ["split", "source", "suite", "average_rule"]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*head, "protocol", "reason"])
+    lines: list[Sequence[object]] = [[*head, "protocol", "reason"]]
     kinds = [("measured", row) for row in table.rows]
     kinds += [("reference", row) for row in table.references]
     shared = [table.suite.name, table.average.name]
     for kind, row in kinds:
         values = _numbers(table, kind, row)
-        writer.writerow([*values, table.split, "", *shared, table.protocol, ""])
+        lines.append([*values, table.split, "", *shared, table.protocol, ""])
     for block in table.published:
         for row in block.rows:
             values = _numbers(table, block.kind.lower(), row)
-            said = [*shared, block.protocol, block.reason]
-            writer.writerow([*values, block.split, block.source, *said])
+            origin = [block.split, block.source, *shared, block.protocol, block.reason]
+            lines.append([*values, *origin])
+    return csv_text(lines)
+
+
+def csv_text(lines: Iterable[Sequence[object]]) -> str:
+    """Lines of cells as comma-separated text."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
 
 
@@ -102,10 +113,6 @@ def _numbers(table: Table, kind: str, row: Row) -> list[str]:
     seeds = [str(count or "") for count in row.seed_counts]
     more = [cell.replace(",", "") for cell in table.more_cells(row)]
     return [kind, str(row.rank or ""), row.name, *scores, *seeds, *more]
-
-
-def _underlined(names: Sequence[str]) -> list[str]:
-    return [name.replace(" ", "_") for name in names]
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {

@@ -104,7 +104,7 @@ def test_one_pretraining_seed_has_no_rank():
     one = whole_suite({"b": 0.7}, seeds=((0, 0), (0, 1)))
     table = build(pd.concat([several, one]), GLUE)
     assert [(row.rank, row.name) for row in table.rows] == [(1, "c"), (None, "b"), (2, "a")]
-    assert table.ranking.startswith("Rows of one pretraining seed have no rank.")
+    assert table.ranking.startswith("Rows with one pretraining seed have no rank.")
 
 
 def test_deterministic_baselines_show_neither_seeds_nor_spread():
@@ -139,7 +139,7 @@ def test_deterministic_baselines_show_neither_seeds_nor_spread():
 def test_more_rows_than_are_compared_keep_plain_ranks_with_the_reason():
     frame = whole_suite({f"arm {i}": 0.5 + i / 1000 for i in range(61)}, seeds=((0, 0), (1, 0)))
     table = tied(build(frame, GLUE), frame, store=None)
-    assert table.ranking.endswith("can be told apart: there are more than 60 rows.")
+    assert table.ranking.endswith("without significance tests: there are more than 60 rows.")
     assert table.rows[0].rank == 1
 
 
@@ -162,9 +162,9 @@ def test_rows_of_several_experiments_carry_their_name():
     assert names == ["one: bert", "two: bert"]
 
 
-def test_a_result_that_is_there_twice_is_refused():
+def test_duplicate_results_are_refused():
     score = results({("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9}})
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="duplicate result"):
         build(pd.concat([score, score]), GLUE)
 
 

@@ -1,4 +1,4 @@
-"""What no test can show with few pretraining seeds."""
+"""Limits of statistical tests with few pretraining seeds."""
 
 from dataclasses import dataclass
 from math import comb

@@ -242,7 +242,7 @@ def test_a_seed_that_a_task_lacks_is_left_out_of_all():
     alone = compare({"one": full}, {"one": zero["one"]}, REPLICATES, rng, paired=False)
     assert alone["one", "score"][0] == pytest.approx(0.5)
     apart = {"one": full, "two": runs([0.2], pretrain=[9])}
-    with pytest.raises(ValueError, match="no pretraining seed"):
+    with pytest.raises(ValueError, match="pretraining seed that all tasks have"):
         compare(apart, zero, REPLICATES, rng, paired=False)
 
 

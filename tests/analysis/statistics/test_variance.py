@@ -59,7 +59,7 @@ def test_one_fine_tuning_run_a_seed_leaves_the_two_apart_unknown():
 
 
 def test_components_need_two_pretraining_seeds():
-    with pytest.raises(ValueError, match="two of them"):
+    with pytest.raises(ValueError, match="at least two of them"):
         seed_components(np.array([1.0, 2.0]), np.array([0, 0]))
 
 

@@ -26,9 +26,9 @@ from tests.made_up_results import MadeUpResults
 
 Fabricate = Callable[..., MadeUpResults]
 TITLES = (
-    "Costs of adapting",
-    "Learning curves over label counts",
-    "What fine-tuning does",
+    "Cost of adaptation",
+    "Scores by number of labelled examples",
+    "Effect of fine-tuning by layer",
     "Forgetting",
 )
 HOSTILE = "<script>x</script>"

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.leaderboard.build import build
 from harness.report.page import write_report
-from harness.report.sections.cost import cost_points, costing, differing, front, leveled
+from harness.report.sections.cost import cost_points, cost_section, differing, front, leveled
 from tests.made_up_results import MadeUpResults
 
 
@@ -40,9 +39,7 @@ def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
 
 
 def points_of(data: MadeUpResults) -> pd.DataFrame:
-    return cost_points(
-        data, build(data.scores, data.suite, tasks=data.experiment.evaluate.tasks, arms=data.arms)
-    )
+    return cost_points(data)
 
 
 def test_costs_of_little_difference_are_the_same(data: MadeUpResults) -> None:
@@ -91,9 +88,7 @@ def test_costs_that_all_arms_share_are_left_out(
 ) -> None:
     assert differing(points_of(data)) == ["flops"]
     same = fabricate({"good": 0.9, "bad": 0.6})
-    assert (
-        costing(same, build(same.scores, same.suite, tasks=same.experiment.evaluate.tasks)) is None
-    )
+    assert cost_section(same) is None
 
 
 def test_both_forms_show_the_front(data: MadeUpResults, tmp_path: Path) -> None:

@@ -59,4 +59,4 @@ def test_of_many_arms_each_stands_beside_the_first(
     pairs = pd.read_csv(tmp_path / "differences.csv")[["first", "second"]].drop_duplicates()
     assert len(pairs) == 1 + 9
     assert set(pairs["first"][1:]) == {"arm9"}
-    assert "where it is not as arm0" in (tmp_path / "README.md").read_text()
+    assert "differs from arm0 in" in (tmp_path / "README.md").read_text()
