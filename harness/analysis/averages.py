@@ -123,7 +123,7 @@ AVERAGES: dict[str, Average] = {
         Average(
             name="electra_test8",
             formula="as electra_dev8, with WNLI instead of QNLI",
-            source="Clark et al. 2020, table 3, test sets: reproduces its averages; the column Score "
+            source="Clark et al. 2020, table 3, test sets: reproduces its averages; column Score "
             "is the server's and does not follow from the printed cells",
             terms=(
                 (MNLI_M,),

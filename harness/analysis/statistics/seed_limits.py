@@ -26,8 +26,8 @@ def seed_limits(num_seeds: int) -> SeedLimits:
     if num_seeds < 1:
         raise ValueError(f"num_seeds must be at least 1, but is {num_seeds}")
     return SeedLimits(
-        permutation_floor=min(1.0, 2 / comb(2 * num_seeds, num_seeds)),
-        sign_flip_floor=min(1.0, 2 / 2**num_seeds),
+        permutation_floor=2 / comb(2 * num_seeds, num_seeds),
+        sign_flip_floor=2 / 2**num_seeds,
     )
 
 

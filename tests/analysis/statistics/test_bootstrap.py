@@ -6,7 +6,13 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, compare, summarise
+from harness.analysis.statistics.bootstrap import (
+    Difference,
+    Runs,
+    bootstrap_scores,
+    compare,
+    summarise,
+)
 from harness.tasks.metrics import METRICS
 
 
@@ -218,6 +224,21 @@ def test_paired_arms_share_their_draws_and_others_do_not_whatever_their_numbers(
         assert np.std(apart) == pytest.approx(np.sqrt(2 * np.var(shifted) / 3), rel=0.1)
     with pytest.raises(ValueError, match=r"same seeds, but have 0, 1, 2 and 3, 4, 5"):
         difference(first, runs(shifted, pretrain=[3, 4, 5]))
+
+
+def test_fine_tuning_seeds_share_their_draws_only_if_all_seeds_are_equal():
+    """Equal scores: with shared draws the difference is 0 in every replicate."""
+    scores, pretrain = [0.1, 0.5, 0.9, 0.3], [0, 0, 1, 1]
+    arm = runs(scores, pretrain=pretrain, finetune=[0, 1, 0, 1])
+    assert not difference(arm, runs(scores, pretrain=pretrain, finetune=[0, 1, 0, 1])).any()
+    others = difference(arm, runs(scores, pretrain=pretrain, finetune=[2, 3, 2, 3]))
+    assert others[0] == 0 and others[1:].any()
+
+
+def test_a_difference_the_other_way_round():
+    found = Difference(estimate=2.0, low=-1.0, high=5.0, p_value=0.3, num_seeds=4)
+    assert found.turned == Difference(estimate=-2.0, low=-5.0, high=1.0, p_value=0.3, num_seeds=4)
+    assert found.turned.turned == found
 
 
 def test_identical_arms_differ_by_nothing():

@@ -112,5 +112,5 @@ def test_free_arms_and_many_arms_are_drawn(
     costs = made.costs.assign(flops=made.costs["arm"].map(flops))
     write_report(made.but(costs=costs), tmp_path)
     svg = (tmp_path / "costs.svg").read_text()
-    assert "not on a front" in svg
+    assert "not on a Pareto front" in svg
     assert [arm for arm in arms if f">{arm}<" in svg] == ["arm3", "arm7", "arm9"]
