@@ -60,29 +60,29 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
 def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
     components = spread.components
 
-    def found_by(number: int) -> float:
+    def detectable(number: int) -> float:
         return minimum_detectable_difference(components, number, num_finetune, paired=paired)
 
-    detectable = found_by(num_pretrain)
-    if math.isinf(detectable):
-        start = "one pretraining seed cannot tell arms apart"
+    least = detectable(num_pretrain)
+    if math.isinf(least):
+        start = "one pretraining seed cannot show that arms differ"
     else:
-        less = ", less where a checkpoint moves all arms alike" if paired else ""
+        less = ", or less because arms share checkpoints" if paired else ""
         start = (
-            f"{num_pretrain} pretraining seeds cannot tell arms apart that differ by less than "
-            f"about {detectable:.1f} points in the average (80 % power{less})"
+            f"{num_pretrain} pretraining seeds detect differences in the average from about "
+            f"{least:.1f} points (80 % power{less})"
         )
     more = [number for number in OTHER_SEEDS if number > num_pretrain]
-    others = [f"{number} could from {found_by(number):.1f}" for number in more]
-    if detectable > ONE_POINT:
+    others = [f"{number} seeds from {detectable(number):.1f}" for number in more]
+    if least > ONE_POINT:
         needed = seeds_needed(components, ONE_POINT, num_finetune, paired=paired)
-        others.append(f"one point takes {needed if needed else 'more than 1,000'}")
+        others.append(f"one point takes {needed if needed else 'more than 1,000'} seeds")
     within = components.finetune
-    spread_now = math.sqrt(
+    deviation = math.sqrt(
         components.pretrain + (0.0 if math.isnan(within) else within) / max(1, num_finetune)
     )
-    why = f"seeds spread by {spread_now:.1f} points in {spread.source}"
-    return "; ".join([start, *others, why])
+    source = f"standard deviation between seeds: {deviation:.1f} points in {spread.source}"
+    return "; ".join([start, *others, source])
 
 
 def _prior(suite: str, is_part: bool) -> SeedSpread | None:

@@ -34,8 +34,8 @@ def measured_spread(evaluate: Evaluate, earlier: Sequence[pd.DataFrame]) -> Seed
     if not rows:
         return None
     table = np.array(rows)
-    apart = ~np.isnan(table[:, 1])
-    pretrain, finetune, freedom = table[apart if apart.any() else ~apart].T
+    nested = ~np.isnan(table[:, 1])
+    pretrain, finetune, freedom = table[nested if nested.any() else ~nested].T
     components = Components(
         float(np.average(pretrain, weights=freedom)),
         float(np.average(finetune, weights=freedom)),

@@ -17,12 +17,12 @@ def marked(table: Table) -> list[tuple[str, Published]]:
     return list(zip(marks, blocks, strict=True))
 
 
-def beside(table: Table) -> list[tuple[str, Published]]:
+def comparable_blocks(table: Table) -> list[tuple[str, Published]]:
     """The blocks that are comparable with the measured rows."""
     return [(mark, block) for mark, block in marked(table) if block.comparable]
 
 
-def apart(table: Table) -> list[tuple[str, Published]]:
+def separate_blocks(table: Table) -> list[tuple[str, Published]]:
     """The blocks that are shown in separate tables."""
     return [(mark, block) for mark, block in marked(table) if not block.comparable]
 

@@ -6,11 +6,11 @@ from harness.leaderboard.cells import (
     DAGGER,
     MISSING,
     all_notes,
-    apart,
-    beside,
     bold_places,
+    comparable_blocks,
     heading,
     row_cells,
+    separate_blocks,
 )
 from harness.leaderboard.table import Published, Row, Table, column_label
 
@@ -21,10 +21,10 @@ LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
 def latex(table: Table) -> str:
     """A `tabular`, another one for each block of rows that are not comparable, and the notes."""
     measured = [_tex_row(table, row) for row in (*table.rows, *table.references)]
-    for mark, block in beside(table):
+    for mark, block in comparable_blocks(table):
         measured += ["\\midrule", *_group(table, mark, block)]
     lines = _tabular(table, measured)
-    for mark, block in apart(table):
+    for mark, block in separate_blocks(table):
         lines += ["\\par\\medskip", *_tabular(table, _group(table, mark, block))]
     return "\n".join([*lines, *tex_notes(all_notes(table))]) + "\n"
 

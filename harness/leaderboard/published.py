@@ -38,7 +38,7 @@ def leaderboards_folder() -> Path:
     for folder in (package / "_shipped" / "leaderboards", package.parent / "leaderboards"):
         if (folder / "published" / "index.csv").is_file():
             return folder
-    raise FileNotFoundError(f"no folder leaderboards inside {package} or beside it")
+    raise FileNotFoundError(f"no folder leaderboards inside {package} or next to it")
 
 
 def board_names() -> list[str]:

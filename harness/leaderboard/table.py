@@ -81,11 +81,11 @@ class Row:
     finetune_seeds: int = 0
     """Largest number of fine-tuning seeds of one pretraining seed and column."""
     deterministic: bool = False
-    """Whether nothing in its runs is random, so that seeds and standard deviations mean nothing."""
+    """Whether its runs use no random seeds."""
 
     @property
     def seed_counts(self) -> tuple[int | None, int | None]:
-        """Numbers of pretraining and fine-tuning seeds; null where there are none."""
+        """Numbers of pretraining and fine-tuning seeds; null if there are none."""
         none = self.deterministic or not self.pretrain_seeds
         return (None, None) if none else (self.pretrain_seeds, self.finetune_seeds)
 

@@ -26,7 +26,7 @@ def names(table):
     return [row.name for row in table.rows]
 
 
-def test_every_arm_on_the_suite_has_a_row_and_arms_that_are_alike_a_rank(store):
+def test_every_arm_on_the_suite_has_a_row_and_equal_arms_share_a_rank(store):
     table = board_table("swag", store)
     assert {row.name: row.rank for row in table.rows} == {
         "one: good": 1,
@@ -65,7 +65,7 @@ def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
     assert "one: good" in run.stdout and run.stderr.split() == []
 
 
-def test_a_suite_is_a_board_too(store):
+def test_a_suite_is_also_a_board(store):
     assert board_table("swag-v1", store) == board_table("swag", store)
     assert board_table("micro-swag-v1", store).rows == ()
     with pytest.raises(ValueError, match="unknown board 'swagg'"):
@@ -86,7 +86,7 @@ def test_filters_take_some_arms(store, taken, expected):
 
 
 @pytest.mark.parametrize(
-    ("taken", "said"),
+    ("conditions", "message"),
     [
         ({"size": "smal"}, "unknown size 'smal'; known: "),
         ({"budget": "1000"}, r"a budget must be tokens\|steps\|flops\|seconds=NUMBER"),
@@ -96,12 +96,12 @@ def test_filters_take_some_arms(store, taken, expected):
         ({"size": "nano", "tag": "large"}, "no arm on swag-v1 in the store passes tag large, size"),
     ],
 )
-def test_bad_filters_are_one_line(store, taken, said):
-    with pytest.raises(ValueError, match=said):
-        board_table("swag", store, board_filter=BoardFilter(**taken))
+def test_bad_filters_are_refused_in_one_line(store, conditions, message):
+    with pytest.raises(ValueError, match=message):
+        board_table("swag", store, board_filter=BoardFilter(**conditions))
 
 
-def test_filters_take_imported_rows_by_what_these_say():
+def test_filters_select_imported_rows_by_their_budget():
     scores = pd.DataFrame({"budget_tokens": [1000, 2000, 0, None]}).astype("Int64")
     assert list(BoardFilter(budget="tokens=1_000").imported(scores).index) == [0, 2]
     assert not len(BoardFilter(budget="steps=1_000").imported(scores))

@@ -1,4 +1,4 @@
-"""Tables by hand; their written forms."""
+"""Tables by hand, and their output formats."""
 
 import csv
 import io
@@ -143,7 +143,7 @@ def test_more_rows_than_are_compared_keep_plain_ranks_with_the_reason():
     assert table.rows[0].rank == 1
 
 
-def test_the_rule_says_which_metrics_a_column_shows():
+def test_the_rule_decides_which_metrics_a_column_shows():
     table = build(whole_suite({"bert": 0.5}), GLUE, "glue_server9")
     metrics = {column.name: column.metrics for column in table.columns}
     assert metrics["mrpc"] == ("f1", "accuracy")
@@ -168,7 +168,7 @@ def test_duplicate_results_are_refused():
         build(pd.concat([score, score]), GLUE)
 
 
-def test_some_tasks_make_a_table_of_their_own_name():
+def test_a_part_of_a_suite_has_its_own_name():
     table = build(
         whole_suite({"bert": 0.5}), GLUE, tasks=("rte", "sst2"), published=["glue_test_bert"]
     )
@@ -207,7 +207,7 @@ def test_published_rows_share_only_equal_metrics():
     assert electra.average is None
 
 
-def test_rows_of_another_split_stand_apart_with_the_reason():
+def test_rows_of_another_split_are_separate_with_the_reason():
     table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8",
                   published=["glue_test_bert", "electra_flops"])  # fmt: skip
     apart, beside = table.published
@@ -266,7 +266,7 @@ def test_unknown_and_wrong_boards_are_refused(tmp_path, monkeypatch):
         load_board("worse")
 
 
-# Written forms.
+# Output formats.
 
 
 def test_csv_is_equal_byte_for_byte_whatever_the_order_of_results():
@@ -307,7 +307,7 @@ def test_arms_that_are_adapted_in_different_ways_show_what_they_train():
     assert "trained" not in render(build(frame, "glue-v1"), "md").split("Protocol")[0]
 
 
-def test_rows_that_do_not_compare_stand_apart_in_every_form():
+def test_rows_that_are_not_comparable_are_separate_in_every_format():
     """A table of their own with the reason; in csv, where one table is all, a column with it."""
     published = ["glue_test_bert", "electra_flops"]
     table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8", published=published)
@@ -324,7 +324,7 @@ def test_rows_that_do_not_compare_stand_apart_in_every_form():
 
 
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
-def test_every_form_carries_suite_rule_and_protocol(format):
+def test_every_format_names_suite_rule_and_protocol(format):
     table = build(
         whole_suite({"bert": 0.5}), GLUE, protocol="pooling cls", published=["glue_test_bert"]
     )
@@ -350,13 +350,13 @@ def test_hostile_names_stay_text():
     assert row[2] == name
 
 
-def test_markdown_shows_text_as_it_stands():
+def test_markdown_escapes_special_characters():
     assert markdown_escape("_foo_ a~~b~~ &lt; $x$") == r"\_foo\_ a\~\~b\~\~ \&lt; \$x\$"
     assert markdown_escape("__all__") == r"\_\_all\_\_"
     assert markdown_escape("bag_of_words 2.0 (F1) ± 3") == "bag_of_words 2.0 (F1) ± 3"
 
 
-def test_small_print_of_latex_ends_with_the_notes():
+def test_latex_ends_with_the_notes():
     lines = render(build(results({}), GLUE), "latex").splitlines()
     assert r"\par{\footnotesize" in lines and lines[-1] == "}"
 
@@ -381,11 +381,11 @@ def test_protocol_line():
     assert protocol_line(protocol) == line
 
 
-def test_every_metric_has_a_short_form():
+def test_every_metric_has_a_short_name():
     assert METRIC_LABELS.keys() == METRICS.keys()
 
 
-def test_notes_say_which_variants_the_columns_show():
+def test_notes_name_the_variants_of_the_metrics():
     (note,) = [note for note in build(whole_suite({"a": 0.5}), GLUE).notes() if "Metrics" in note]
     assert note.startswith("Metrics: F1 (f1): F1 of class 1; Spearman (spearman): one correlation")
     plain = build(whole_suite({"a": 0.5}), GLUE, tasks=("sst2", "rte"))

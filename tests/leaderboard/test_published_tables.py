@@ -94,7 +94,7 @@ def test_cells_stand_as_they_are_printed():
     assert dict(zip(dapt.head, dapt.rows[1], strict=True))["hyp (macro F1)"] == "88.2 ± 5.9"
 
 
-def test_what_is_said_of_tasks_stands_with_their_columns():
+def test_attributes_of_tasks_are_shown_with_their_columns():
     table, columns = published_text_tables("dapt_corpora")
     assert [row[0] for row in table.rows] == ["RoBERTa", "DAPT"]
     (news,) = [row for row in columns.rows if row[0].startswith("news")]
@@ -111,7 +111,7 @@ def test_the_frame_has_everything_in_every_row():
     assert "source" in published_frame("glue_train_sizes")
 
 
-def test_the_frame_says_what_is_not_reproduced_and_keeps_the_printed_digits():
+def test_the_frame_marks_what_is_not_reproduced_and_keeps_the_printed_digits():
     frame = published_frame("sts_spearman").set_index(["system", "task"])
     assert frame.at[("SBERT-NLI-base", "average"), "reproduced"] == "no"
     assert frame.at[("SBERT-NLI-base", "average"), "why"].startswith("the paper itself")

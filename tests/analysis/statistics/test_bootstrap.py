@@ -17,7 +17,7 @@ from harness.tasks.metrics import METRICS
 
 
 def runs(scores, pretrain=None, finetune=None, cell="score"):
-    """Runs with fixed scores [num_runs] in every replicate; one fine-tuning each if not said."""
+    """Runs with fixed scores [num_runs] in every replicate; one fine-tuning run each by default."""
     scores = np.asarray(scores, dtype=float)
     return Runs(
         pretrain_seeds=np.arange(len(scores)) if pretrain is None else np.asarray(pretrain),
@@ -49,7 +49,7 @@ def bootstrap(labels, predictions, metrics, replicates, rng):
 @pytest.mark.parametrize("name", ["accuracy", "f1", "macro_f1", "matthews", "pearson"])
 @given(data=st.data())
 @settings(max_examples=40)
-def test_draws_mean_repeated_examples(name, data):
+def test_weights_are_repeated_examples(name, data):
     """A score from counts, weighted by draws, is the metric's own on the examples repeated."""
     size = data.draw(st.integers(2, 12))
     values = st.floats(-5, 5) if name == "pearson" else st.integers(0, 2).map(float)
@@ -107,7 +107,7 @@ def test_metrics_with_as_many_units_share_the_resamples():
     scores = bootstrap_scores(counts, first, 50, np.random.default_rng(4))
     assert scores["one"] == pytest.approx(scores["wide"], abs=1e-12)
     assert np.corrcoef(scores["one"][1:, 0], scores["other"][1:, 0])[0, 1] < 0.5
-    # The draws of one number of units do not depend on which metrics are asked for.
+    # The draws of one number of units do not depend on which metrics are computed.
     alone = bootstrap_scores({"one": counts["one"]}, first, 50, np.random.default_rng(4))
     assert scores["one"] == pytest.approx(alone["one"], abs=1e-12)
 
@@ -133,7 +133,7 @@ def test_bootstrap_scores_refuses(shape):
         bootstrap_scores({"accuracy": np.zeros(shape)}, {}, 5, np.random.default_rng(0))
 
 
-def test_examples_alone_agree_with_scipy():
+def test_with_one_seed_it_agrees_with_scipys_bootstrap():
     """One seed an arm leaves the paired bootstrap over examples, which scipy has."""
     rng = np.random.default_rng(3)
     labels = np.ones(200)

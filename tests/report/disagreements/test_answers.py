@@ -119,7 +119,7 @@ def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch)
         ("micro-squad2", [], "dog", False),
     ],
 )
-def test_right_is_what_the_task_says(task: str, label: Any, answer: Any, right: bool) -> None:
+def test_right_depends_on_the_kind_of_task(task: str, label: Any, answer: Any, right: bool) -> None:
     assert judgements.right(TASKS[task], label, answer) == right
 
 

@@ -1,4 +1,4 @@
-"""Figures whose names are many or long: all stand inside, and leave room for what is drawn."""
+"""Figures with many or long names: all names are inside the figure and leave room for the panel."""
 
 from typing import Any
 from xml.etree import ElementTree
@@ -141,7 +141,7 @@ def test_seeds_stand_in_a_row_named_by_their_arm():
 
 
 @pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
-def test_what_is_drawn_says_what_it_is_where_a_pointer_rests(text):
+def test_artists_have_tooltips(text):
     figure, (axes,) = panels(1, 2.8)
     (line,) = axes.plot([0, 1], "o-")
     explain(line, text)

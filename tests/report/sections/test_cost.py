@@ -17,7 +17,7 @@ def beaten(point: tuple[float, float], points: list[tuple[float, float]]) -> boo
     return any(c <= point[0] and s >= point[1] and (c, s) != point for c, s in points)
 
 
-def test_the_front_is_what_nobody_beats() -> None:
+def test_the_front_has_the_points_that_no_other_dominates() -> None:
     generator = np.random.default_rng(0)
     for _ in range(50):
         points = [(float(c), float(s)) for c, s in generator.integers(5, size=(8, 2))]
@@ -91,7 +91,7 @@ def test_costs_that_all_arms_share_are_left_out(
     assert cost_section(same) is None
 
 
-def test_both_forms_show_the_front(data: MadeUpResults, tmp_path: Path) -> None:
+def test_both_formats_show_the_front(data: MadeUpResults, tmp_path: Path) -> None:
     trained = {"big": 2e6, "small": 1e3, "waste": 1e6}
     write_report(data.but(trained=trained), tmp_path)
     assert (tmp_path / "costs.svg").exists()

@@ -58,7 +58,7 @@ def test_a_mean_of_few_or_unknown_values() -> None:
     assert seeds_cell([1.0, np.nan]) == seeds_cell([]) == "–"
 
 
-def test_hours_stand_in_provenance_alone(data: MadeUpResults, tmp_path: Path) -> None:
+def test_hours_are_only_in_provenance(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path / "one")
     slower = data.pretraining.assign(seconds=9999.0)
     write_report(data.but(pretraining=slower), tmp_path / "two")

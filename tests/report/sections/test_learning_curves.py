@@ -36,7 +36,7 @@ def test_the_table_has_a_column_for_each_share(data: MadeUpResults) -> None:
     assert [row[0] for row in grid.rows] == ["good", "bad"]
 
 
-def test_both_forms_show_them(data: MadeUpResults, tmp_path: Path) -> None:
+def test_both_formats_show_them(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path)
     assert (tmp_path / "learning.svg").exists()
     for name in ("README.md", "index.html"):

@@ -35,7 +35,7 @@ def test_means_over_seeds_and_nulls() -> None:
     assert probe_tables(FRAME.iloc[:0], ["good"]) == probe_tables(pd.DataFrame(), []) == []
 
 
-def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., MadeUpResults]) -> None:
+def test_both_formats_show_them(tmp_path: Path, fabricate: Callable[..., MadeUpResults]) -> None:
     skills = {"good": 0.9, "mute": 0.6}
     write_report(fabricate(skills, probes=FRAME), tmp_path)
     readme = (tmp_path / "README.md").read_text()

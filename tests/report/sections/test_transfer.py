@@ -48,7 +48,7 @@ def test_points_pair_each_pretraining_with_its_own_average(data: MadeUpResults) 
         assert average == averages[arm, seed]
 
 
-def test_the_rank_correlation_is_told_of_enough_runs(data: MadeUpResults) -> None:
+def test_the_rank_correlation_needs_enough_runs(data: MadeUpResults) -> None:
     section = transfer_section(data)
     assert section is not None
     points = transfer_points(data)
@@ -95,7 +95,7 @@ def test_one_pretraining_has_nothing_to_compare(data: MadeUpResults) -> None:
     assert transfer_section(unknown) is None
 
 
-def test_both_forms_show_it(data: MadeUpResults, tmp_path: Path) -> None:
+def test_both_formats_show_it(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path)
     assert (tmp_path / "transfer.svg").exists()
     assert "| good | 1 | 2.010 ± 0.010 |" in (tmp_path / "README.md").read_text()
