@@ -64,7 +64,8 @@ def _runs(store, name, arm, seed, labels, skill, rng):
 
 def _resolved(name, spec):
     budget = {"tokens": spec["tokens"], "steps": None, "flops": None, "seconds": None}
-    pretrain = {"size": SIZES[spec["size"]].model_dump(mode="json"), "budget": budget}
+    size, model = SIZES[spec["size"]].model_dump(mode="json"), {"family": "bert"}
+    pretrain = {"size": size, "budget": budget, "model": model}
     return {
         "experiment": {"name": name, "question": f"Is {EVIL} better?", "tags": spec["tags"]},
         "arms": {arm: {"pretrain": pretrain} for arm in spec["arms"]},

@@ -1,3 +1,5 @@
-"""From finished stages to numbers: frames of results, statistics, comparisons of arms, power.
-Nothing here prints, plots or writes files.
+"""Numbers from finished stages: frames of results, averages, statistics, comparisons, power.
+
+Nothing here prints, plots or writes files: tables are in `harness.leaderboard`, figures and pages
+in `harness.report`.
 """

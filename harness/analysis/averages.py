@@ -1,8 +1,8 @@
-"""The averages that papers print under one name, "GLUE", each by its own rule.
+"""Averaging rules: papers compute averages such as "GLUE" in different ways.
 
-A rule is a list of terms that count the same. A term is one column or the mean of several (the two
-MNLI sets), and a column the mean of one or more metrics: rules differ in all three, and one counts
-WNLI and the other does not, which alone moves an average by points. So every table names its rule.
+A rule is a list of terms with equal weights. A term is one column or the mean of several (the two
+MNLI sets), and a column is the mean of one or more metrics. Rules differ in all of these; including
+WNLI alone changes an average by points. Therefore every table names its rule.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ Term = tuple[Column, ...]
 
 @dataclass(frozen=True)
 class Average:
-    """A named way to make one number of a suite's columns."""
+    """A rule that averages the columns of a suite."""
 
     name: str
     formula: str
-    """What a reader needs to compute it again."""
+    """The rule in words."""
     source: str
-    """Where it is used, and what shows that this is the rule."""
+    """Where it is used, and evidence that this is the rule."""
     terms: tuple[Term, ...] = ()
-    """Empty: every column of the suite is a term."""
+    """Terms with equal weights; empty means that every column of the suite is a term."""
 
 
 def _column(task: str, *metrics: str, name: str | None = None, split: str = "validation") -> Column:
@@ -44,7 +44,7 @@ SINGLE_METRIC: tuple[Term, ...] = (
     (STSB_SPEARMAN,),
     *_accuracies("mrpc", "rte"),
 )
-"""One metric a task, accuracy where the server has two, and MNLI by its matched set alone."""
+"""One metric per task (accuracy if the server has two), and MNLI on its matched set only."""
 BOTH_METRICS: tuple[Term, ...] = (
     (MNLI_M, MNLI_MM),
     (_column("qqp", "f1", "accuracy"),),
@@ -54,7 +54,7 @@ BOTH_METRICS: tuple[Term, ...] = (
     (_column("mrpc", "f1", "accuracy"),),
     *_accuracies("rte"),
 )
-"""The server's metrics, those of one task averaged first."""
+"""The server's metrics; several metrics of one task are averaged first."""
 SUPERGLUE: tuple[Term, ...] = (
     *_accuracies("boolq"),
     (_column("cb", "macro_f1", "accuracy"),),
@@ -64,7 +64,7 @@ SUPERGLUE: tuple[Term, ...] = (
     (_column("superglue_rte", "accuracy", name="rte"),),
     *_accuracies("wic", "wsc"),
 )
-"""The eight tasks of SuperGLUE, the metrics of one task averaged first."""
+"""The eight tasks of SuperGLUE; several metrics of one task are averaged first."""
 
 
 def _rouge(task: str) -> Term:
@@ -84,10 +84,10 @@ AVERAGES: dict[str, Average] = {
         ),
         Average(
             name="bert_table1",
-            formula="mean of 9 columns: MNLI-m and MNLI-mm count apart, F1 for QQP and MRPC, "
-            "Spearman for STS-B, Matthews for CoLA, accuracy for the rest; WNLI left out",
-            source="Devlin et al. 2019, table 1: gives 4 of its 5 printed averages exactly, the "
-            "fifth within the rounding of its cells",
+            formula="mean of 9 columns: MNLI-m and MNLI-mm as two, F1 for QQP and MRPC, "
+            "Spearman for STS-B, Matthews for CoLA, accuracy for the rest; without WNLI",
+            source="Devlin et al. 2019, table 1: reproduces 4 of its 5 printed averages exactly, "
+            "the fifth within the rounding of its cells",
             terms=(
                 (MNLI_M,),
                 (MNLI_MM,),
@@ -103,8 +103,8 @@ AVERAGES: dict[str, Average] = {
             name="glue_server9",
             formula="mean of 9 tasks with WNLI: the metrics of a task averaged first (F1 and "
             "accuracy for QQP and MRPC, Pearson and Spearman for STS-B), MNLI the mean of both "
-            "its sets; AX left out",
-            source="Wang et al. 2019, GLUE, section 3.4; gives the averages of the five T5 sizes",
+            "its sets; without AX",
+            source="Wang et al. 2019, GLUE, section 3.4: reproduces the five averages of T5",
             terms=(*BOTH_METRICS, *_accuracies("wnli")),
         ),
         Average(
@@ -116,15 +116,15 @@ AVERAGES: dict[str, Average] = {
         Average(
             name="electra_dev8",
             formula="mean of 8 tasks: MNLI-m, accuracy for QQP and MRPC, Spearman for STS-B, "
-            "Matthews for CoLA, accuracy for the rest; MNLI-mm and WNLI left out",
-            source="Clark et al. 2020, table 2: gives all 7 printed averages",
+            "Matthews for CoLA, accuracy for the rest; without MNLI-mm and WNLI",
+            source="Clark et al. 2020, table 2: reproduces all 7 printed averages",
             terms=SINGLE_METRIC,
         ),
         Average(
             name="electra_test8",
             formula="as electra_dev8, with WNLI instead of QNLI",
-            source="Clark et al. 2020, table 3, on the test sets: gives its averages; its column "
-            "Score is the server's and does not follow from what it shows",
+            source="Clark et al. 2020, table 3, test sets: reproduces its averages; column Score "
+            "is the server's and does not follow from the printed cells",
             terms=(
                 (MNLI_M,),
                 *_accuracies("qqp", "sst2"),
@@ -136,15 +136,15 @@ AVERAGES: dict[str, Average] = {
         Average(
             name="distil9",
             formula="as electra_dev8, with WNLI as the ninth task",
-            source="README of the code of Sanh et al. 2019 (DistilBERT); gives its averages",
+            source="README of Sanh et al. 2019 (DistilBERT): reproduces its averages",
             terms=(*SINGLE_METRIC, *_accuracies("wnli")),
         ),
         Average(
             name="superglue8",
             formula="mean of 8 tasks: the metrics of a task averaged first (macro-F1 and accuracy "
             "for CB, F1a and exact match for MultiRC, F1 and exact match for ReCoRD), accuracy for "
-            "the rest; AX-b and AX-g left out",
-            source="Wang et al. 2019, SuperGLUE, section 3.3: gives all 20 averages of the "
+            "the rest; without AX-b and AX-g",
+            source="Wang et al. 2019, SuperGLUE, section 3.3: reproduces all 20 averages of the "
             "leaderboard of 2021, one of them (76.05, printed 76.0) by rounding down",
             terms=SUPERGLUE,
         ),
@@ -152,7 +152,7 @@ AVERAGES: dict[str, Average] = {
             name="albert5",
             formula="mean of 5 tasks: F1 and exact match averaged first for SQuAD 1.1 and 2.0, "
             "accuracy for MNLI-m, SST-2 and RACE",
-            source="Lan et al. 2020 (ALBERT), table 2: gives its averages; no suite here has RACE",
+            source="Lan et al. 2020 (ALBERT), table 2: reproduces its averages (no suite has RACE)",
             terms=(
                 (_column("squad1", "token_f1", "exact_match"),),
                 (_column("squad2", "token_f1", "exact_match"),),
@@ -162,9 +162,9 @@ AVERAGES: dict[str, Average] = {
         ),
         Average(
             name="rouge_mean",
-            formula="mean of 2 sets, CNN/DailyMail and XSum, of each the mean of ROUGE-1, ROUGE-2 "
-            "and ROUGE-L sentence by sentence",
-            source="ours: papers print the scores apart",
+            formula="mean of CNN/DailyMail and XSum, each the mean of ROUGE-1, ROUGE-2 and "
+            "sentence-level ROUGE-L (ROUGE-Lsum)",
+            source="ours: papers print the three scores separately",
             terms=(_rouge("cnndm"), _rouge("xsum")),
         ),
     )
@@ -175,7 +175,7 @@ def get_average(name: str) -> Average:
     """The rule of this name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: an unknown rule.
     """
     if name not in AVERAGES:
         raise ValueError(f"unknown average {name!r}; known: {', '.join(AVERAGES)}")

@@ -1,4 +1,4 @@
-"""The columns of a suite under an averaging rule: what tables show and arms are compared on."""
+"""The columns of a suite under an averaging rule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from harness.tasks.task import Column, Suite
 
 @dataclass(frozen=True)
 class SuiteColumns:
-    """A suite, or a part of one, with its columns and the average over them."""
+    """A suite, or a part of one, with its columns and its averaging rule."""
 
     suite: Suite
     average: Average
@@ -20,7 +20,7 @@ class SuiteColumns:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The terms of the average; each counts the same."""
+        """The terms of the average, with equal weights."""
         return terms_of(self.average, self.suite)
 
 
@@ -31,9 +31,9 @@ def suite_columns(
 
     Args:
         suite: a suite or its name.
-        average: name of an averaging rule; null takes the suite's own, or the mean of all columns
-            where only some tasks are taken.
-        tasks: some tasks of the suite; null takes all.
+        average: name of an averaging rule; null means the suite's own, or the mean of all columns
+            if `tasks` is a part of the suite.
+        tasks: tasks to include; null means all.
 
     Raises:
         ValueError: an unknown suite or average, or an average of tasks that the suite does not
@@ -46,7 +46,7 @@ def suite_columns(
 
 
 def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
-    """Some tasks of a suite, averaged over all their columns, under a name that says so."""
+    """Some tasks of a suite as a suite, averaged over all columns; its name lists the tasks."""
     if set(tasks) == set(suite.tasks):
         return suite
     return suite.model_copy(
@@ -59,7 +59,7 @@ def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
 
 
 def _columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
-    """The suite's columns with the metrics that the average takes, then what it takes besides."""
+    """The suite's columns with the metrics of the average, then further columns of the average."""
     taken = {column.name: column for term in terms for column in term}
     shown = {column.name: taken.get(column.name, column) for column in suite.columns}
     return tuple({**shown, **taken}.values())
@@ -69,7 +69,7 @@ def terms_of(rule: Average, suite: Suite) -> tuple[Term, ...]:
     """The rule's terms on a suite.
 
     Raises:
-        ValueError: the rule takes a task that the suite does not have.
+        ValueError: the rule needs a task that the suite does not have.
     """
     terms = rule.terms or tuple((column,) for column in suite.columns)
     missing = sorted({c.task for term in terms for c in term} - set(suite.tasks))
@@ -77,7 +77,7 @@ def terms_of(rule: Average, suite: Suite) -> tuple[Term, ...]:
         fitting = [r.name for r in AVERAGES.values() if _fits(r, suite)]
         raise ValueError(
             f"average {rule.name} needs {', '.join(missing)}, which {suite.name} does not have; "
-            f"it can be averaged by {', '.join(fitting)}"
+            f"rules for this suite: {', '.join(fitting)}"
         )
     return terms
 
@@ -90,10 +90,10 @@ def combine(terms: Sequence[Term], columns: Mapping[Column, np.ndarray]) -> np.n
     """Mean over terms of the mean over their columns.
 
     Args:
-        columns: column to its scores; arrays of one shape.
+        columns: column to its scores; arrays of equal shape.
 
     Returns:
-        An array of that shape, NaN where one of them is.
+        An array of the same shape, NaN if one of its scores is NaN.
     """
     means = [np.mean([columns[column] for column in term], axis=0) for term in terms]
     return np.asarray(np.mean(means, axis=0))

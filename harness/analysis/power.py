@@ -1,4 +1,4 @@
-"""The statistical power of a grid, before it is run."""
+"""The statistical power of an experiment before it is run."""
 
 import math
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ PRIORS: Mapping[str, float] = {
     "micro-food-to-film": 1.7,
     "glue": 0.8,
 }
-"""Suite without its version to the standard deviation of its average between pretraining seeds with
+"""Suite (without version) to the standard deviation of its average between pretraining seeds with
 one fine-tuning run each, in points: root mean square over the arms of the reports in `reports/`."""
 OTHER_SEEDS = (5, 10)
 ONE_POINT = 1.0
@@ -32,20 +32,20 @@ ONE_POINT = 1.0
 
 @dataclass(frozen=True)
 class SeedSpread:
-    """Variance of the average of a suite between runs of one arm."""
+    """Variance of a suite's average between runs of one arm."""
 
     components: Components
-    """In points squared; the variance due to the test set is not included."""
+    """In points squared; without the variance due to the test set."""
     source: str
-    """The results that it was estimated from."""
+    """The results from which it was estimated."""
 
 
 def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     """The smallest difference in the average that the seeds of a plan can detect, in one sentence;
-    null for a single arm, and where no spread is known.
+    null for a single arm, and if no spread is known.
 
     Args:
-        measured: the spread in earlier results; null takes PRIORS.
+        measured: the spread in earlier results; null means PRIORS.
     """
     evaluate = plan.experiment.evaluate
     some_tasks = set(evaluate.chosen) != set(evaluate.suite_value.tasks)
@@ -60,29 +60,29 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
 def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
     components = spread.components
 
-    def found_by(number: int) -> float:
+    def detectable(number: int) -> float:
         return minimum_detectable_difference(components, number, num_finetune, paired=paired)
 
-    detectable = found_by(num_pretrain)
-    if math.isinf(detectable):
-        start = "one pretraining seed cannot tell arms apart"
+    least = detectable(num_pretrain)
+    if math.isinf(least):
+        start = "one pretraining seed cannot show that arms differ"
     else:
-        less = ", less where a checkpoint moves all arms alike" if paired else ""
+        less = ", or less because arms share checkpoints" if paired else ""
         start = (
-            f"{num_pretrain} pretraining seeds cannot tell arms apart that differ by less than "
-            f"about {detectable:.1f} points in the average (80 % power{less})"
+            f"{num_pretrain} pretraining seeds detect differences in the average from about "
+            f"{least:.1f} points (80 % power{less})"
         )
     more = [number for number in OTHER_SEEDS if number > num_pretrain]
-    others = [f"{number} could from {found_by(number):.1f}" for number in more]
-    if detectable > ONE_POINT:
+    others = [f"{number} seeds from {detectable(number):.1f}" for number in more]
+    if least > ONE_POINT:
         needed = seeds_needed(components, ONE_POINT, num_finetune, paired=paired)
-        others.append(f"one point takes {needed if needed else 'more than 1,000'}")
+        others.append(f"one point takes {needed if needed else 'more than 1,000'} seeds")
     within = components.finetune
-    spread_now = math.sqrt(
+    deviation = math.sqrt(
         components.pretrain + (0.0 if math.isnan(within) else within) / max(1, num_finetune)
     )
-    why = f"seeds spread by {spread_now:.1f} points in {spread.source}"
-    return "; ".join([start, *others, why])
+    source = f"standard deviation between seeds: {deviation:.1f} points in {spread.source}"
+    return "; ".join([start, *others, source])
 
 
 def _prior(suite: str, is_part: bool) -> SeedSpread | None:

@@ -1,4 +1,4 @@
-"""What the store holds of a planned experiment, as frames that are made on first use."""
+"""The results of a planned experiment, as frames that are computed on first use."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -83,12 +83,12 @@ class Results:
 
     @property
     def suite(self) -> Suite:
-        """The suite that all arms are judged on."""
+        """The suite on which all arms are evaluated."""
         return self.experiment.evaluate.suite_value
 
     @property
     def sweep(self) -> Sweep | None:
-        """What was searched; null where nothing was."""
+        """The hyperparameter search; null if there was none."""
         return self.experiment.sweep if self.experiment.sweep.trials else None
 
 

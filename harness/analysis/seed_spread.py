@@ -14,7 +14,7 @@ from harness.tasks.task import Suite
 
 
 def measured_spread(evaluate: Evaluate, earlier: Sequence[pd.DataFrame]) -> SeedSpread | None:
-    """The spread over the tasks that an experiment evaluates; null where no result has them all.
+    """The spread of the average over an experiment's tasks; null if no result has all of them.
 
     All arms with two pretraining seeds or more count, weighted by their degrees of freedom. If some
     arms have several fine-tuning runs per pretraining seed, only those count.
@@ -34,8 +34,8 @@ def measured_spread(evaluate: Evaluate, earlier: Sequence[pd.DataFrame]) -> Seed
     if not rows:
         return None
     table = np.array(rows)
-    apart = ~np.isnan(table[:, 1])
-    pretrain, finetune, freedom = table[apart if apart.any() else ~apart].T
+    nested = ~np.isnan(table[:, 1])
+    pretrain, finetune, freedom = table[nested if nested.any() else ~nested].T
     components = Components(
         float(np.average(pretrain, weights=freedom)),
         float(np.average(finetune, weights=freedom)),

@@ -67,7 +67,7 @@ def _published(name: str | None, format: "Form") -> str:
         find_published,
         published_frame,
         published_list,
-        published_sheets,
+        published_text_tables,
     )
     from harness.leaderboard.text_tables import render_text_tables
 
@@ -76,7 +76,7 @@ def _published(name: str | None, format: "Form") -> str:
     table = find_published(name)
     if format == "csv":
         return published_frame(table).to_csv(index=False, lineterminator="\n").rstrip()
-    return render_text_tables(published_sheets(table), format)
+    return render_text_tables(published_text_tables(table), format)
 
 
 def _measured(

@@ -1,4 +1,4 @@
-"""Which arms of a store stand on a board."""
+"""Selects the arms of a leaderboard over a store."""
 
 import math
 from collections.abc import Mapping
@@ -14,17 +14,21 @@ from harness.store.recorded import RecordedExperiment
 
 @dataclass(frozen=True)
 class BoardFilter:
-    """Conditions on arms; null and empty take all."""
+    """Conditions on arms; null selects all."""
 
     tag: str | None = None
     """A tag of the experiment."""
     size: str | None = None
     """A name in `SIZES`."""
     budget: str | None = None
-    """`tokens=2_000_000`; arms without pretraining are taken as well."""
+    """Such as `tokens=2_000_000`; arms without pretraining are always selected."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for an unknown size, or a budget that is not unit=number."""
+        """Checks the conditions.
+
+        Raises:
+            ValueError: an unknown size, or a budget that is not unit=number.
+        """
         if self.size:
             _size(self.size)
         if self.budget:
@@ -35,7 +39,7 @@ class BoardFilter:
         return ", ".join(f"{name} {value}" for name, value in given.items() if value)
 
     def arms(self, experiment: RecordedExperiment) -> list[str]:
-        """Names of the arms of an experiment that are taken."""
+        """Names of the selected arms of an experiment."""
         if self.tag and self.tag not in experiment.spec["experiment"].get("tags", ()):
             return []
         arms = experiment.spec["arms"].items()
@@ -51,8 +55,8 @@ class BoardFilter:
         return spent == {unit: number} or not any(spent.values())
 
     def imported(self, scores: pd.DataFrame) -> pd.DataFrame:
-        """The imported scores that are taken: they carry a budget in tokens and FLOPs, but neither
-        size nor tags."""
+        """The selected imported scores, which have a budget in tokens and FLOPs, but neither size
+        nor tags."""
         if self.size or self.tag:
             return scores[:0]
         if not self.budget:
@@ -76,4 +80,6 @@ def _budget(text: str) -> tuple[str, float]:
             return unit, float(number)
     except ValueError:
         pass
-    raise ValueError(f"a budget must be one of {', '.join(units)} = a number from 0, not {text!r}")
+    raise ValueError(
+        f"a budget must be {'|'.join(units)}=NUMBER with a number from 0, not {text!r}"
+    )

@@ -1,4 +1,4 @@
-"""Leaderboards over a whole store: every experiment on a suite."""
+"""Leaderboards over a store: all experiments on a suite."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -12,6 +12,7 @@ from harness.analysis.results import stage_counts
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, row_names
 from harness.leaderboard.imported import with_imports
+from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
 from harness.leaderboard.table import Table
@@ -28,16 +29,16 @@ def board_table(
     experiments: Sequence[RecordedExperiment] | None = None,
     finished: Mapping[str, StageResult] | None = None,
 ) -> Table:
-    """A board of every experiment in the store on its suite, published rows beside.
+    """The leaderboard of all experiments in the store on a suite, with published and imported rows.
 
     Args:
-        name: a board, or a suite.
-        average: an averaging rule; null takes the board's.
-        experiments, finished: results of `recorded_experiments` and `Store.finished`, to save
-            reading them again.
+        name: of a board or a suite.
+        average: an averaging rule; null means the board's.
+        experiments, finished: results of `recorded_experiments` and `Store.finished`, if already
+            read.
 
     Raises:
-        ValueError: there is no such board or averaging rule, or no arm passes the filter.
+        ValueError: an unknown board or averaging rule, or no arm passes the filter.
     """
     board = _board(name)
     known = recorded_experiments(store) if experiments is None else experiments
@@ -46,25 +47,28 @@ def board_table(
     on_suite = any((one.scores["suite"] == board.suite).any() for one in known)
     if board_filter and scores.empty and on_suite:
         raise ValueError(f"no arm on {board.suite} in the store passes {board_filter}")
-    table = build(scores, board.suite, average or board.average, published=board.published)
-    table = tied(table, scores, store, finished, _same_pretraining(known, scores))
+    pretrain = _pretraining(known, scores)
+    baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
+    rule, published = average or board.average, board.published
+    table = build(scores, board.suite, rule, published=published, baselines=baselines)
+    table = tied(
+        table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
+    )
     names = set(scores["experiment"])
     specs = (one.spec for one in known if one.name in names)
     return with_imports(table, store, specs, board_filter.imported if board_filter else None)
 
 
-def _same_pretraining(
+def _pretraining(
     known: Sequence[RecordedExperiment], scores: pd.DataFrame
-) -> Callable[[str, str], bool]:
-    """Whether two rows of a board start from the same checkpoints: all pretraining fields agree."""
-    rows = scores.assign(row=row_names(scores)).drop_duplicates("row").set_index("row")
-    experiments = {one.name: one for one in known}
-
-    def pretrain(row: str) -> Any:
-        experiment, arm = rows.loc[row, ["experiment", "arm"]]
-        return experiments[str(experiment)].spec["arms"][arm]["pretrain"]
-
-    return lambda first, second: bool(pretrain(first) == pretrain(second))
+) -> dict[str, Mapping[str, Any]]:
+    """Row to all pretraining fields of its arm."""
+    specs = {one.name: one.spec for one in known}
+    rows = scores.assign(row=row_names(scores)).drop_duplicates("row")
+    return {
+        str(row): specs[experiment]["arms"][arm]["pretrain"]
+        for row, experiment, arm in rows[["row", "experiment", "arm"]].itertuples(index=False)
+    }
 
 
 def tied(
@@ -74,12 +78,12 @@ def tied(
     finished: Mapping[str, StageResult] | None = None,
     paired: Callable[[str, str], bool] = lambda first, second: False,
 ) -> Table:
-    """`table` with ranks shared by arms that do not differ significantly; where that cannot be
-    computed, with plain ranks and the reason.
+    """`table` with ranks shared by arms that do not differ significantly. If that cannot be
+    computed, the ranks stay as they are and the table says why.
 
     Args:
         scores: the scores that the table was built from.
-        finished: result of `Store.finished`, to save reading it again.
+        finished: result of `Store.finished`, if already read.
         paired: whether two rows start from the same checkpoints.
     """
     if not table.rows:
@@ -99,7 +103,7 @@ def tied(
 
 
 def _board(name: str) -> Board:
-    """The board of this name, or on the suite of this name."""
+    """The board of this name, or of the suite of this name."""
     if found := board_of_suite(name):
         return found
     if name in SUITES:

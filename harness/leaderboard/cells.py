@@ -1,4 +1,7 @@
-"""What every written form of a table shares: the cells of a row, marks of published rows, notes."""
+"""What all output formats of a table share: the cells of a row, marks of published rows, notes."""
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.leaderboard.table import Published, Row, Score, Table
 
@@ -7,30 +10,30 @@ DAGGER = "†"
 
 
 def marked(table: Table) -> list[tuple[str, Published]]:
-    """The blocks of rows that were not measured here, each with the mark of its rows: a dagger,
-    with a number where there are several blocks."""
+    """The published and imported blocks with the mark of their rows: a dagger, numbered if there
+    are several."""
     blocks = table.published
     marks = [f"{DAGGER}{i}" if len(blocks) > 1 else DAGGER for i in range(1, len(blocks) + 1)]
     return list(zip(marks, blocks, strict=True))
 
 
-def beside(table: Table) -> list[tuple[str, Published]]:
-    """The blocks that may stand beside the measured rows."""
+def comparable_blocks(table: Table) -> list[tuple[str, Published]]:
+    """The blocks that are comparable with the measured rows."""
     return [(mark, block) for mark, block in marked(table) if block.comparable]
 
 
-def apart(table: Table) -> list[tuple[str, Published]]:
-    """The blocks that need a table of their own."""
+def separate_blocks(table: Table) -> list[tuple[str, Published]]:
+    """The blocks that are shown in separate tables."""
     return [(mark, block) for mark, block in marked(table) if not block.comparable]
 
 
 def heading(mark: str, block: Published) -> str:
-    """The line over the rows of a block: where they are from, and why they stand apart."""
+    """The line above a block: its source, and why it is not comparable."""
     return f"{mark} {block.source}; {block.split}" + (f". {block.reason}" if block.reason else "")
 
 
 def all_notes(table: Table) -> list[str]:
-    """The lines under a table, those on its published rows included."""
+    """The lines under a table, including those on its published rows."""
     published = [
         f"{mark} {block.kind}: {block.source}; {block.split}; {block.protocol}. {block.reason}"
         for mark, block in marked(table)
@@ -39,19 +42,36 @@ def all_notes(table: Table) -> list[str]:
 
 
 def row_cells(table: Table, row: Row, mark: str = "") -> list[str]:
-    """A row as printed, in the order of the head."""
+    """The printed cells of a row, in the order of the head."""
     scores = [_text(score) for score in (row.average, *row.scores)]
     name = f"{row.name} {mark}".strip()
     return [str(row.rank or ""), name, *scores, row.seeds, *table.more_cells(row)]
 
 
 def bold_places(row: Row) -> list[int]:
-    """Places of the best scores among `row_cells`."""
+    """Indices of the best scores in `row_cells`."""
     scores = (row.average, *row.scores)
     return [place for place, score in enumerate(scores, start=2) if score and score.best]
 
 
 def _text(score: Score | None) -> str:
-    if score is None:
+    return mean_cell(score.mean, score.sd) if score else MISSING
+
+
+def number_cell(value: float | None, form: str) -> str:
+    """A number in the format `form`, such as `{:.1f}`; a dash if it is null or not finite."""
+    return MISSING if value is None or not np.isfinite(value) else form.format(value)
+
+
+def mean_cell(mean: float, deviation: float | None, form: str = "{:.1f}") -> str:
+    """`84.6 ± 0.3`; a dash without a mean, and the mean alone without a standard deviation."""
+    known = deviation is not None and np.isfinite([mean, deviation]).all()
+    return number_cell(mean, form) + (f" ± {form.format(deviation)}" if known else "")
+
+
+def seeds_cell(values: ArrayLike, form: str = "{:.1f}") -> str:
+    """Mean and sample standard deviation over seeds; a dash if a value is missing."""
+    array = np.asarray(values, dtype=float)
+    if not len(array):
         return MISSING
-    return f"{score.mean:.1f}" + ("" if score.sd is None else f" ± {score.sd:.1f}")
+    return mean_cell(array.mean(), array.std(ddof=1) if len(array) > 1 else None, form)

@@ -6,20 +6,20 @@ from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.leaderboard.build import build
+from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.table import Table, protocol_line
 from harness.plan.protocol import protocol_of
 
 
 def experiment_table(results: Results, average: str | None = None) -> Table:
-    """Measured rows by their averages, reference levels, and published rows beside; ranks without
-    ties.
+    """Measured rows ranked by their averages without ties, reference levels, and published rows.
 
     Args:
-        average: an averaging rule; null takes the suite's.
+        average: an averaging rule; null means the suite's.
 
     Raises:
-        ValueError: an unknown averaging rule, or one that does not fit the suite.
+        ValueError: an unknown averaging rule, or one over tasks that the suite does not have.
     """
     suite = results.suite
     board = board_of_suite(suite.name)
@@ -32,6 +32,7 @@ def experiment_table(results: Results, average: str | None = None) -> Table:
         published=board.published if board else (),
         protocol=protocol_line(protocol_of(results.plan)),
         trained=results.get(trained_parameters),
+        baselines={arm.name for arm in results.plan.arms if is_baseline(arm.pretrain.model.family)},
     )
 
 

@@ -1,7 +1,12 @@
-"""A table as html: a figure to put into a page."""
+"""A table as an html figure."""
 
-from harness.leaderboard.cells import all_notes, apart, beside, heading
+from typing import TYPE_CHECKING
+
+from harness.leaderboard.cells import all_notes, comparable_blocks, heading, separate_blocks
 from harness.leaderboard.table import Table, metrics_label
+
+if TYPE_CHECKING:
+    import jinja2
 
 HTML = """<figure class="leaderboard">
 {%- macro head() %}
@@ -34,9 +39,9 @@ HTML = """<figure class="leaderboard">
 {%- for row in table.rows %}{{ line(row, "measured") }}{% endfor %}
 {%- for row in table.references %}{{ line(row, "reference") }}{% endfor %}
 </tbody>
-{%- for mark, block in beside %}{{ group(mark, block) }}{% endfor %}
+{%- for mark, block in comparable_blocks %}{{ group(mark, block) }}{% endfor %}
 </table></div>
-{%- for mark, block in apart %}
+{%- for mark, block in separate_blocks %}
 <div class="scroll" role="region" aria-label="{{ mark }} {{ block.kind }}" tabindex="0"><table>
 {{- head() }}{{ group(mark, block) }}
 </table></div>
@@ -48,15 +53,20 @@ HTML = """<figure class="leaderboard">
 
 
 def html(table: Table) -> str:
-    """A `figure` without styles of its own; rows that do not compare in a table of their own."""
-    import jinja2
-
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(HTML).render(
+    """A `figure` without styles; published rows that are not comparable have a table each."""
+    return html_template(HTML).render(
         table=table,
-        beside=beside(table),
-        apart=apart(table),
+        comparable_blocks=comparable_blocks(table),
+        separate_blocks=separate_blocks(table),
         notes=all_notes(table),
         metrics=metrics_label,
         heading=heading,
     )
+
+
+def html_template(text: str) -> "jinja2.Template":
+    """A template that escapes every value, and refuses missing ones."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(text)

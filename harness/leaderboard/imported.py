@@ -1,5 +1,4 @@
-"""Imported results on a leaderboard: beside measured rows only where suite, splits and protocol are
-the same."""
+"""Imported results on a leaderboard, comparable with measured rows only under the same protocol."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -20,12 +19,12 @@ def with_imports(
     measured: Iterable[Mapping[str, Any]],
     select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
 ) -> Table:
-    """The table with the imported results on its suite, in blocks of their own.
+    """The table with the imported results on its suite, one block per source and protocol.
 
     Args:
         measured: specs of the experiments with rows in the table
             (`harness.store.recorded.RecordedExperiment.spec`).
-        select: the imported scores to show; null shows all.
+        select: selects the imported scores to show; null means all.
     """
     imported = imported_scores(store)
     if imported is None:
@@ -40,7 +39,7 @@ def with_imports(
 
 
 def _protocols(spec: Mapping[str, Any]) -> set[str]:
-    """Digests of the protocols of an experiment's arms."""
+    """Digests of the fine-tuning protocols of an experiment's arms."""
     sweep = spec["experiment"]["sweep"]
     texts = (protocol_text(arm["evaluate"], sweep) for arm in spec["arms"].values())
     return {protocol_digest(text) for text in texts}
@@ -49,7 +48,7 @@ def _protocols(spec: Mapping[str, Any]) -> set[str]:
 def _blocks(
     scores: pd.DataFrame, suite: str, average: str, measured: Collection[str]
 ) -> tuple[Published, ...]:
-    """One block for each source and protocol."""
+    """One block per source and protocol."""
     own = scores[scores["suite"] == suite]
     groups = own.groupby(["source", "protocol_digest"], sort=True)
     return tuple(
@@ -77,7 +76,7 @@ def _unranked(row: Row) -> Row:
 
 
 def _reason(digest: str, measured: Collection[str]) -> str:
-    """Why a block stands apart from the measured rows; empty where it does not."""
+    """Why a block is not comparable with the measured rows; empty if it is."""
     if not measured or set(measured) == {digest}:
         return ""
     if digest in measured:

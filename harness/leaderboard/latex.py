@@ -1,16 +1,16 @@
-"""A table as LaTeX, with the rules of booktabs."""
+"""A table as LaTeX, in the style of booktabs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.leaderboard.cells import (
     DAGGER,
     MISSING,
     all_notes,
-    apart,
-    beside,
     bold_places,
+    comparable_blocks,
     heading,
     row_cells,
+    separate_blocks,
 )
 from harness.leaderboard.table import Published, Row, Table, column_label
 
@@ -19,23 +19,23 @@ LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
 
 
 def latex(table: Table) -> str:
-    """A `tabular`, one more for each block of rows that do not compare, and the notes."""
+    """A `tabular`, another one for each block of rows that are not comparable, and the notes."""
     measured = [_tex_row(table, row) for row in (*table.rows, *table.references)]
-    for mark, block in beside(table):
+    for mark, block in comparable_blocks(table):
         measured += ["\\midrule", *_group(table, mark, block)]
     lines = _tabular(table, measured)
-    for mark, block in apart(table):
+    for mark, block in separate_blocks(table):
         lines += ["\\par\\medskip", *_tabular(table, _group(table, mark, block))]
     return "\n".join([*lines, *tex_notes(all_notes(table))]) + "\n"
 
 
 def tex_notes(notes: Sequence[str]) -> list[str]:
-    """Small lines under a table, and nothing small after them."""
+    """Lines of notes in a small font."""
     return ["\\par{\\footnotesize", *(f"{tex(note)}\\par" for note in notes), "}"]
 
 
 def tex(text: str) -> str:
-    """Text that LaTeX shows as it stands."""
+    """Text with LaTeX's special characters escaped."""
     text = text.translate(LATEX_ESCAPES)
     symbols = {"±": r"$\pm$", DAGGER: r"$^\dagger$", MISSING: "--"}
     for symbol, command in symbols.items():
@@ -43,17 +43,29 @@ def tex(text: str) -> str:
     return text
 
 
-def _tabular(table: Table, rows: Sequence[str]) -> list[str]:
-    labels = [tex(column_label(column)) for column in table.columns]
+def tabular(align: str, head: Iterable[str], rows: Iterable[str]) -> list[str]:
+    """Lines of a `tabular` environment.
+
+    Args:
+        align: one letter per column.
+        head: escaped cells of the head.
+        rows: escaped lines of the body.
+    """
     return [
-        f"\\begin{{tabular}}{{rl{'r' * (len(labels) + 1)}c{'r' * len(table.more_heads)}}}",
+        f"\\begin{{tabular}}{{{align}}}",
         "\\toprule",
-        " & ".join(["rank", "arm", "average", *labels, "seeds", *table.more_heads]) + r" \\",
+        " & ".join(head) + r" \\",
         "\\midrule",
         *rows,
         "\\bottomrule",
         "\\end{tabular}",
     ]
+
+
+def _tabular(table: Table, rows: Sequence[str]) -> list[str]:
+    labels = [tex(column_label(column)) for column in table.columns]
+    align = f"rl{'r' * (len(labels) + 1)}c{'r' * len(table.more_heads)}"
+    return tabular(align, ["rank", "arm", "average", *labels, "seeds", *table.more_heads], rows)
 
 
 def _tex_row(table: Table, row: Row, mark: str = "") -> str:
@@ -64,7 +76,8 @@ def _tex_row(table: Table, row: Row, mark: str = "") -> str:
 
 
 def _group(table: Table, mark: str, block: Published) -> list[str]:
-    """Rows of one source under a line that names it, and why they stand apart where they do."""
+    """Rows of one source under a line with the source and, if any, the reason why they are not
+    comparable."""
     title = tex(heading(mark, block))
     return [
         f"\\multicolumn{{{table.width}}}{{l}}{{{title}}} \\\\",

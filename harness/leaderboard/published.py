@@ -1,4 +1,4 @@
-"""Boards, and the published tables that stand beside measured rows."""
+"""Boards, and the published tables that they show."""
 
 from functools import cache
 from pathlib import Path
@@ -13,11 +13,11 @@ from harness.core.shipped import shipped_folder
 from harness.tasks import SUITES
 
 CELL = ["task", "split", "metric"]
-"""What a printed number is of, beside the system."""
+"""Columns that identify a printed number of a system."""
 
 
 class Board(ConfigModel):
-    """A leaderboard across experiments: a suite, and what stands beside the measured rows."""
+    """A leaderboard across experiments: its suite and its published tables."""
 
     name: str
     title: str
@@ -29,7 +29,8 @@ class Board(ConfigModel):
 
 
 def leaderboards_folder() -> Path:
-    """Where boards and published tables lie: in an installed package, or beside it in a checkout.
+    """The folder of boards and published tables: in the installed package, or next to it in a
+    checkout.
 
     Raises:
         FileNotFoundError: in neither place.
@@ -38,7 +39,7 @@ def leaderboards_folder() -> Path:
 
 
 def board_names() -> list[str]:
-    """Names of the boards that are there."""
+    """Names of all boards."""
     return sorted(path.stem for path in (leaderboards_folder() / "boards").glob("*.yaml"))
 
 
@@ -46,7 +47,7 @@ def load_board(name: str) -> Board:
     """The board of this name.
 
     Raises:
-        ValueError: there is none, or its file is wrong.
+        ValueError: an unknown board, or an invalid file.
     """
     if name not in board_names():
         raise ValueError(f"unknown board {name!r}; known: {', '.join(board_names())}")
@@ -64,23 +65,23 @@ def load_board(name: str) -> Board:
 
 
 def board_of_suite(suite: str) -> Board | None:
-    """The board on this suite, if there is one."""
+    """The board of a suite, or null."""
     boards = (load_board(name) for name in board_names())
     return next((board for board in boards if board.suite == suite), None)
 
 
 @cache
 def published_index() -> pd.DataFrame:
-    """What each published table is; indexed by its name, text in every cell."""
+    """Metadata of the published tables, indexed by name; all cells are text."""
     path = leaderboards_folder() / "published" / "index.csv"
     return pd.read_csv(path, dtype=str, keep_default_na=False).set_index("table")
 
 
 def published_entry(name: str) -> dict[str, str]:
-    """The row of `published_index` for one table: column to text.
+    """Metadata of one published table: column of `published_index` to text.
 
     Raises:
-        ValueError: there is none.
+        ValueError: an unknown table.
     """
     index = published_index()
     if name not in index.index:
@@ -93,7 +94,7 @@ def published_table(name: str) -> pd.DataFrame:
     """A published table of scores: one row per system, task, split and metric, with its `value`.
 
     Raises:
-        ValueError: there is none, or it holds no scores.
+        ValueError: an unknown table, or one without scores.
     """
     if published_entry(name)["kind"] != "scores":
         raise ValueError(f"published table {name!r} holds no scores")
@@ -103,25 +104,25 @@ def published_table(name: str) -> pd.DataFrame:
 
 
 def attributes(table: pd.DataFrame) -> list[str]:
-    """The columns of a table of scores beside task, split, metric and value."""
+    """The columns of a table of scores other than task, split, metric, value and sd."""
     return [str(column) for column in table if column not in (*CELL, "value", "sd")]
 
 
 def task_attributes(table: pd.DataFrame) -> list[str]:
-    """Attributes that say something of a task and not of a system: one value within each task."""
+    """Attributes of tasks: those with one value per task."""
     rest = attributes(table)[1:]
     return [column for column in rest if table.groupby("task")[column].nunique().max() == 1]
 
 
 def system_attributes(table: pd.DataFrame) -> list[str]:
-    """Attributes that tell the rows of a printed table apart, the system first."""
-    said = task_attributes(table)
-    return [column for column in attributes(table) if column not in said]
+    """Attributes of systems, which identify the rows of a printed table; the name comes first."""
+    of_tasks = task_attributes(table)
+    return [column for column in attributes(table) if column not in of_tasks]
 
 
 def system_names(table: pd.DataFrame) -> pd.Series:
-    """The row that each cell stands in: its system, with as many more attributes as tell all rows
-    of the table apart (`RoBERTa, + pretrain longer`)."""
+    """Row of each cell: its system, with as many further attributes as make all rows unique
+    (`RoBERTa, + pretrain longer`)."""
     keys = system_attributes(table)
     rows = table[keys].drop_duplicates()
     enough = [n for n in range(1, len(keys)) if not rows[keys[:n]].duplicated().any()]
@@ -129,5 +130,5 @@ def system_names(table: pd.DataFrame) -> pd.Series:
 
 
 def as_validation(split: str) -> str:
-    """The dev split that stands for a published test split."""
+    """The dev split that corresponds to a published test split."""
     return split.replace("test", "validation", 1)

@@ -1,4 +1,4 @@
-"""Averages that papers print, beside those that their named rule gives of the printed cells."""
+"""Printed averages of published tables, checked against their averaging rule."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,24 +18,28 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class Check:
-    """A printed average beside the mean that its rule gives of the printed cells."""
+    """A printed average, and the average recomputed from the printed cells."""
 
     system: str
     rule: str
     printed: str
     recomputed: float
     why: str = ""
-    """Why the rule does not give what is printed; empty where it does."""
+    """Why the rule does not reproduce the printed average; empty if it does."""
 
     @property
     def reproduced(self) -> bool:
-        """Whether the mean lies within half of the last printed digit."""
+        """Whether the recomputed average is within half of the last printed digit."""
         digits = -int(Decimal(self.printed).as_tuple().exponent)
         return abs(self.recomputed - float(self.printed)) <= 0.5 * 10**-digits + EXACT
 
 
 def checks(name: str) -> list[Check]:
-    """Every printed average of a table whose rule is known, recomputed from the printed cells."""
+    """All printed averages of a table with a known rule, recomputed from the printed cells.
+
+    Raises:
+        ValueError: an unknown table.
+    """
     raw = printed(name)
     if published_entry(name)["kind"] != "scores":
         return []
@@ -52,24 +56,24 @@ def checks(name: str) -> list[Check]:
 
 
 def without_parts(name: str) -> Iterator[tuple[str, str]]:
-    """(task, why) of the averages that stand for every system without their parts."""
+    """(task, why) of the averages whose parts no system has."""
     return ((task, why) for (system, task), why in _exceptions(name).items() if not system)
 
 
 @cache
 def printed(name: str) -> pd.DataFrame:
-    """A file of the folder of published tables, text in every cell."""
+    """A published table; all cells are text."""
     path = leaderboards_folder() / "published" / f"{name}.csv"
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def system_column(raw: pd.DataFrame) -> str:
-    """The column that names a row."""
+    """The column with the names of the systems."""
     return str(raw.columns[0])
 
 
 def _recomputed(rule: str, cells: pd.DataFrame) -> float:
-    """The rule on printed cells; test splits stand for the dev splits that rules name."""
+    """The average of printed cells; test splits are used as the dev splits in the rules."""
     values = {
         (task, split if rule == "mean_of_columns" else as_validation(split), metric): float(value)
         for task, split, metric, value in cells[[*CELL, "value"]].itertuples(index=False)
@@ -88,7 +92,7 @@ def _alone(task: str, split: str, metric: str) -> Term:
 
 
 def _exceptions(name: str) -> Mapping[tuple[str, str], str]:
-    """(system, task) to why its average cannot be reproduced; no system: of none."""
+    """(system, task) to why its average cannot be reproduced; an empty system means all."""
     rows = printed("exceptions")
     here = rows[rows["table"] == name]
     return {(str(row.system), str(row.task)): str(row.why) for row in here.itertuples(index=False)}

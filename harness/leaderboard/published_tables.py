@@ -1,5 +1,5 @@
-"""Published tables as their papers print them: one row a system, every column with its unit, split
-and metric, and every printed average beside the one that its rule gives."""
+"""Published tables as printed in their papers: one row per system, columns with unit, split and
+metric, and printed averages with the recomputed ones."""
 
 from collections.abc import Iterator, Mapping
 
@@ -35,31 +35,34 @@ UNITS = {
     "bleu_intl": "BLEU, 0 to 100",
     "parity": "percent, as printed",
 }
-"""Metric to unit; every other one, and every averaging rule, is a score x 100."""
+"""Metric to unit; other metrics and averages are scores x 100."""
 SCORE_UNIT = "score x 100"
 
 
 def find_published(words: str) -> str:
-    """The name of the published table that `words` names: all of it or, in any order, words of it
-    that no other table has together (`bert-glue` is `glue_test_bert`).
+    """The full name of a published table.
+
+    Args:
+        words: the name, or words of it in any order that no other table has together (`bert-glue`
+            for `glue_test_bert`).
 
     Raises:
-        ValueError: no table, or more than one.
+        ValueError: no table matches, or more than one.
     """
     names = [str(name) for name in published_index().index]
-    asked = words.replace("-", "_").lower()
-    if asked in names:
-        return asked
-    found = [name for name in names if set(asked.split("_")) <= set(name.split("_"))]
+    given = words.replace("-", "_").lower()
+    if given in names:
+        return given
+    found = [name for name in names if set(given.split("_")) <= set(name.split("_"))]
     if len(found) == 1:
         return found[0]
     if found:
-        raise ValueError(f"{words!r} may be any of the published tables {', '.join(found)}")
+        raise ValueError(f"{words!r} matches several published tables: {', '.join(found)}")
     raise ValueError(f"unknown published table {words!r}; known: {', '.join(names)}")
 
 
 def published_list() -> TextTable:
-    """What published tables there are."""
+    """List of all published tables."""
     index = published_index()
     rows = [
         [str(name), *(str(index.at[name, field]) for field in ("kind", "title", "citation"))]
@@ -69,11 +72,11 @@ def published_list() -> TextTable:
     return TextTable(head, rows, range(4), "Published tables")
 
 
-def published_sheets(name: str) -> tuple[TextTable, TextTable]:
-    """A published table as it is printed, with its averages checked; and what its columns are.
+def published_text_tables(name: str) -> tuple[TextTable, TextTable]:
+    """A published table as printed, with checked averages, and a table that describes its columns.
 
     Raises:
-        ValueError: there is none of this name.
+        ValueError: an unknown table.
     """
     entry, raw = published_entry(name), printed(name)
     wide = _wide(name, raw) if entry["kind"] == "scores" else raw
@@ -81,7 +84,7 @@ def published_sheets(name: str) -> tuple[TextTable, TextTable]:
     notes = [
         f"Source: {_source(entry)}.",
         *([f"Protocol: {entry['protocol']}."] if entry["protocol"] else []),
-        *([f"Apart from measured rows: {entry['apart']}"] if entry["apart"] else []),
+        *([f"Not comparable with measured rows: {entry['apart']}"] if entry["apart"] else []),
         *([f"Unit: {entry['unit']}."] if entry["unit"] else []),
         *_rules(name),
         *(f"Average not reproduced: {line}" for line in checked),
@@ -91,15 +94,20 @@ def published_sheets(name: str) -> tuple[TextTable, TextTable]:
     ]
     texts = [i for i, column in enumerate(wide) if not _is_numeric(wide[column])]
     table = TextTable([*wide], wide.to_numpy().tolist(), texts, entry["title"], notes)
-    return table, _columns_sheet(name)
+    return table, _columns_table(name)
 
 
 def published_frame(name: str) -> pd.DataFrame:
-    """A published table in long form, one row a cell: what names the system, then `task`, `split`,
-    `metric`, `value` and `unit`; for an average what its rule gives (`recomputed`), whether that is
-    what is printed (`reproduced`: yes or no) and `why` not; then `protocol`, `source`, how far the
-    table was `checked` with it, and the value as it is `printed`. Facts stand as they are, with
-    their `source`."""
+    """A published table in long form, one row per cell.
+
+    Columns: attributes of the system, `task`, `split`, `metric`, `value`, `unit`; for averages the
+    `recomputed` one, whether it is `reproduced` (yes or no) and `why` not; `protocol`, `source`,
+    how the table was `checked` against it, and the value as `printed`. Tables without scores are
+    returned as they are, with their `source`.
+
+    Raises:
+        ValueError: an unknown table.
+    """
     entry, raw = published_entry(name), printed(name)
     if entry["kind"] != "scores":
         return raw if "source" in raw else raw.assign(source=_source(entry))
@@ -120,17 +128,18 @@ def published_frame(name: str) -> pd.DataFrame:
 
 
 def _yes_or_no(check: Check | None) -> str:
-    """Whether an average is reproduced; empty for what is not checked."""
+    """Whether an average is reproduced; empty for cells that are not checked."""
     return "" if check is None else ("yes" if check.reproduced else "no")
 
 
 def unit(metric: str) -> str:
-    """What the numbers of a metric are in."""
+    """The unit of a metric."""
     return UNITS.get(metric, SCORE_UNIT)
 
 
 def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
-    """One row a system, one column a cell, text as printed; averages with what their rule gives."""
+    """One row per system, one column per task, split and metric, as printed; averages with the
+    recomputed ones."""
     keys = system_attributes(raw)
     spread = raw["value"] + (" ± " + raw["sd"] if "sd" in raw else "")
     labels = _labels(raw)
@@ -147,23 +156,23 @@ def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _columns_sheet(name: str) -> TextTable:
-    """What each column holds: metric, unit, split, or what is said of a system."""
+def _columns_table(name: str) -> TextTable:
+    """Description of each column: meaning, unit and split."""
     raw = printed(name)
     known = printed("columns")
     known = known[known["table"] == name].set_index("column")
     rows: list[list[str]] = []
     for column in attributes(raw) if published_entry(name)["kind"] == "scores" else [*raw]:
         if column in known.index:
-            said = [str(known.at[column, field]) for field in ("meaning", "unit")]
-            rows.append([str(column), *said, ""])
+            described = [str(known.at[column, field]) for field in ("meaning", "unit")]
+            rows.append([str(column), *described, ""])
     if published_entry(name)["kind"] == "scores":
         of_tasks = raw.groupby("task")[task_attributes(raw)].first()
         for cell, label in _labels(raw).items():
             task, split, metric = cell
-            said = [f"{field} {value}" for field, value in of_tasks.loc[task].items() if value]
-            rows.append([label, "; ".join([metric, *said]), unit(metric), split])
-    head = ["column", "what it holds", "unit", "split"]
+            facts = [f"{field} {value}" for field, value in of_tasks.loc[task].items() if value]
+            rows.append([label, "; ".join([metric, *facts]), unit(metric), split])
+    head = ["column", "meaning", "unit", "split"]
     return TextTable(head, rows, range(4), "Columns")
 
 
@@ -172,8 +181,7 @@ def _cells(raw: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
 
 
 def _labels(raw: pd.DataFrame) -> dict[tuple[str, str, str], str]:
-    """(task, split, metric) to the head of its column, which names the split where a task has
-    several."""
+    """(task, split, metric) to the head of its column, with the split if the task has several."""
     splits = raw.groupby("task")["split"].nunique()
     return {
         (task, split, metric): f"{task}{f' {split}' if splits[task] > 1 else ''} "
@@ -185,8 +193,8 @@ def _labels(raw: pd.DataFrame) -> dict[tuple[str, str, str], str]:
 def _rules(name: str) -> list[str]:
     rules = dict.fromkeys(check.rule for check in checks(name))
     return [
-        f"Average {rule}: {AVERAGES[rule].formula}. Recomputed from the printed cells; reproduced "
-        "where it is within half of the last printed digit."
+        f"Average {rule}: {AVERAGES[rule].formula}. It is recomputed from the printed cells, and "
+        "reproduced if within half of the last printed digit."
         for rule in rules
     ]
 
@@ -196,5 +204,5 @@ def _source(entry: Mapping[str, str]) -> str:
 
 
 def _is_numeric(values: pd.Series) -> bool:
-    """Whether a printed column is best read from the right."""
+    """Whether all cells of a printed column are numbers."""
     return bool(values.str.fullmatch(rf"(-?[\d.]+( ± [\d.]+)?|{MISSING})?").all())

@@ -1,4 +1,4 @@
-"""Ranks with ties: arms that the data does not tell apart share one."""
+"""Ranks with ties: arms that do not differ significantly share a rank."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,17 +19,17 @@ from harness.leaderboard.table import Row, Score, Table
 
 TOO_MANY = f"there are more than {MAX_ROWS} rows"
 RANKING = (
-    "Arms share a rank where p of their difference from the best of them (Welch's, of seeds and "
-    "examples) is not below 0.05 by Benjamini and Hochberg, among all pairs of rows; one "
-    "pretraining seed has no rank, for it cannot show how far two runs of one arm lie apart. Bold "
-    "is what shares the first rank of its column, where others do not."
+    "Arms that do not differ significantly from the best arm of a rank share it (Welch's test over "
+    "seeds and examples, Benjamini-Hochberg-adjusted p < 0.05 among all pairs of rows). Rows with "
+    "one pretraining seed have no rank, because the variation between runs is unknown. Bold scores "
+    "share the first rank of their column, if not all rows do."
 )
 
 
 def with_ties(table: Table, compared: Compared) -> Table:
-    """`table` with dense ranks in which arms that are not told apart are tied, and the scores of
-    each column's first group as its best; as it was where there are more than MAX_ROWS rows. Rows
-    of one pretraining seed have no rank, and are nobody's best.
+    """`table` with dense ranks, in which arms that do not differ significantly are tied, and the
+    first rank of each column marked as best. With more than MAX_ROWS rows, ranks stay as they are.
+    Rows with one pretraining seed have no rank and are never best.
 
     Args:
         compared: compares rows by name (`harness.analysis.comparison.differences.comparer`).
@@ -53,28 +53,28 @@ def with_ties(table: Table, compared: Compared) -> Table:
 
 
 def without_ties(table: Table, reason: str) -> Table:
-    """Ranks by the averages alone, with the reason."""
+    """`table` with its ranks, and the reason why they have no ties."""
     return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
 
 
 def _separable(table: Table, compared: Compared) -> dict[str, np.ndarray]:
-    """Column, and AVERAGE, to [rows, rows]: whether two rows are told apart, by a p that heeds how
-    many pairs of rows there are to pick from."""
+    """Column, or AVERAGE, to [rows, rows]: whether two rows differ significantly, adjusted for the
+    number of pairs."""
     size = len(table.rows)
     names = [AVERAGE, *(column.name for column in table.columns)]
-    told = {name: np.zeros((size, size), dtype=bool) for name in names}
+    significant = {name: np.zeros((size, size), dtype=bool) for name in names}
     pairs = {
         (i, j): compared(first.name, second.name)
         for (i, first), (j, second) in combinations(enumerate(table.rows), 2)
     }
     for name in names:
         for (i, j), p_value in screened({at: of[name] for at, of in pairs.items()}).items():
-            told[name][i, j] = told[name][j, i] = p_value < 1 - LEVEL
-    return told
+            significant[name][i, j] = significant[name][j, i] = p_value < 1 - LEVEL
+    return significant
 
 
 def _judged(row: Row) -> bool:
-    """Whether it has the pretraining seeds that a verdict asks for."""
+    """Whether a row has enough pretraining seeds for a rank."""
     return row.pretrain_seeds >= MIN_SEEDS
 
 
@@ -89,13 +89,13 @@ def _ranks(
 
 
 def _best(ranks: Sequence[int | None]) -> list[bool]:
-    """The first group, unless it is the only one."""
+    """Whether each row is in the first rank, if there are several ranks."""
     several = any(rank and rank > 1 for rank in ranks)
     return [several and rank == 1 for rank in ranks]
 
 
 def _marked(row: Row, best: Sequence[bool]) -> Row:
-    """The row with its average's and its columns' scores marked."""
+    """The row with `best` set in the scores of its average and its columns."""
     average, *scores = (
         replace(score, best=mark) if score else None
         for score, mark in zip((row.average, *row.scores), best, strict=True)

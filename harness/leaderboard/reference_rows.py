@@ -1,4 +1,4 @@
-"""Rows that stand beside measured ones: levels to read them against, and what papers printed."""
+"""Reference rows: chance and ceiling, and published results."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ from harness.tasks.task import Column, Task
 def references(
     tasks: Mapping[str, Task], columns: Sequence[Column], terms: Sequence[Term]
 ) -> tuple[Row, ...]:
-    """Chance, and the ceiling where one is known, in the columns that show a task's main score."""
+    """Rows of chance and, if known, the ceiling, in columns with a task's main metric."""
     levels: dict[str, list[float | None]] = {
         "chance": [tasks[column.task].chance for column in columns],
         "ceiling": [tasks[column.task].ceiling for column in columns],
@@ -40,7 +40,7 @@ def references(
 
 
 def _is_main(column: Column, task: Task) -> bool:
-    """Whether a column shows the main score, on examples drawn as the task's are."""
+    """Whether a column shows the main metric on the task's own kind of examples."""
     split = next(split for split in task.evaluation if split.name == column.split)
     alike = not (split.where or split.path or split.config)
     return alike and column.metrics == task.metrics[:1]
@@ -49,7 +49,7 @@ def _is_main(column: Column, task: Task) -> bool:
 def _fixed_row(
     name: str, columns: Sequence[Column], values: Sequence[float], terms: Sequence[Term]
 ) -> Row:
-    """A row of single numbers, NaN where there is none, and their average."""
+    """A row of numbers, NaN for missing ones, and their average."""
     average = combine(terms, {c: np.array(v) for c, v in zip(columns, values, strict=True)})
     return Row(name, tuple(map(_known, values)), _known(float(average)))
 
@@ -59,14 +59,19 @@ def _known(value: float, sd: float = float("nan")) -> Score | None:
 
 
 def published_blocks(name: str, columns: Sequence[Column], rule: Average) -> tuple[Published, ...]:
-    """A published table in the columns of a measured one, only equal metrics in a column: its
-    cells on the splits that are measured, and apart from them its test cells that stand for dev
-    ones."""
+    """A published table in the columns of a measured one; columns have equal metrics.
+
+    The first block has the cells on the measured splits. The second, not comparable, has cells on
+    test splits in the columns of the dev splits.
+
+    Raises:
+        ValueError: an unknown table, or one without scores.
+    """
     entry, table = published_entry(name), published_table(name)
     table = table.assign(name=system_names(table), printed_on=table["split"])
     tests = table[table["split"].str.startswith("test")]
     stand_ins = tests.assign(split=tests["split"].map(as_validation))
-    # Splits without a dev or test twin, such as SuperGLUE's AX-b, go with what they are beside.
+    # Splits that are neither dev nor test, such as SuperGLUE's AX-b, are shown in both blocks.
     twinless = table[~table["split"].str.startswith(("validation", "test"))]
     measured = split_of(columns)
     blocks = []
@@ -94,15 +99,15 @@ def published_blocks(name: str, columns: Sequence[Column], rule: Average) -> tup
 
 
 def _in_columns(cells: pd.DataFrame, columns: Sequence[Column]) -> pd.Series:
-    """Whether each cell is part of a column."""
+    """Whether each cell belongs to a column."""
     wanted = {(c.task, c.split, metric) for c in columns for metric in c.metrics}
     found = [cell in wanted for cell in cells[CELL].itertuples(index=False, name=None)]
     return pd.Series(found, cells.index, dtype=bool)
 
 
 def _published_row(name: str, cells: pd.DataFrame, columns: Sequence[Column], rule: Average) -> Row:
-    """What a paper prints of a system. Its average is the printed one where that is of these
-    columns by this rule, and else null: none is computed under a paper's name."""
+    """A system's printed scores. The average is the printed one if it is over these columns by this
+    rule, else null: averages are never computed in a paper's name."""
     values = cells.set_index(CELL)["value"]
     spreads = cells.set_index(CELL)["sd"] if "sd" in cells else pd.Series(dtype=str)
     scores = []
@@ -117,6 +122,6 @@ def _published_row(name: str, cells: pd.DataFrame, columns: Sequence[Column], ru
 
 
 def _of_all(columns: Sequence[Column], cells: pd.DataFrame) -> bool:
-    """Whether the cells are those of the columns, all and no others."""
+    """Whether the cells are exactly those of the columns."""
     metrics = sum(len(column.metrics) for column in columns)
     return len(cells) == metrics and bool(_in_columns(cells, columns).all())

@@ -3,24 +3,30 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from harness.leaderboard.cells import all_notes, apart, beside, bold_places, row_cells
+from harness.leaderboard.cells import (
+    all_notes,
+    bold_places,
+    comparable_blocks,
+    row_cells,
+    separate_blocks,
+)
 from harness.leaderboard.html import html
 from harness.leaderboard.latex import latex
 from harness.leaderboard.table import Row, Table, column_label
 
 Format = Literal["md", "csv", "html", "latex"]
 MARKDOWN = re.compile(r"[\\|<*`\[&~$]|(?<![^\W_])_|_(?![^\W_])")
-"""What GitHub's markdown may take for more than text; "_" inside a word it does not."""
+"""Characters with a meaning in GitHub's markdown; "_" inside a word has none."""
 
 
 def render(table: Table, format: Format) -> str:
     """`table` as text.
 
     Raises:
-        ValueError: no such format.
+        ValueError: an unknown format.
     """
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; known: {', '.join(FORMATS)}")
@@ -28,11 +34,12 @@ def render(table: Table, format: Format) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table of GitHub's markdown; published rows that do not compare in a table of their own."""
-    together = [(row, mark) for mark, block in beside(table) for row in block.rows]
+    """Tables of GitHub's markdown: one, and another for each block of published rows that are not
+    comparable."""
+    together = [(row, mark) for mark, block in comparable_blocks(table) for row in block.rows]
     measured = [(row, "") for row in (*table.rows, *table.references)]
     lines = _markdown_rows(table, [*measured, *together])
-    for mark, block in apart(table):
+    for mark, block in separate_blocks(table):
         title = f"{block.kind}{mark}: {block.source}; {block.split}. {block.reason}"
         lines += ["", markdown_escape(title), ""]
         lines += _markdown_rows(table, [(row, mark) for row in block.rows])
@@ -54,8 +61,12 @@ def markdown_table(
     text_columns: Sequence[int] = (0,),
     bold: Sequence[tuple[int, int]] = (),
 ) -> list[str]:
-    """Lines of a table; all columns but `text_columns` stand to the right. `bold` are places of
-    (row, column)."""
+    """Lines of a table.
+
+    Args:
+        text_columns: left-aligned columns; the others are right-aligned.
+        bold: (row, column) of the cells to set in bold.
+    """
     align = [":--" if i in text_columns else "--:" for i in range(len(head))]
     cells = [[markdown_escape(cell) for cell in line] for line in (head, *rows)]
     for row, column in bold:
@@ -65,31 +76,37 @@ def markdown_table(
 
 
 def markdown_escape(text: str) -> str:
-    """Text that markdown shows as it stands, in one line."""
+    """Text in one line, with markdown's special characters escaped."""
     return " ".join(MARKDOWN.sub(r"\\\g<0>", text).split())
 
 
 def comma_separated(table: Table) -> str:
-    """One line per row, measured or not, with everything that a reader of numbers needs."""
+    """One line per row, with unrounded scores, seeds, source and protocol."""
     names = [*(column_label(column) for column in table.columns), "average"]
     head = ["kind", "rank", "arm"]
     head += [part for name in names for part in (name, f"{name} sd")]
-    head += ["pretrain_seeds", "finetune_seeds", *_underlined(table.more_heads)]
+    head += ["pretrain_seeds", "finetune_seeds"]
+    head += [name.replace(" ", "_") for name in table.more_heads]
     head += ["split", "source", "suite", "average_rule"]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*head, "protocol", "reason"])
+    lines: list[Sequence[object]] = [[*head, "protocol", "reason"]]
     kinds = [("measured", row) for row in table.rows]
     kinds += [("reference", row) for row in table.references]
     shared = [table.suite.name, table.average.name]
     for kind, row in kinds:
         values = _numbers(table, kind, row)
-        writer.writerow([*values, table.split, "", *shared, table.protocol, ""])
+        lines.append([*values, table.split, "", *shared, table.protocol, ""])
     for block in table.published:
         for row in block.rows:
             values = _numbers(table, block.kind.lower(), row)
-            said = [*shared, block.protocol, block.reason]
-            writer.writerow([*values, block.split, block.source, *said])
+            origin = [block.split, block.source, *shared, block.protocol, block.reason]
+            lines.append([*values, *origin])
+    return csv_text(lines)
+
+
+def csv_text(lines: Iterable[Sequence[object]]) -> str:
+    """Lines of cells as comma-separated text."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
 
 
@@ -99,13 +116,9 @@ def _numbers(table: Table, kind: str, row: Row) -> list[str]:
         for score in (*row.scores, row.average)
         for value in ((score.mean, score.sd) if score else (None, None))
     ]
-    seeds = [str(count or "") for count in (row.pretrain_seeds, row.finetune_seeds)]
+    seeds = [str(count or "") for count in row.seed_counts]
     more = [cell.replace(",", "") for cell in table.more_cells(row)]
     return [kind, str(row.rank or ""), row.name, *scores, *seeds, *more]
-
-
-def _underlined(names: Sequence[str]) -> list[str]:
-    return [name.replace(" ", "_") for name in names]
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {

@@ -1,4 +1,4 @@
-"""What a leaderboard table is, before it is written in any format."""
+"""A leaderboard table, independent of the output format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,27 +37,32 @@ METRIC_LABELS = {
     "mrr": "MRR",
     "recall_at_5": "at 5",
 }
-"""Short forms for the heads of columns."""
+"""Short names of metrics for column heads."""
 SPREAD_NOTE = (
-    "Scores x 100: mean over seeds ± standard deviation, of all runs in a column, of pretraining "
-    "seeds in the average; – is missing."
+    "Scores x 100: mean over seeds ± standard deviation, over all runs in the columns and over "
+    "pretraining seeds in the average; – means missing."
 )
 TRAINED_NOTE = (
-    "Trained parameters: those that fine-tuning changes, a new head among them, mean over tasks."
+    "Trained parameters: those updated by fine-tuning, including a new head, mean over tasks."
+)
+DETERMINISTIC = "deterministic"
+"""Shown instead of numbers of seeds for baselines without randomness."""
+DETERMINISTIC_NOTE = (
+    "Baselines marked deterministic use no random seeds: all runs have equal scores."
 )
 MEASURED_SPLIT = "validation"
-"""What measured rows mostly are on: the public dev sets, a matched and a mismatched one alike."""
+"""Split of most measured rows: the public dev sets, matched and mismatched ones included."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A mean over seeds, x 100 of the metric's own unit: 84.6 is an accuracy of 0.846."""
+    """A mean over seeds x 100: 84.6 is an accuracy of 0.846."""
 
     mean: float
     sd: float | None = None
     """Sample standard deviation; null for less than two values."""
     best: bool = False
-    """Whether it shares the first rank of its column, where others do not."""
+    """Whether the row is in the first rank of its column, and some other row is not."""
 
 
 @dataclass(frozen=True)
@@ -66,41 +71,51 @@ class Row:
 
     name: str
     scores: tuple[Score | None, ...]
-    """By column; null where something is missing."""
+    """One per column; null if incomplete."""
     average: Score | None
-    """Null unless every column that the average takes is there."""
+    """Null unless all columns of the average are there."""
     rank: int | None = None
-    """From 1 among measured rows; null for the others and without an average. Arms that are not
-    told apart share one where the table's `ranking` says so."""
+    """From 1 among measured rows; null for other rows and without an average. `Table.ranking` says
+    whether arms that do not differ significantly share a rank."""
     pretrain_seeds: int = 0
     finetune_seeds: int = 0
-    """Most fine-tuning seeds of one pretraining seed and column."""
+    """Largest number of fine-tuning seeds of one pretraining seed and column."""
+    deterministic: bool = False
+    """Whether its runs use no random seeds."""
+
+    @property
+    def seed_counts(self) -> tuple[int | None, int | None]:
+        """Numbers of pretraining and fine-tuning seeds; null if there are none."""
+        none = self.deterministic or not self.pretrain_seeds
+        return (None, None) if none else (self.pretrain_seeds, self.finetune_seeds)
 
     @property
     def seeds(self) -> str:
         """Pretraining x fine-tuning seeds."""
+        if self.deterministic:
+            return DETERMINISTIC
         return f"{self.pretrain_seeds} x {self.finetune_seeds}" if self.pretrain_seeds else ""
 
 
 @dataclass(frozen=True)
 class Published:
-    """Rows that a paper printed, in the columns of a measured table."""
+    """Published or imported rows in the columns of a measured table."""
 
     table: str
     """Name in the index of published tables."""
     source: str
     split: str
-    """Never dev and test in one."""
+    """Dev and test are never mixed."""
     protocol: str
     rows: tuple[Row, ...]
     kind: str = "Published"
     """Or "Imported"."""
     reason: str = ""
-    """Why the rows stand apart from the measured ones; empty where they stand beside them."""
+    """Why the rows are not comparable with the measured ones; empty if they are."""
 
     @property
     def comparable(self) -> bool:
-        """Whether the rows may stand beside the measured rows."""
+        """Whether the rows are comparable with the measured rows."""
         return not self.reason
 
 
@@ -111,17 +126,17 @@ class Table:
     layout: SuiteColumns
     rows: tuple[Row, ...]
     references: tuple[Row, ...] = ()
-    """Levels to read the scores against, such as chance."""
+    """Reference levels such as chance."""
     published: tuple[Published, ...] = ()
     protocol: str = ""
-    """How the measured rows were fine-tuned, in one line."""
+    """Fine-tuning protocol of the measured rows, in one line."""
     trained: Mapping[str, float] = field(default_factory=dict)
-    """Row to the parameters that it trains; empty where all rows are adapted alike."""
+    """Row to its number of trained parameters; empty if all rows are adapted in the same way."""
     ranking: str = (
-        "Rows of one pretraining seed have no rank. Ranks are by the averages as they stand, "
-        "whether or not they can be told apart."
+        "Rows with one pretraining seed have no rank. Ranks follow the measured averages, without "
+        "significance tests."
     )
-    """How ranks were given, and what is bold."""
+    """How ranks are assigned, and what bold means."""
 
     @property
     def suite(self) -> Suite:
@@ -130,19 +145,17 @@ class Table:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns between the average and the seeds."""
+        """The columns of scores except the average."""
         return self.layout.columns
 
     @property
     def average(self) -> Average:
-        """The rule of the column `average`."""
+        """The averaging rule."""
         return self.layout.average
 
     def to_frame(self) -> pd.DataFrame:
-        """Measured rows with numbers: rank, arm, column and column_sd for each, average, seeds.
-
-        Scores are x 100 as printed; what is missing is NaN.
-        """
+        """Measured rows: rank, arm, score and `_sd` of each column and the average, seeds. Scores
+        are x 100; missing values are NaN."""
         records = []
         for row in self.rows:
             record: dict[str, object] = {"rank": row.rank, "arm": row.name}
@@ -150,8 +163,7 @@ class Table:
             for name, score in (*named, ("average", row.average)):
                 record[name] = score.mean if score else None
                 record[f"{name}_sd"] = score.sd if score else None
-            record["pretrain_seeds"] = row.pretrain_seeds
-            record["finetune_seeds"] = row.finetune_seeds
+            record["pretrain_seeds"], record["finetune_seeds"] = row.seed_counts
             if self.trained:
                 record["trained_parameters"] = self.trained.get(row.name)
             records.append(record)
@@ -161,21 +173,21 @@ class Table:
 
     @property
     def width(self) -> int:
-        """Columns as printed: rank, arm, average and seeds beside those of the suite."""
+        """Number of printed columns: those of the suite, and rank, arm, average and seeds."""
         return len(self.columns) + len(self.more_heads) + 4
 
     @property
     def more_heads(self) -> list[str]:
-        """Columns behind the seeds."""
+        """Heads of the columns after the seeds."""
         return ["trained parameters"] if self.trained else []
 
     def more_cells(self, row: Row) -> list[str]:
-        """What stands in them."""
+        """Cells of the columns after the seeds."""
         count = self.trained.get(row.name)
         return [f"{count:,.0f}" if count is not None else ""] if self.trained else []
 
     def notes(self) -> list[str]:
-        """The lines that every table carries underneath."""
+        """The lines under the table."""
         citation = self.suite.citation.rstrip(".")
         return [
             SPREAD_NOTE,
@@ -184,11 +196,12 @@ class Table:
             f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
             *self._metrics(),
             *([TRAINED_NOTE] if self.trained else []),
+            *([DETERMINISTIC_NOTE] if any(row.deterministic for row in self.rows) else []),
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]
 
     def _metrics(self) -> list[str]:
-        """The variants of the metrics in the columns, by the short forms in their heads."""
+        """The variants of the metrics in the columns."""
         used = dict.fromkeys(metric for column in self.columns for metric in column.metrics)
         notes = [
             f"{METRIC_LABELS.get(name, name)} ({name}): {METRICS[name].note}"
@@ -199,7 +212,7 @@ class Table:
 
     @property
     def split(self) -> str:
-        """Split of the measured rows: the one that all columns are on, or the public dev sets."""
+        """Split of the measured rows: the one of all columns, or the public dev sets."""
         return split_of(self.columns)
 
     def _splits(self) -> str:
@@ -208,7 +221,7 @@ class Table:
 
 
 def split_of(columns: Sequence[Column]) -> str:
-    """The split that all columns are on, or the public dev sets."""
+    """The split of all columns if they share one, else the public dev sets."""
     splits = {column.split for column in columns}
     return splits.pop() if len(splits) == 1 else MEASURED_SPLIT
 
@@ -225,11 +238,11 @@ def protocol_line(protocol: Mapping[str, Any]) -> str:
 
 
 def column_label(column: Column) -> str:
-    """Name and metrics, as in the head of a column; a name may end with its metric."""
+    """Name and metrics of a column; a name that ends with its metric is left as it is."""
     metrics = metrics_label(column)
     return column.name if column.name.endswith(metrics) else f"{column.name} ({metrics})"
 
 
 def metrics_label(column: Column) -> str:
-    """Short form of the column's metrics; several are averaged."""
+    """Short names of the column's metrics, which are averaged."""
     return "/".join(METRIC_LABELS.get(metric, metric) for metric in column.metrics)

@@ -1,4 +1,4 @@
-"""Splits with one label, and runs with one answer: they say nothing of the arms."""
+"""Splits with a single label, and runs with constant predictions."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from harness.leaderboard.table import Table
 
 
 def constant_labels(results: Results, table: Table) -> Iterator[tuple[str, str]]:
-    """(task, split) of each column whose examples all have the same class or value."""
+    """(task, split) of each column whose examples all have the same label."""
     keys = results.get(scores_frame).drop_duplicates("task").set_index("task")["key"]
     for task, split in dict.fromkeys((column.task, column.split) for column in table.columns):
         if task in keys.index:
@@ -19,15 +19,14 @@ def constant_labels(results: Results, table: Table) -> Iterator[tuple[str, str]]
 
 
 def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, str]]:
-    """(arm, task, seeds) of each run that gives one answer to every example of a split, or one tag
-    to every word."""
+    """(arm, task, seeds) of each run that predicts the same for every example of a split, or the
+    same tag for every word."""
     splits = {(column.task, column.split) for column in table.columns}
-    runs = results.get(scores_frame)[
-        ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
-    ].drop_duplicates()
+    identity = ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
+    runs = results.get(scores_frame)[identity].drop_duplicates()
     for run in runs.itertuples(index=False):
         answers = results.predictions(str(run.key)).groupby("split")["prediction"]
-        # `explode` makes entries of the tags of a sentence, and leaves all other answers alone.
+        # `explode` splits the tags of a sentence, and leaves all other predictions alone.
         constant = [split for split, found in answers if found.explode().nunique() == 1]
         if any((run.task, split) in splits for split in constant):
             yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"

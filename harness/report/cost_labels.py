@@ -1,4 +1,4 @@
-"""The costs that scores are plotted against, and their labels."""
+"""The costs of arms, and their labels in tables and figures."""
 
 COSTS = {
     "flops": "FLOPs of pretraining",

@@ -1,50 +1,50 @@
-"""The differences between arms as tables: the averages first, every column behind them."""
+"""The differences between arms as tables: averages, and every column."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.leaderboard.cells import MISSING
+from harness.leaderboard.render import csv_text
 from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import Pair
 
 FEW_ROWS = 15
-"""Differences that are all shown at once, at most; of more, those of the averages."""
+"""Up to this number, all differences are shown; above it, those of the averages."""
 NOTE = (
-    "95 % intervals of two parts: the spread of pretraining seeds, by Student's quantile with the "
-    "degrees of freedom of Welch (fine-tuning runs are averaged within their seed), and that of "
-    f"the dev examples, resampled {REPLICATES:,} times for all runs at once. Arms that start from "
-    "the same checkpoints are paired. p is two-sided; adjusted p is by Benjamini and Hochberg: of "
-    "an average among the averages of all pairs of arms, by which ranks are shared, too; of a "
-    "column among all columns of all pairs (bold in the table heeds each column by itself). Of "
-    "those with one below 0.05, about 5 % are false at most. Expectations are held to their "
-    "intervals, and several to Holm's correction among them alone, so that one may be confirmed "
-    "where adjusted p is above 0.05. Arms of one pretraining seed have no adjusted p; columns in "
-    "which both arms have the same runs, or one has no score, have no row."
+    "95 % intervals combine two sources of variance: pretraining seeds (Student's t with Welch's"
+    " degrees of freedom; fine-tuning runs are averaged within their seed) and dev examples "
+    f"({REPLICATES:,} resamples, the same for all runs). Arms that start from the same "
+    "checkpoints are compared in pairs. p is two-sided. Adjusted p controls the false discovery "
+    "rate (Benjamini and Hochberg): for an average, among the averages of all pairs of arms, as "
+    "for the ranks; for a column, among all columns of all pairs (bold scores in the leaderboard"
+    " are adjusted within their column). Among differences with adjusted p below 0.05, about 5 %"
+    " at most are expected to be false. Expected differences are judged by their intervals and, "
+    "if there are several, by Holm's correction among them alone, so one may be confirmed "
+    "although its adjusted p is above 0.05. Arms with one pretraining seed have no adjusted p. "
+    "Columns are omitted if both arms have the same runs or one arm has no score."
 )
 MANY_NOTE = (
-    " Of so many arms only the expected pairs are shown, and each arm beside the one that came out "
-    "first; being picked for that, it flatters itself a little, which the adjusted p heeds."
+    " With this many arms, only the expected pairs and the pairs with the first-ranked arm are "
+    "shown. Picking that arm after the fact favours it slightly; the adjusted p accounts for this, "
+    "because it covers all pairs."
 )
-ELSEWHERE = " Pairs of which an arm has no average stand among the columns alone."
+ELSEWHERE = " Pairs without a difference in the average appear only in the table of all columns."
 ROUNDING = 1e-9
-"""Differences below it are nothing but how numbers are summed."""
+"""Differences below it are rounding errors."""
 HEAD = ["difference", "95 % interval", "p", "adjusted p"]
 
 
 def note(pairs: Sequence[Pair], many: bool) -> str:
-    """How the differences were found, and which are shown; `many` arms are not all paired."""
+    """How the differences were computed and which are shown; of `many` arms, not all pairs are."""
     table = shown(pairs)
     elsewhere = folded(pairs) is not None and len(table.rows) < len(pairs)
     return NOTE + MANY_NOTE * many + ELSEWHERE * elsewhere
 
 
 def shown(pairs: Sequence[Pair]) -> TextTable:
-    """What is seen at once: all differences if they are few, else those of the averages, as far as
-    they are known or expected."""
+    """All differences if they are few, else those of the averages that are known or expected."""
     if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
         return every_column(pairs)
     seen = [pair for pair in pairs if pair.average or pair.expected] or pairs
@@ -52,14 +52,14 @@ def shown(pairs: Sequence[Pair]) -> TextTable:
 
 
 def folded(pairs: Sequence[Pair]) -> TextTable | None:
-    """Every column, where `shown` leaves some out."""
+    """Every column; null if `shown` has them all."""
     if sum(len(pair.differences) for pair in pairs) <= FEW_ROWS:
         return None
     return every_column(pairs)
 
 
 def every_column(pairs: Iterable[Pair]) -> TextTable:
-    """A row for each pair and column, as far as they are known; the average has one in any case."""
+    """One row for each pair and column with a known difference, and for each average."""
     rows = [
         [_named(pair), column, *_cells(pair, column)]
         for pair in pairs
@@ -82,11 +82,9 @@ def _cells(pair: Pair, column: str) -> list[str]:
 
 
 def differences_csv(pairs: Sequence[Pair]) -> str:
-    """Every difference with its numbers."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    """Every difference as comma-separated text."""
     numbers = ["difference", "low", "high", "p_value", "p_benjamini_hochberg", "p_holm"]
-    writer.writerow(["first", "second", "expected", "column", *numbers])
+    lines = [["first", "second", "expected", "column", *numbers]]
     for pair in pairs:
         for column, found in pair.differences.items():
             numbers = [""] * 6
@@ -95,34 +93,34 @@ def differences_csv(pairs: Sequence[Pair]) -> str:
                 values = [found.estimate, found.low, found.high, found.p_value]
                 more = [pair.screen.get(column), claim]
                 numbers = ["" if value is None else f"{value:.4f}" for value in [*values, *more]]
-            writer.writerow([pair.first, pair.second, str(pair.expected).lower(), column, *numbers])
-    return text.getvalue()
+            lines.append([pair.first, pair.second, str(pair.expected).lower(), column, *numbers])
+    return csv_text(lines)
 
 
 def points(value: float) -> str:
-    """A difference of scores with its sign, where it has one."""
+    """A difference of scores with its sign; zero has none."""
     return f"{value:+.1f}".replace("-", "−") if abs(value) > ROUNDING else "0.0"
 
 
 def interval(found: Difference) -> str:
-    """From where to where; in words where there is nothing between the arms."""
+    """Both ends of an interval, or that all runs are equal."""
     if found.low == found.high == 0:
         return "equal in every run"
     return f"{points(found.low)} to {points(found.high)}"
 
 
 def p_cell(value: float | None) -> str:
-    """A p-value, or what it lies below."""
+    """A p-value with three decimals, or `< 0.001`."""
     if value is None:
         return MISSING
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def p_of_claim(pair: Pair) -> str:
-    """p of the average's difference, and what several expectations make of it."""
+    """p of the difference in the average, and after Holm's correction if several are expected."""
     if not pair.average:
         return ""
     alone = f"p {p_cell(pair.average.p_value)}"
     if pair.claim is None or pair.claim == pair.average.p_value:
         return alone
-    return f"{alone}, by Holm {p_cell(pair.claim)}"
+    return f"{alone}, after Holm's correction {p_cell(pair.claim)}"

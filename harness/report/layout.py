@@ -1,4 +1,4 @@
-"""Tables, figures and sections as both forms of the report take them."""
+"""Figures and sections, independent of the output format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from harness.leaderboard.text_tables import TextTable
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure and what it shows, in words."""
+    """A figure with its caption."""
 
     svg: Any
     caption: str
@@ -22,8 +22,8 @@ class Section:
     title: str
     notes: Sequence[str] = ()
     plots: Mapping[str, Plot] = field(default_factory=dict)
-    """By the names of their files, without the ending."""
+    """By file name, without the ending."""
     tables: Mapping[str, TextTable] = field(default_factory=dict)
-    """By what they are said to show; empty for what the title says."""
+    """By caption; an empty one adds nothing to the title."""
     folded: Mapping[str, TextTable] = field(default_factory=dict)
-    """Long tables, shown when asked for; by what they are said to show."""
+    """Long tables, hidden until opened; by caption."""

@@ -1,4 +1,4 @@
-"""Where the numbers of a report come from."""
+"""Provenance of a report's numbers."""
 
 import yaml
 
@@ -7,13 +7,13 @@ from harness.execution.provenance import fingerprints, makers, provenance, run_a
 
 
 def report_provenance(results: Results) -> dict[str, object]:
-    """Section to text, or to a mapping of names to values: software, machine, command, data, the
-    resolved experiment and the keys of all stages."""
+    """Title to text or to named values: software, machine, command, data, the resolved experiment
+    and the keys of all stages."""
     plan, declaration = results.plan, results.plan.declaration
     return {
-        "this report was written with": provenance(),
-        "its stages were made with": makers(one.made_with for one in results.finished.values()),
-        "to run it again": run_again(declaration.path, declaration.overrides),
+        "software of this report": provenance(),
+        "software of the stages": makers(one.made_with for one in results.finished.values()),
+        "to reproduce": run_again(declaration.path, declaration.overrides),
         "data": fingerprints(plan.stages.values()),
         "experiment": resolved_yaml(results),
         "stages": {f"{stage.kind} {stage.label}": key for key, stage in plan.stages.items()},

@@ -1,4 +1,4 @@
-"""Runs that went wrong: none better than a guess, truncated, diverged, or left out."""
+"""Problems with runs: scores at chance, truncated inputs, divergence, excluded seeds."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from harness.leaderboard.table import Table
 from harness.report.run_scores import RunScores
 
 FEW_TRUNCATED = 0.01
-"""Share of train examples up to which truncation is not worth a word."""
+"""Share of train examples up to which truncation is not reported."""
 
 
-def no_better_than_a_guess(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
-    """Runs at or below chance, and arms that have no others."""
+def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
+    """A sentence on the runs at or below chance, and one on arms without better runs."""
     levels = chance(table)
     counts = {
         arm: _failed(scores, levels, arm) for arm in results.arms if not guesses(results, arm)
@@ -26,15 +26,15 @@ def no_better_than_a_guess(results: Results, table: Table, scores: RunScores) ->
     if failed:
         named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
         yield (
-            "RunScores no better than the best guess that does not read the input (failed runs, in "
-            f"the words of Mosbach et al. 2021, section 3): {named}."
+            "Runs that score no better than the best guess without reading the input (failed runs "
+            f"in Mosbach et al. 2021, section 3): {named}."
         )
     if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
-        yield f"Collapsed, no run being better than a guess: {', '.join(collapsed)}."
+        yield f"Collapsed arms, without any run above chance: {', '.join(collapsed)}."
 
 
 def chance(table: Table) -> dict[str, float]:
-    """Column to the score x 100 of the best guess that does not read the input, where known."""
+    """Column to the score x 100 of the best guess without reading the input, if known."""
     levels = [row for row in table.references if row.name == "chance"]
     if not levels:
         return {}
@@ -43,42 +43,42 @@ def chance(table: Table) -> dict[str, float]:
 
 
 def _failed(scores: RunScores, chance: dict[str, float], arm: str) -> tuple[int, int]:
-    """RunScores of an arm at or below chance, and all; an undefined one is of equal predictions."""
+    """Number of an arm's scores at or below chance or undefined, and number of all its scores."""
     runs = [(run, chance[name]) for name in chance if name in scores for run in scores[name][arm]]
     return sum(not run > level for run, level in runs), len(runs)
 
 
 def guesses(results: Results, arm: str) -> bool:
-    """Whether it is the baseline that does not read its input."""
+    """Whether an arm is the baseline that does not read its input."""
     return family(results, arm) == "majority"
 
 
 def family(results: Results, arm: str) -> str | None:
-    """Null where all arms have the same."""
+    """The model family of an arm; null if all arms have the same."""
     return results.plan.differences.get("pretrain.model.family", {}).get(arm)
 
 
 def planned(results: Results, arm: str, task: str) -> int:
-    """Runs planned for an arm on a task; none where it cannot do the task."""
+    """Number of runs planned for an arm on a task; 0 if the arm does not support the task."""
     runs = results.get(finetune_runs_frame)
     return int(((runs["arm"] == arm) & (runs["task"] == task)).sum())
 
 
 def truncated(results: Results) -> Iterator[str]:
-    """Tasks whose train examples are longer than the protocol lets a model read, by arm."""
+    """A sentence on the tasks with train examples above the maximum length."""
     known = results.get(finetune_runs_frame).dropna(subset="truncated")
     shares = known.groupby(["task", "arm"], sort=False)["truncated"].mean()
     parts = [_spread(str(task), share) for task, share in shares.groupby(level=0, sort=False)]
     if named := [part for part in parts if part]:
         yield (
-            "Train examples as long as the protocol lets a model read, so truncated but for those "
-            f"that just fit: {', '.join(named)}. What stood behind is not seen."
+            "Train examples that reach the protocol's maximum length, nearly all of them "
+            f"truncated: {', '.join(named)}."
         )
 
 
 def _spread(task: str, shares: "pd.Series[float]") -> str:
-    """`rte 3 %`, or `rte 3 to 5 %` where arms differ in it; empty below FEW_TRUNCATED."""
-    read = shares[shares > 0]  # baselines take words as they are
+    """`rte 3 %`, or `rte 3 to 5 %` if arms differ; empty up to FEW_TRUNCATED."""
+    read = shares[shares > 0]  # baselines have no maximum length
     if read.empty or read.max() <= FEW_TRUNCATED:
         return ""
     low, high = (f"{100 * share:.0f}" for share in (read.min(), read.max()))
@@ -86,15 +86,15 @@ def _spread(task: str, shares: "pd.Series[float]") -> str:
 
 
 def diverged(results: Results) -> Iterator[str]:
-    """Runs and trials whose loss was no number."""
+    """Sentences on runs and trials whose loss became NaN or infinite."""
     runs = results.get(finetune_runs_frame)
     runs = runs[runs["diverged"]]
     if len(runs):
-        yield f"Diverged, and scored as they stand: {_counted(runs)}."
+        yield f"Diverged runs, included with their scores: {_counted(runs)}."
     trials = results.get(trials_frame)
     trials = trials[trials["state"] == "diverged"]
     if len(trials):
-        yield f"Trials that diverged, and count as the worst: {_counted(trials)}."
+        yield f"Diverged trials, which count as the worst: {_counted(trials)}."
 
 
 def _counted(rows: pd.DataFrame) -> str:
@@ -104,7 +104,7 @@ def _counted(rows: pd.DataFrame) -> str:
 
 
 def excluded_seeds(results: Results) -> Iterator[str]:
-    """Pretraining seeds that some tasks of an arm have and others lack."""
+    """A sentence on each pretraining seed that only some tasks of an arm have."""
     scored = results.get(scores_frame).dropna(subset="value")
     for arm in results.arms:
         by_task = scored[scored["arm"] == arm].groupby("task")["pretrain_seed"].agg(set)
@@ -113,8 +113,8 @@ def excluded_seeds(results: Results) -> Iterator[str]:
         for seed in sorted(somewhere - everywhere):
             tasks = [str(task) for task, seeds in by_task.items() if seed not in seeds]
             yield (
-                f"Pretraining seed {seed} of {arm} is left out of the differences of averages, for "
-                f"it has no score on {_listed(tasks)}."
+                f"Pretraining seed {seed} of {arm} is excluded from differences in the average, "
+                f"because it has no score on {_listed(tasks)}."
             )
     yield from _unequal_seeds(results, scored)
 
@@ -126,7 +126,7 @@ def _unequal_seeds(results: Results, scored: pd.DataFrame) -> Iterator[str]:
     if len(set(seeds.values())) > 1:
         most = max(seeds.values())
         named = ", ".join(f"{arm} {count}" for arm, count in seeds.items() if count < most)
-        yield f"Fewer pretraining seeds than the {most} of other arms: {named}."
+        yield f"Arms with fewer pretraining seeds than the {most} of others: {named}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,18 +6,18 @@ import numpy as np
 
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.leaderboard.experiment_table import experiment_table
 from harness.leaderboard.measured_rows import run_scores
-from harness.leaderboard.table import Table
 
 RunScores = Mapping[str, Mapping[str, np.ndarray]]
-"""Column to arm to the scores x 100 of its runs; NaN where one is undefined."""
+"""Column to arm to the scores x 100 of its runs; NaN where a score is undefined."""
 
 
-def all_run_scores(results: Results, table: Table) -> RunScores:
-    """The scores of all runs, for each column of `table`."""
+def all_run_scores(results: Results) -> RunScores:
+    """The scores of all runs in each column of the leaderboard."""
     scores = results.get(scores_frame)
     by_arm = {arm: scores[scores["arm"] == arm] for arm in results.arms}
     return {
         column.name: {arm: run_scores(rows, column).to_numpy() for arm, rows in by_arm.items()}
-        for column in table.columns
+        for column in results.get(experiment_table).columns
     }

@@ -1,4 +1,4 @@
-"""What is wrong with searches of settings: trials that are not equal, a hold-out unlike dev."""
+"""Problems with hyperparameter searches: unequal numbers of trials, hold-out far above dev."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -9,17 +9,17 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.finetuning.search import optuna_search
-from harness.models import FAMILIES
+from harness.leaderboard.measured_rows import is_baseline
 from harness.report.run_checks import family, planned
-from harness.report.sections.search import chosen_trials
+from harness.report.sections.search import selected_trials
 from harness.tasks.custom import tasks_of
 
 FAR_ABOVE_DEV = 10.0
-"""Points by which a hold-out score may lie above dev without a word."""
+"""Points by which a hold-out score may exceed dev without being reported."""
 
 
 def unequal_trials(results: Results) -> Iterator[str]:
-    """Arms that were given other numbers of trials on a task, or none."""
+    """A sentence on each task for which the arms had different numbers of trials."""
     for task, trials in results.get(trials_frame).groupby("task", sort=False):
         made = Counter(trials["arm"])
         arms = [
@@ -27,30 +27,29 @@ def unequal_trials(results: Results) -> Iterator[str]:
         ]
         if len({made[arm] for arm in arms}) > 1:
             named = ", ".join(f"{arm} {made[arm]}" for arm in arms)
-            yield f"Unequal trials on {task}: {named}. More trials find better settings."
+            yield f"Unequal numbers of trials on {task}: {named}. More trials find better settings."
 
 
 def untuned(results: Results) -> Iterator[str]:
-    """Arms beside those that were searched which have nothing to search."""
+    """A sentence on the arms without any of the searched hyperparameters."""
     arms = [arm for arm in results.arms if not _tuned(results, arm)]
     if arms and len(results.get(trials_frame)):
-        yield f"Not tuned, for none of the settings searched holds for them: {', '.join(arms)}."
+        yield f"Not tuned, because none of the searched hyperparameters applies: {', '.join(arms)}."
 
 
 def _tuned(results: Results, arm: str) -> bool:
-    """Whether settings of fine-tuning are anything to it: not to baselines and prompted models."""
-    facts = FAMILIES.get(family(results, arm) or "")
+    """Whether an arm is fine-tuned: neither a baseline nor only prompted."""
     prompted = results.plan.differences.get("evaluate.adaptation.kind", {}).get(arm) == "prompt"
-    return not (prompted or (facts and facts.kind == "baseline"))
+    return not (prompted or is_baseline(family(results, arm) or ""))
 
 
 def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, float]]:
-    """(arm, task) to the main score x 100 of the chosen trial on its hold-out, and to the mean of
-    the arm's runs on dev; where both are known."""
+    """(arm, task) to the main metric x 100 of the selected trial on the hold-out, and its mean over
+    the arm's runs on dev; only if both are known."""
     tasks = tasks_of(results.suite)
     dev = results.get(scores_frame).groupby(["arm", "task", "split", "metric"])["value"].mean()
     found = {}
-    for arm, task, _, best in chosen_trials(results):
+    for arm, task, _, best in selected_trials(results):
         place = (arm, task, tasks[task].evaluation[0].name, tasks[task].metrics[0])
         both = 100 * float(best["value"]), 100 * float(dev.get(place, np.nan))
         if best["value"] > optuna_search.WORST and np.isfinite(both).all():
@@ -59,7 +58,11 @@ def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, f
 
 
 def far_above_dev(beside: Mapping[tuple[str, str], tuple[float, float]]) -> Iterator[str]:
-    """Searches whose hold-out scores far better than dev."""
+    """A sentence on searches whose hold-out score is far above dev.
+
+    Args:
+        beside: result of `holdout_beside_dev`.
+    """
     named = [
         f"{arm} on {task} ({holdout:.1f} against {dev:.1f})"
         for (arm, task), (holdout, dev) in beside.items()
@@ -67,7 +70,7 @@ def far_above_dev(beside: Mapping[tuple[str, str], tuple[float, float]]) -> Iter
     ]
     if named:
         yield (
-            "Settings were chosen by scores on a hold-out of train that lie more than "
-            f"{FAR_ABOVE_DEV:g} points above the mean of the same arm's runs on dev: "
-            f"{', '.join(named)}. All that is shown of the search is of the hold-out."
+            "Selected trials score more than "
+            f"{FAR_ABOVE_DEV:g} points higher on the hold-out of train than the same arm's runs on "
+            f"dev: {', '.join(named)}. All scores of the search are on the hold-out."
         )

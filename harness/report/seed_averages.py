@@ -1,4 +1,4 @@
-"""The suite's average of each pretraining seed."""
+"""The average over the suite of each pretraining seed."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from harness.leaderboard.build import build
 
 
 def average_of(results: Results, scores: pd.DataFrame) -> float:
-    """Average x 100 of the `scores` of one arm and pretraining seed; NaN where one is missing."""
+    """Average x 100 of the `scores` of one arm and pretraining seed; NaN if a score is missing."""
     table = build(scores, results.suite, tasks=results.experiment.evaluate.tasks)
     average = table.rows[0].average
     return average.mean if average else np.nan

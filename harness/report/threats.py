@@ -1,4 +1,4 @@
-"""What could make the outcome other than it looks, found in the results themselves."""
+"""Threats to validity that can be found in the results."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,18 @@ from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
 
 FEW_STAGES = 5
-"""Unfinished stages that are named one by one."""
+"""Up to this number, unfinished stages are named one by one."""
 ENOUGH_SEEDS = 10
-"""Pretraining seeds an arm from which on their number needs no note."""
+"""Pretraining seeds per arm from which on their number is not mentioned."""
 
 
 def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunScores) -> list[str]:
-    """One sentence or two on each threat; then those that the experiment brings along, and what
-    was looked for and not found."""
+    """One or two sentences on each threat found, those declared by the experiment, and the checks
+    that found nothing.
+
+    Args:
+        scores: result of `all_run_scores`.
+    """
     found = _checked(results, table, scores)
     absent = [name for name, sentences in found.items() if not sentences]
     return [
@@ -37,38 +41,35 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
         *results.experiment.threats,
         *_unfinished(results),
         *(f"{line}." for line in unsupported_lines(results.plan)),
-        *([f"Looked for, and not found: {', '.join(absent)}."] if absent else []),
+        *([f"Checked and not found: {', '.join(absent)}."] if absent else []),
     ]
 
 
 def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
-    """What was looked for to the sentences on what was found; without what could not be known."""
+    """Check to a sentence per finding; without checks that the results do not allow."""
     found = {"missing scores": [*_missing_scores(results, table, scores)]}
     if len(results.get(scores_frame)) and run_checks.chance(table):
-        found["runs and arms no better than a guess"] = [
-            *run_checks.no_better_than_a_guess(results, table, scores)
-        ]
+        found["runs and arms at or below chance"] = [*run_checks.at_chance(results, table, scores)]
     if len(results.get(scores_frame)):
-        found["splits with one label"] = [*_constant_labels(results, table)]
-        found["runs that always give the same answer"] = [*_constant_predictions(results, table)]
-        found["seeds left out"] = [*run_checks.excluded_seeds(results)]
-    return found | _of_runs(results)
+        found["splits with a single label"] = [*_constant_labels(results, table)]
+        found["runs with constant predictions"] = [*_constant_predictions(results, table)]
+        found["excluded seeds"] = [*run_checks.excluded_seeds(results)]
+    return found | _run_threats(results)
 
 
-def _of_runs(results: Results) -> dict[str, list[str]]:
-    """The same of what stages tell of themselves, which those of earlier code may not."""
+def _run_threats(results: Results) -> dict[str, list[str]]:
+    """The same for what stages record, which stages of earlier versions may not."""
     found = {}
-    finished = results.get(finetune_runs_frame)[
-        results.get(finetune_runs_frame)["finished"].astype(bool)
-    ]
+    runs = results.get(finetune_runs_frame)
+    finished = runs[runs["finished"].astype(bool)]
     truncated = [*run_checks.truncated(results)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
-        name = f"truncated inputs above {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
+        name = f"truncation of more than {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
         found[name] = truncated
     if len(finished) or len(results.get(trials_frame)):
-        found["runs that diverged"] = [*run_checks.diverged(results)]
+        found["diverged runs"] = [*run_checks.diverged(results)]
     if len(results.get(trials_frame)):
-        found["unequal trials"] = [*search_checks.unequal_trials(results)]
+        found["unequal numbers of trials"] = [*search_checks.unequal_trials(results)]
     if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
         found[name] = [*search_checks.far_above_dev(beside)]
@@ -76,20 +77,16 @@ def _of_runs(results: Results) -> dict[str, list[str]]:
 
 
 def _few_seeds(table: Table) -> Iterator[str]:
-    """What so few seeds cannot show; where arms have different numbers, of each that is few."""
-    arms = {row.name: row.pretrain_seeds for row in table.rows if row.pretrain_seeds}
+    """What few pretraining seeds cannot show, by number of seeds if the arms differ in it."""
+    arms = {row.name: row.seed_counts[0] for row in table.rows if row.seed_counts[0]}
     for count in sorted(seeds for seeds in set(arms.values()) if seeds < ENOUGH_SEEDS):
-        note = seed_note(count)
-        if len(set(arms.values())) > 1:
-            named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
-            number = f"{count} pretraining seed{'s' * (count > 1)}"
-            rest = note.partition(": ")[2]
-            note = f"At least one arm has {number} ({named}). As to such arms, {rest}"
-        yield note
+        named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
+        several = len(set(arms.values())) > 1
+        yield seed_note(count, f"Some arms ({named})") if several else seed_note(count)
 
 
 def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
-    """Planned runs without a score."""
+    """Planned runs without a score, by arm and column."""
     tasks = {column.name: column.task for column in table.columns}
     for arm in results.arms:
         missing = []
@@ -99,9 +96,9 @@ def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterat
             missing += [f"{name} ({gap} of {total})"] if gap > 0 else []
         if missing:
             yield (
-                f"{arm} lacks scores: {', '.join(missing)}. A run has none if it is not finished, "
-                "or if a correlation is undefined because all its predictions are equal; the "
-                "latter leaves its cell empty, the former leaves a mean of fewer runs."
+                f"{arm} lacks scores: {', '.join(missing)}. A run has no score if it has not "
+                "finished (the mean is over fewer runs) or if its predictions are constant and a "
+                "correlation is undefined (the cell is empty)."
             )
 
 
@@ -109,13 +106,15 @@ def _constant_labels(results: Results, table: Table) -> Iterator[str]:
     found = [f"{task} ({split})" for task, split in constant_labels(results, table)]
     if found:
         yield (
-            f"Every example of {', '.join(found)} has the same label: there a constant answer is "
-            "right, and the column says nothing of the arms."
+            f"All examples of {', '.join(found)} have the same label: constant predictions are "
+            "right, so the column does not distinguish the arms."
         )
 
 
 def _constant_predictions(results: Results, table: Table) -> Iterator[str]:
-    right = {task for task, _ in constant_labels(results, table)}  # there it is the right answer
+    right = {
+        task for task, _ in constant_labels(results, table)
+    }  # where constant predictions are right
     found = Counter(
         (arm, task)
         for arm, task, _ in constant_runs(results, table)
@@ -124,7 +123,7 @@ def _constant_predictions(results: Results, table: Table) -> Iterator[str]:
     if found:
         runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
         yield (
-            "Runs that give every example the same answer, and so learned nothing of the task: "
+            "Runs that predict the same for every example and therefore did not learn the task: "
             f"{runs}."
         )
 
@@ -133,9 +132,9 @@ def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:
     number = sum(found is not None for pair in pairs for found in pair.differences.values())
     if number > 1:
         yield (
-            f"{number} differences are shown with intervals for each alone: about "
-            f"{number * 0.05:.1f} would exclude zero by chance if no arms differed. The adjusted p "
-            "heeds their number."
+            f"{number} differences are shown with unadjusted intervals: if no arms differed, about "
+            f"{number * 0.05:.1f} would exclude zero by chance. The adjusted p accounts for their "
+            "number."
         )
 
 
@@ -143,15 +142,15 @@ def _approximations(table: Table) -> Iterator[str]:
     if any(m.startswith("spearman") for column in table.columns for m in column.metrics):
         yield (
             "Intervals of Spearman correlations resample the ranks of the full dev set instead of "
-            "ranking every resample anew."
+            "ranking each resample."
         )
 
 
 def _unfinished(results: Results) -> list[str]:
-    """A sentence on each unfinished stage; of many, their number by kind."""
+    """One sentence per unfinished stage, or their number by kind if there are many."""
     stages = [stage for key, stage in results.plan.stages.items() if key not in results.finished]
     if len(stages) <= FEW_STAGES:
         return [f"Not finished: {stage.kind} {stage.label}." for stage in stages]
     counts = Counter(stage.kind for stage in stages)
     named = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    return [f"Not finished: {len(stages)} stages ({named}); `harness status` names them."]
+    return [f"Not finished: {len(stages)} stages ({named}); `harness status` lists them."]

@@ -1,4 +1,4 @@
-"""What follows from the differences between arms for what was expected of them."""
+"""Differences between arms, and verdicts on the expected ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,35 +21,34 @@ from harness.leaderboard.table import Table
 
 Names = tuple[str, str]
 MANY_ARMS = 8
-"""With more arms than this not every pair is shown: the pages would be of nothing else."""
+"""With more arms than this, not all pairs are shown."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two arms, and how far the first is above the second."""
+    """Two arms, and the differences of the first minus the second."""
 
     first: str
     second: str
     expected: bool
-    """Whether the source says that the first is better."""
+    """Whether the experiment expects the first to be better."""
     differences: Differences
     claim: float | None = None
-    """p of the average's difference by Holm, among the expected pairs; null of another pair, and of
-    arms with too few seeds."""
+    """p of the difference in the average by Holm among the expected pairs; null for other pairs and
+    for arms with too few seeds."""
     screen: Mapping[str, float] = field(default_factory=dict)
-    """The keys of `differences` to their p by Benjamini-Hochberg: the average's among those of all
-    pairs of arms, as for ranks; a column's among all columns of all pairs. Without those of too few
-    seeds."""
+    """Key of `differences` to p by Benjamini-Hochberg: of the average among all pairs of arms, as
+    for ranks; of a column among all columns of all pairs. Without differences of too few seeds."""
 
     @property
     def average(self) -> Difference | None:
-        """The difference on the suite's average."""
+        """The difference in the suite's average."""
         return self.differences[AVERAGE]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the data says of one expected comparison."""
+    """Whether the results confirm one expected difference."""
 
     pair: Pair
     word: Literal["confirmed", "refuted", "inconclusive"]
@@ -57,22 +56,22 @@ class Verdict:
 
 
 def judge(pair: Pair) -> Verdict:
-    """By whether the interval of the average's difference excludes zero, and on which side, and
-    whether it still would as one of several claims.
+    """The verdict by the interval of the difference in the average, and by Holm's correction if
+    several differences are expected.
 
-    One pretraining seed (of the arm with fewer, on all tasks of the average) decides nothing: how
-    far two runs of one arm lie apart is not known then, and the interval leaves it out.
+    With one pretraining seed (of the arm with fewer, on all tasks of the average) it is
+    inconclusive, because the interval does not include the variation between pretraining runs.
     """
     found = pair.average
     if found is None:
-        return Verdict(pair, "inconclusive", "the average is missing for one of them")
+        return Verdict(pair, "inconclusive", "one of the arms has no average")
     if not enough_seeds(found):
-        reason = "one pretraining seed cannot show how far two runs of one arm lie apart"
+        reason = "one pretraining seed gives no estimate of the variation between runs"
         return Verdict(pair, "inconclusive", reason)
     if found.low <= 0 <= found.high:
         return Verdict(pair, "inconclusive", "the interval includes zero")
     if pair.claim is not None and pair.claim >= 1 - LEVEL:
-        reason = "the interval excludes zero, but not enough for one of several expectations"
+        reason = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
         return Verdict(pair, "inconclusive", reason)
     if found.low > 0:
         return Verdict(pair, "confirmed", "the interval lies above zero")
@@ -80,9 +79,9 @@ def judge(pair: Pair) -> Verdict:
 
 
 def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, ...]:
-    """Every pair of arms that have results, expected ones first and in the expected direction; of
-    more than MANY_ARMS, the others are those of the arm that ranks first, and their p are adjusted
-    for all pairs, as that arm was picked after looking.
+    """All pairs of arms, expected ones first and in the expected direction. Of more than MANY_ARMS
+    arms, the other pairs are those with the first-ranked arm; their p are adjusted for all pairs,
+    because that arm is selected by its results.
 
     Args:
         compared: compares two arms by name (`harness.leaderboard.experiment_table`).
@@ -105,7 +104,7 @@ def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, 
 
 
 def _claims(pairs: Sequence[Pair]) -> dict[Names, float]:
-    """p of the averages by Holm, of the expected pairs that can be judged."""
+    """p of the averages by Holm among the expected pairs with enough seeds."""
     judged = {
         (pair.first, pair.second): pair.average.p_value
         for pair in pairs
@@ -117,8 +116,8 @@ def _claims(pairs: Sequence[Pair]) -> dict[Names, float]:
 def _screens(
     arms: Sequence[str], shown: Sequence[Names], compared: Compared
 ) -> dict[Names, dict[str, float]]:
-    """p by Benjamini-Hochberg of the differences shown, among those of all pairs of arms: averages
-    by themselves, so that they say what ranks say, and all columns together."""
+    """p by Benjamini-Hochberg of the differences shown, among all pairs of arms: averages alone, so
+    that they agree with the ranks, and all columns together."""
     seen = {frozenset(pair) for pair in shown}
     hidden = [pair for pair in combinations(arms, 2) if frozenset(pair) not in seen]
     taken = [*shown, *(hidden if len(arms) <= MAX_ROWS else ())]

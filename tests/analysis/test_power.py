@@ -1,4 +1,4 @@
-"""What a plan says of its seeds, against statsmodels and hand computation."""
+"""The power of a plan's seeds, against statsmodels and hand computation."""
 
 import re
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def results(averages: dict[str, list[list[float]]], suite: str = SUITE) -> pd.Da
 
 
 def detectable(line: str) -> float:
-    found = re.search(r"less than about ([\d.]+) points", line)
+    found = re.search(r"from about ([\d.]+) points", line)
     assert found
     return float(found[1])
 
@@ -93,14 +93,14 @@ def test_arms_of_the_same_checkpoints_are_paired_as_in_reports() -> None:
     line = power_line_of(planned(grid={"evaluate.finetune.epochs": [1, 2]}))
     effect = TTestPower().solve_power(nobs=3, alpha=0.05, power=0.8)
     assert detectable(line) == pytest.approx(effect * np.sqrt(2) * PRIORS["micro-glue"], abs=0.05)
-    assert "less where a checkpoint moves all arms alike" in line
+    assert "or less because arms share checkpoints" in line
 
 
-def test_some_tasks_of_a_suite_have_a_spread_of_their_own() -> None:
-    """Averages of the part: 60, 64; the other tasks, which a run lacks, are not asked for."""
+def test_a_part_of_a_suite_has_its_own_spread() -> None:
+    """Averages of the part: 60, 64; the other tasks, which a run lacks, are not needed."""
     frame = results({"a": [[60.0], [64.0]]}).query("task in ['micro-sst2', 'micro-rte']")
     part = planned(evaluate={"suite": SUITE, "tasks": ["micro-sst2", "micro-rte"]})
-    assert "spread by 2.8 points in 1 arm of the store" in power_line_of(part, [frame])
+    assert "between seeds: 2.8 points in 1 arm of the store" in power_line_of(part, [frame])
     assert "in committed reports on all of micro-glue" in power_line_of(part)
 
 
@@ -111,13 +111,13 @@ def test_earlier_results_are_believed_rather() -> None:
     )
     other = results({"a": [[1.0], [90.0]]}, suite="micro-glue-v2")
     line = power_line_of(planned(), [other, here])
-    assert "spread by 1.4 points in 2 arms of the store on micro-glue-v1" in line
+    assert "between seeds: 1.4 points in 2 arms of the store on micro-glue-v1" in line
     effect = minimum_detectable_difference(Components(2.0, 0.0, 0.0), 3, 1)
     assert detectable(line) == pytest.approx(effect, abs=0.05)
 
 
-def test_fine_tuning_runs_are_told_from_pretraining_runs() -> None:
-    """Means 52 and 54, each of runs 2 apart: more fine-tuning runs a seed tell more apart."""
+def test_the_variances_of_fine_tuning_and_pretraining_are_separated() -> None:
+    """Means 52 and 54, each of runs 2 apart: more fine-tuning runs per seed separate the two."""
     earlier = [results({"a": [[51.0, 53.0], [53.0, 55.0]]})]
     few, many = (
         detectable(power_line_of(planned(seeds={"pretrain": 3, "finetune": n}), earlier))
@@ -129,16 +129,16 @@ def test_fine_tuning_runs_are_told_from_pretraining_runs() -> None:
 
 def test_one_seed_tells_nothing_apart() -> None:
     line = power_line_of(planned(seeds={"pretrain": 1}))
-    assert line.startswith("one pretraining seed cannot tell arms apart; 5 could")
+    assert line.startswith("one pretraining seed cannot show that arms differ; 5 seeds")
 
 
 def test_seeds_that_are_there_are_not_proposed() -> None:
     line = power_line_of(planned(seeds={"pretrain": 5}))
-    assert "5 could" not in line
-    assert "10 could" in line
+    assert "5 seeds from" not in line
+    assert "10 seeds from" in line
 
 
-def test_nothing_is_said_of_one_arm_or_of_an_unknown_spread() -> None:
+def test_no_line_for_one_arm_or_an_unknown_spread() -> None:
     assert power_line(planned(grid={})) is None
     unknown = planned(evaluate={"suite": "micro-overlap-v1"})
     assert power_line(unknown) is None
@@ -159,4 +159,4 @@ def test_the_command_reads_the_store_that_it_is_given(
     monkeypatch.setattr("harness.store.store.Store", lambda folder: store)
     path = ROOT / "experiments" / "quickstart.yaml"
     output = CliRunner().invoke(app, ["plan", str(path), "--store", str(tmp_path)]).output
-    assert "spread by 1.0 points in 1 arm of the store on micro-glue-v1" in output
+    assert "between seeds: 1.0 points in 1 arm of the store on micro-glue-v1" in output

@@ -26,7 +26,7 @@ def names(table):
     return [row.name for row in table.rows]
 
 
-def test_every_arm_on_the_suite_has_a_row_and_arms_that_are_alike_a_rank(store):
+def test_every_arm_on_the_suite_has_a_row_and_equal_arms_share_a_rank(store):
     table = board_table("swag", store)
     assert {row.name: row.rank for row in table.rows} == {
         "one: good": 1,
@@ -36,6 +36,19 @@ def test_every_arm_on_the_suite_has_a_row_and_arms_that_are_alike_a_rank(store):
     assert table.ranking == ranks.RANKING
     assert [row.average.best for row in table.rows] == [True, True, False]
     assert table.published
+
+
+def test_baselines_are_known_by_the_family_that_their_experiment_declares(store):
+    (one, two) = recorded_experiments(store)
+    baseline = {"model": {"family": "majority"}, "budget": {}}
+    two.__dict__["spec"] = {
+        "experiment": two.spec["experiment"] | {"sweep": None},
+        "arms": {"alike": {"pretrain": baseline, "evaluate": {}}},
+    }
+    two.__dict__["scores"] = two.scores.assign(value=0.5)
+    rows = {row.name: row for row in board_table("swag", store, experiments=[one, two]).rows}
+    assert rows["two: alike"].seeds == "deterministic"
+    assert rows["one: good"].seeds == "2 x 1"
 
 
 def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
@@ -52,7 +65,7 @@ def test_a_board_over_a_snapshot_waits_for_no_mlflow_and_no_torch(store):
     assert "one: good" in run.stdout and run.stderr.split() == []
 
 
-def test_a_suite_is_a_board_too(store):
+def test_a_suite_is_also_a_board(store):
     assert board_table("swag-v1", store) == board_table("swag", store)
     assert board_table("micro-swag-v1", store).rows == ()
     with pytest.raises(ValueError, match="unknown board 'swagg'"):
@@ -73,22 +86,22 @@ def test_filters_take_some_arms(store, taken, expected):
 
 
 @pytest.mark.parametrize(
-    ("taken", "said"),
+    ("conditions", "message"),
     [
         ({"size": "smal"}, "unknown size 'smal'; known: "),
-        ({"budget": "1000"}, "a budget must be one of tokens, steps, flops, seconds = a number"),
-        ({"budget": "tokens=many"}, "a budget must be one of"),
-        ({"budget": "tokens=nan"}, "a budget must be one of"),
-        ({"budget": "tokens=-5"}, "a budget must be one of"),
+        ({"budget": "1000"}, r"a budget must be tokens\|steps\|flops\|seconds=NUMBER"),
+        ({"budget": "tokens=many"}, "a budget must be"),
+        ({"budget": "tokens=nan"}, "a budget must be"),
+        ({"budget": "tokens=-5"}, "a budget must be"),
         ({"size": "nano", "tag": "large"}, "no arm on swag-v1 in the store passes tag large, size"),
     ],
 )
-def test_bad_filters_are_one_line(store, taken, said):
-    with pytest.raises(ValueError, match=said):
-        board_table("swag", store, board_filter=BoardFilter(**taken))
+def test_bad_filters_are_refused_in_one_line(store, conditions, message):
+    with pytest.raises(ValueError, match=message):
+        board_table("swag", store, board_filter=BoardFilter(**conditions))
 
 
-def test_filters_take_imported_rows_by_what_these_say():
+def test_filters_select_imported_rows_by_their_budget():
     scores = pd.DataFrame({"budget_tokens": [1000, 2000, 0, None]}).astype("Int64")
     assert list(BoardFilter(budget="tokens=1_000").imported(scores).index) == [0, 2]
     assert not len(BoardFilter(budget="steps=1_000").imported(scores))
@@ -119,7 +132,7 @@ def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):
     table = build(scores, "swag-v1")
     found = tied(table, scores, store)
     assert found.rows == table.rows
-    assert found.ranking.endswith("can be told apart: 1 runs are no longer in the store.")
+    assert found.ranking.endswith("without significance tests: 1 runs are no longer in the store.")
 
 
 def test_damaged_runs_leave_plain_ranks_with_the_reason(tmp_path):
@@ -127,7 +140,7 @@ def test_damaged_runs_leave_plain_ranks_with_the_reason(tmp_path):
     record = store.finished()["two-5-0"]
     (store.fetch(record) / "counts.npz").write_bytes(b"damaged")
     ranking = board_table("swag", store).ranking
-    assert "can be told apart: the files of stage two-5-0 are damaged" in ranking
+    assert "without significance tests: the files of stage two-5-0 are damaged" in ranking
 
 
 def test_an_empty_store_has_empty_boards(tmp_path):

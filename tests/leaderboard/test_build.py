@@ -1,7 +1,8 @@
-"""Tables by hand; their written forms."""
+"""Tables by hand, and their output formats."""
 
 import csv
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -103,17 +104,46 @@ def test_one_pretraining_seed_has_no_rank():
     one = whole_suite({"b": 0.7}, seeds=((0, 0), (0, 1)))
     table = build(pd.concat([several, one]), GLUE)
     assert [(row.rank, row.name) for row in table.rows] == [(1, "c"), (None, "b"), (2, "a")]
-    assert table.ranking.startswith("Rows of one pretraining seed have no rank.")
+    assert table.ranking.startswith("Rows with one pretraining seed have no rank.")
+
+
+def test_deterministic_baselines_show_neither_seeds_nor_spread():
+    seeds = [(0, 0), (1, 0), (2, 0)]
+    values = {"majority": [0.7, 0.7, 0.7], "bag": [0.7, 0.7, 0.8], "bert": [0.9, 0.9, 0.9]}
+    frame = results(
+        {
+            (arm, task, "validation", "accuracy"): dict(zip(seeds, of, strict=True))
+            for arm, of in values.items()
+            for task in PART
+        }
+    )
+    table = build(frame, GLUE, tasks=PART, baselines={"majority", "bag"})
+    assert {row.name: row.seeds for row in table.rows} == {
+        "bert": "3 x 1",
+        "bag": "3 x 1",  # its runs differ, so that they are shown
+        "majority": "deterministic",
+    }
+    for format in ("md", "html", "latex"):
+        text = render(table, format)
+        (line,) = [line for line in text.splitlines() if "majority" in line]
+        assert "70.0" in line and "deterministic" in line, format
+        assert not {"±", "pm", "3 x 1"} & set(re.findall(r"±|pm|3 x 1", line)), format
+        assert "use no random seeds" in text
+    row = {row["arm"]: row for row in csv.DictReader(io.StringIO(render(table, "csv")))}["majority"]
+    assert (row["average"], row["average sd"], row["pretrain_seeds"]) == ("70.0000", "", "")
+    shown = table.to_frame().set_index("arm")
+    assert np.isnan(shown.loc["majority", ["average_sd", "pretrain_seeds"]].astype(float)).all()
+    assert "random seeds" not in render(build(frame, GLUE, tasks=PART), "md")
 
 
 def test_more_rows_than_are_compared_keep_plain_ranks_with_the_reason():
     frame = whole_suite({f"arm {i}": 0.5 + i / 1000 for i in range(61)}, seeds=((0, 0), (1, 0)))
     table = tied(build(frame, GLUE), frame, store=None)
-    assert table.ranking.endswith("can be told apart: there are more than 60 rows.")
+    assert table.ranking.endswith("without significance tests: there are more than 60 rows.")
     assert table.rows[0].rank == 1
 
 
-def test_the_rule_says_which_metrics_a_column_shows():
+def test_the_rule_decides_which_metrics_a_column_shows():
     table = build(whole_suite({"bert": 0.5}), GLUE, "glue_server9")
     metrics = {column.name: column.metrics for column in table.columns}
     assert metrics["mrpc"] == ("f1", "accuracy")
@@ -132,13 +162,13 @@ def test_rows_of_several_experiments_carry_their_name():
     assert names == ["one: bert", "two: bert"]
 
 
-def test_a_result_that_is_there_twice_is_refused():
+def test_duplicate_results_are_refused():
     score = results({("bert", "sst2", "validation", "accuracy"): {(0, 0): 0.9}})
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="duplicate result"):
         build(pd.concat([score, score]), GLUE)
 
 
-def test_some_tasks_make_a_table_of_their_own_name():
+def test_a_part_of_a_suite_has_its_own_name():
     table = build(
         whole_suite({"bert": 0.5}), GLUE, tasks=("rte", "sst2"), published=["glue_test_bert"]
     )
@@ -177,7 +207,7 @@ def test_published_rows_share_only_equal_metrics():
     assert electra.average is None
 
 
-def test_rows_of_another_split_stand_apart_with_the_reason():
+def test_rows_of_another_split_are_separate_with_the_reason():
     table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8",
                   published=["glue_test_bert", "electra_flops"])  # fmt: skip
     apart, beside = table.published
@@ -236,7 +266,7 @@ def test_unknown_and_wrong_boards_are_refused(tmp_path, monkeypatch):
         load_board("worse")
 
 
-# Written forms.
+# Output formats.
 
 
 def test_csv_is_equal_byte_for_byte_whatever_the_order_of_results():
@@ -277,7 +307,7 @@ def test_arms_that_are_adapted_in_different_ways_show_what_they_train():
     assert "trained" not in render(build(frame, "glue-v1"), "md").split("Protocol")[0]
 
 
-def test_rows_that_do_not_compare_stand_apart_in_every_form():
+def test_rows_that_are_not_comparable_are_separate_in_every_format():
     """A table of their own with the reason; in csv, where one table is all, a column with it."""
     published = ["glue_test_bert", "electra_flops"]
     table = build(whole_suite({"bert": 0.5}), GLUE, "electra_dev8", published=published)
@@ -294,7 +324,7 @@ def test_rows_that_do_not_compare_stand_apart_in_every_form():
 
 
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
-def test_every_form_carries_suite_rule_and_protocol(format):
+def test_every_format_names_suite_rule_and_protocol(format):
     table = build(
         whole_suite({"bert": 0.5}), GLUE, protocol="pooling cls", published=["glue_test_bert"]
     )
@@ -320,13 +350,13 @@ def test_hostile_names_stay_text():
     assert row[2] == name
 
 
-def test_markdown_shows_text_as_it_stands():
+def test_markdown_escapes_special_characters():
     assert markdown_escape("_foo_ a~~b~~ &lt; $x$") == r"\_foo\_ a\~\~b\~\~ \&lt; \$x\$"
     assert markdown_escape("__all__") == r"\_\_all\_\_"
     assert markdown_escape("bag_of_words 2.0 (F1) ± 3") == "bag_of_words 2.0 (F1) ± 3"
 
 
-def test_small_print_of_latex_ends_with_the_notes():
+def test_latex_ends_with_the_notes():
     lines = render(build(results({}), GLUE), "latex").splitlines()
     assert r"\par{\footnotesize" in lines and lines[-1] == "}"
 
@@ -351,11 +381,11 @@ def test_protocol_line():
     assert protocol_line(protocol) == line
 
 
-def test_every_metric_has_a_short_form():
+def test_every_metric_has_a_short_name():
     assert METRIC_LABELS.keys() == METRICS.keys()
 
 
-def test_notes_say_which_variants_the_columns_show():
+def test_notes_name_the_variants_of_the_metrics():
     (note,) = [note for note in build(whole_suite({"a": 0.5}), GLUE).notes() if "Metrics" in note]
     assert note.startswith("Metrics: F1 (f1): F1 of class 1; Spearman (spearman): one correlation")
     plain = build(whole_suite({"a": 0.5}), GLUE, tasks=("sst2", "rte"))

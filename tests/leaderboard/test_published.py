@@ -111,7 +111,7 @@ def test_one_name_of_a_system_is_enough_where_it_is_its_own():
     assert "ELECTRA-1.75M" in by_name(block)
 
 
-def test_rows_of_several_papers_are_told_apart():
+def test_rows_of_several_papers_have_different_names():
     text = render(build(NOTHING, "glue-v1", published=["electra_flops", "bart_nlu"]), "md")
     assert "| BERT †1 |" in text and "| BERT †2 |" in text
     assert "†2 Published: Lewis et al. 2020" in text
@@ -145,5 +145,5 @@ def test_another_scorer_stands_apart():
     assert "files2rouge" in block.reason
 
 
-def test_the_setting_of_sts_is_said():
+def test_the_setting_of_sts_is_given():
     assert "is not named by our source" in published_entry("sts_spearman")["protocol"]

@@ -10,7 +10,7 @@ from harness.leaderboard.published_tables import (
     find_published,
     published_frame,
     published_list,
-    published_sheets,
+    published_text_tables,
 )
 from harness.leaderboard.text_tables import TextTable, render_text_tables
 
@@ -50,7 +50,7 @@ def test_every_average_with_a_rule_is_checked():
 
 def test_averages_without_their_parts_say_so():
     for name in ("t5_architecture_objective", "t5_repeats"):
-        notes = " ".join(published_sheets(name)[0].notes)
+        notes = " ".join(published_text_tables(name)[0].notes)
         assert "glue (average): the parts of this average are not shown." in notes
     averages = [
         (name, task)
@@ -58,7 +58,7 @@ def test_averages_without_their_parts_say_so():
         for task in published_table(name).query("metric == 'average'")["task"].unique()
     ]
     for name, task in averages:
-        assert f"{task} (average)" in " ".join(published_sheets(name)[0].notes)
+        assert f"{task} (average)" in " ".join(published_text_tables(name)[0].notes)
 
 
 def test_reproduced_is_within_half_of_the_last_printed_digit():
@@ -70,7 +70,7 @@ def test_reproduced_is_within_half_of_the_last_printed_digit():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_column_is_named_with_its_unit_and_every_score_with_its_split(name):
-    table, columns = published_sheets(name)
+    table, columns = published_text_tables(name)
     described = {row[0]: row for row in columns.rows}
     head = set(table.head) - {"system", "recomputed", "reproduced"}
     assert head <= set(described)
@@ -82,20 +82,20 @@ def test_every_column_is_named_with_its_unit_and_every_score_with_its_split(name
 
 
 def test_cells_stand_as_they_are_printed():
-    table, _ = published_sheets("glue_test_bert")
+    table, _ = published_text_tables("glue_test_bert")
     rows = {row[0]: dict(zip(table.head, row, strict=True)) for row in table.rows}
     assert rows["Pre-OpenAI SOTA"]["stsb (Spearman)"] == "81.0"
     assert rows["BERT_LARGE"]["average (bert_table1)"] == "82.1"
     assert rows["BERT_LARGE"]["recomputed"] == "82.08"
     assert rows["BiLSTM+ELMo+Attn"]["reproduced"] == "no"
-    swag, _ = published_sheets("swag")
+    swag, _ = published_text_tables("swag")
     assert dict(zip(swag.head, swag.rows[2], strict=True))["swag validation (acc)"] == "–"
-    dapt, _ = published_sheets("dapt_downstream")
+    dapt, _ = published_text_tables("dapt_downstream")
     assert dict(zip(dapt.head, dapt.rows[1], strict=True))["hyp (macro F1)"] == "88.2 ± 5.9"
 
 
-def test_what_is_said_of_tasks_stands_with_their_columns():
-    table, columns = published_sheets("dapt_corpora")
+def test_attributes_of_tasks_are_shown_with_their_columns():
+    table, columns = published_text_tables("dapt_corpora")
     assert [row[0] for row in table.rows] == ["RoBERTa", "DAPT"]
     (news,) = [row for row in columns.rows if row[0].startswith("news")]
     assert "tokens 6.66B; size 39GB" in news[1]
@@ -111,7 +111,7 @@ def test_the_frame_has_everything_in_every_row():
     assert "source" in published_frame("glue_train_sizes")
 
 
-def test_the_frame_says_what_is_not_reproduced_and_keeps_the_printed_digits():
+def test_the_frame_marks_what_is_not_reproduced_and_keeps_the_printed_digits():
     frame = published_frame("sts_spearman").set_index(["system", "task"])
     assert frame.at[("SBERT-NLI-base", "average"), "reproduced"] == "no"
     assert frame.at[("SBERT-NLI-base", "average"), "why"].startswith("the paper itself")
@@ -122,10 +122,10 @@ def test_the_frame_says_what_is_not_reproduced_and_keeps_the_printed_digits():
 
 
 def test_units_and_reasons_to_stand_apart_are_noted():
-    notes = " ".join(published_sheets("t5_architecture_objective")[0].notes)
+    notes = " ".join(published_text_tables("t5_architecture_objective")[0].notes)
     assert "Unit: percent; ROUGE-2 for CNN/DM, EM for SQuAD, BLEU for WMT (usual reading)." in notes
-    notes = " ".join(published_sheets("bart_summarization")[0].notes)
-    assert "Apart from measured rows: Another scorer" in notes
+    notes = " ".join(published_text_tables("bart_summarization")[0].notes)
+    assert "Not comparable with measured rows: Another scorer" in notes
 
 
 def test_small_print_ends_with_the_notes():
@@ -137,7 +137,7 @@ def test_tables_are_found_by_their_words():
     assert find_published("bert-glue") == "glue_test_bert"
     assert find_published("glue_test_bert") == "glue_test_bert"
     assert find_published("superglue") == "superglue_leaderboard"
-    with pytest.raises(ValueError, match="may be any of the published tables t5_"):
+    with pytest.raises(ValueError, match="matches several published tables: t5_"):
         find_published("t5")
     with pytest.raises(ValueError, match="unknown published table 'bort'; known: glue_test_bert"):
         find_published("bort")
@@ -165,7 +165,7 @@ def test_the_command_lists_and_prints():
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
 def test_every_table_can_be_written_in_every_form(format):
     for name in NAMES:
-        assert render_text_tables(published_sheets(name), format)
+        assert render_text_tables(published_text_tables(name), format)
     assert render_text_tables([published_list()], format).count("glue_test_bert".replace(
         "_", r"\_" if format == "latex" else "_")) == 1  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Ranks with ties: arms share one where p, adjusted for all pairs, does not tell them apart."""
+"""Ranks with ties: arms that do not differ significantly, adjusted for all pairs, share a rank."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ def tied(data):
     return with_ties(table, experiment_comparer(data, table))
 
 
-def test_arms_share_a_rank_where_p_adjusted_for_all_pairs_says_nothing(fabricate):
+def test_arms_without_a_significant_adjusted_difference_share_a_rank(fabricate):
     data = fabricate({"good": 0.9, "alike": 0.9, "bad": 0.6, "worse": 0.55})
     table = tied(data)
     ranks = {row.name: row.rank for row in table.rows}
@@ -39,7 +39,7 @@ def test_arms_share_a_rank_where_p_adjusted_for_all_pairs_says_nothing(fabricate
     assert RANKING in render(table, "md")
 
 
-def test_bold_is_the_first_group_of_a_column_alone(fabricate):
+def test_bold_is_the_first_rank_of_a_column(fabricate):
     table = tied(fabricate({"good": 0.9, "alike": 0.9, "bad": 0.6}))
     marks = {row.name: [s.best for s in (row.average, *row.scores)] for row in table.rows}
     assert all(marks["good"][:1]) and all(marks["alike"][:1]) and not any(marks["bad"][:2])
@@ -49,14 +49,14 @@ def test_bold_is_the_first_group_of_a_column_alone(fabricate):
     assert '<td class="average"><b>' in render(table, "html")
 
 
-def test_nothing_is_bold_where_no_arm_is_told_apart(fabricate):
+def test_nothing_is_bold_if_no_arm_differs_significantly(fabricate):
     data = fabricate({"one": 0.8, "two": 0.8}, examples=30)
     table = tied(data)
     assert [row.rank for row in table.rows] == [1, 1]
     assert not any(score.best for row in table.rows for score in (row.average, *row.scores))
 
 
-def test_one_pretraining_seed_has_no_rank_and_is_nobodys_best(fabricate):
+def test_one_pretraining_seed_has_no_rank_and_is_never_best(fabricate):
     data = fabricate({"good": 0.95, "bad": 0.55, "lucky": 0.99})
     rest = data.scores[(data.scores["arm"] != "lucky") | (data.scores["pretrain_seed"] == 0)]
     table = tied(data.but(scores=rest))
@@ -79,9 +79,7 @@ def test_too_many_rows_keep_their_plain_ranks(fabricate, monkeypatch):
     monkeypatch.setattr(ties, "MAX_ROWS", 1)
     table = tied(fabricate({"one": 0.8, "two": 0.8}))
     assert [row.rank for row in table.rows] == [1, 2]
-    assert "whether or not they can be told apart: there are more than 60 rows" in render(
-        table, "md"
-    )
+    assert "without significance tests: there are more than 60 rows" in render(table, "md")
 
 
 def test_equal_data_gives_equal_tables(fabricate):
@@ -103,8 +101,8 @@ def test_the_order_of_arms_does_not_matter(fabricate, seed):
     [(3, 0, 0.32, 0.02), (5, 0, 0.43, 0.03), (3, 4, 0.12, 0.07), (5, 4, 0.17, 0.12)],
 )
 def test_how_often_one_of_the_best_falls_behind(seeds, better, alone, adjusted):
-    """Of 8 arms, all equal or some 5 standard deviations better: what docs/statistics.md says. The
-    arm that came out first was picked after looking, so its own intervals tell too many apart."""
+    """Of 8 arms, all equal or some 5 standard deviations better: the shares in docs/statistics.md.
+    The best arm is selected by its results, so unadjusted intervals separate too many arms."""
     rng = np.random.default_rng(seeds)
     places = list(combinations(range(8), 2))
     truth = np.repeat([0.0, 5.0], [8 - better, better])
@@ -115,12 +113,12 @@ def test_how_often_one_of_the_best_falls_behind(seeds, better, alone, adjusted):
         p_values = scipy.stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue
         pairs = dict(zip(places, p_values, strict=True))
         found = screened({at: Difference(0, 0, 0, p, seeds) for at, p in pairs.items()})
-        behind.append([_falls_behind(arms, truth, told) for told in (pairs, found)])
+        behind.append([_falls_behind(arms, truth, p) for p in (pairs, found)])
     assert np.mean(behind, axis=0) == pytest.approx([alone, adjusted], abs=0.06)
 
 
 def _falls_behind(arms, truth, p_values):
-    told = np.zeros((8, 8), dtype=bool)
+    separable = np.zeros((8, 8), dtype=bool)
     for (i, j), p in p_values.items():
-        told[i, j] = told[j, i] = p < 0.05
-    return (tie_groups(arms.mean(axis=1), told)[truth == truth.max()] > 1).any()
+        separable[i, j] = separable[j, i] = p < 0.05
+    return (tie_groups(arms.mean(axis=1), separable)[truth == truth.max()] > 1).any()

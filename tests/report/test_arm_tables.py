@@ -1,6 +1,7 @@
 """What sets arms apart, as a table."""
 
-from harness.report.arm_tables import cost, what_differs
+from harness.report.arm_tables import what_differs
+from harness.report.sections.pretraining_cost import pretraining_table
 
 
 def test_no_cell_is_empty(fabricate):
@@ -11,8 +12,8 @@ def test_no_cell_is_empty(fabricate):
 
 
 def test_what_is_planned_is_called_so(fabricate):
-    head = cost(fabricate({"good": 0.9})).head
+    head = pretraining_table(fabricate({"good": 0.9})).head
     assert head == [
-        *("arm", "parameters (by the declared vocabulary)", "tokens"),
-        "FLOPs (by the declared vocabulary)",
+        *("arm", "parameters (with the declared vocabulary size)", "tokens"),
+        "FLOPs (with the declared vocabulary size)",
     ]

@@ -79,7 +79,7 @@ def test_a_report_has_all_its_files_and_parts(data, tmp_path):
             "pretrain.recipe",
             "3.00e+12",
             "matrix products only",
-            "3 pretraining seeds an arm",
+            "have 3 pretraining seeds.",
             "The machine was warm.",
             "harness run made-up.yaml",
             "mean_of_columns",
@@ -94,7 +94,7 @@ def test_equal_data_gives_equal_bytes(data, tmp_path):
     assert read(tmp_path / "one") == read(tmp_path / "two")
 
 
-def test_seconds_and_provenance_stand_in_their_own_section_alone(data, tmp_path):
+def test_seconds_and_provenance_are_only_in_their_own_section(data, tmp_path):
     write_report(data, tmp_path / "one")
     costs = data.costs.assign(seconds=99.0)
     write_report(data.but(costs=costs, provenance={"date": "today"}), tmp_path / "two")
@@ -184,7 +184,7 @@ def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):
     assert read(tmp_path).keys() == FILES - {"loss.svg", "differences.svg", "seeds.svg"}
 
 
-def test_an_interval_without_width_around_zero_is_said_in_words():
+def test_an_interval_without_width_around_zero_is_in_words():
     assert interval(Difference(0.0, 0.0, 0.0, 1.0)) == "equal in every run"
     assert interval(Difference(0.0, -0.01, 0.01, 1.0)) == "−0.0 to +0.0"
     assert [p_cell(value) for value in (None, 0.0004, 0.05)] == ["–", "< 0.001", "0.050"]

@@ -1,4 +1,4 @@
-"""What a report finds wrong with runs."""
+"""Problems with runs that a report finds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,24 +39,24 @@ def threats_of(results: Results) -> list[str]:
     return threats(results, table, pairs_of(results, table), all_run_scores(results, table))
 
 
-def test_runs_at_chance_are_counted_and_arms_of_nothing_else_named(
+def test_runs_at_chance_are_counted_and_collapsed_arms_named(
     fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95, "bad": 0.2, "majority": 0.2}, tasks=("sst2", "mrpc"))
     families = {"good": "bert", "bad": "bert", "majority": "majority"}
     data = data.but(differences={"pretrain.model.family": families})
-    counted, collapsed = run_checks.no_better_than_a_guess(data, *table_and_scores(data))
+    counted, collapsed = run_checks.at_chance(data, *table_and_scores(data))
     assert counted.endswith("bad (12 of 12).")  # 2 tasks, 3 x 2 seeds; a baseline is no failure
-    assert collapsed == "Collapsed, no run being better than a guess: bad."
+    assert collapsed == "Collapsed arms, without any run above chance: bad."
 
 
-def test_an_undefined_score_is_no_better_than_a_guess(
+def test_undefined_scores_count_as_at_chance(
     fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 2))
     table, scores = table_and_scores(data)
     scores["sst2"]["good"][0] = np.nan
-    (counted,) = run_checks.no_better_than_a_guess(data, table, scores)
+    (counted,) = run_checks.at_chance(data, table, scores)
     assert counted.endswith("good (1 of 2).")
 
 
@@ -70,7 +70,7 @@ def test_truncated_inputs_by_task_in_per_cent(fabricate: Callable[..., MadeUpRes
     ]
     data = fabricate({"bert": 0.9}).but(runs=runs(*rows))
     (sentence,) = run_checks.truncated(data)
-    assert "rte 21 to 34 %." in sentence
+    assert sentence.endswith("truncated: rte 21 to 34 %.")
     assert "sst2" not in sentence
     assert "cola" not in sentence
 
@@ -80,8 +80,8 @@ def test_runs_and_trials_that_diverged(fabricate: Callable[..., MadeUpResults]) 
     trials = pd.DataFrame({"arm": "gpt2", "task": "cola", "state": ["complete", "diverged"]})
     data = fabricate({"bert": 0.9}).but(runs=runs((*row, True), (*row, False)), trials=trials)
     of_runs, of_trials = run_checks.diverged(data)
-    assert of_runs == "Diverged, and scored as they stand: bert on rte (1)."
-    assert of_trials == "Trials that diverged, and count as the worst: gpt2 on cola (1)."
+    assert of_runs == "Diverged runs, included with their scores: bert on rte (1)."
+    assert of_trials == "Diverged trials, which count as the worst: gpt2 on cola (1)."
 
 
 def test_unequal_trials(fabricate: Callable[..., MadeUpResults]) -> None:
@@ -89,26 +89,26 @@ def test_unequal_trials(fabricate: Callable[..., MadeUpResults]) -> None:
     trials = pd.DataFrame(found, columns=["arm", "task"])
     data = fabricate({"bert": 0.9, "gpt2": 0.9}, tasks=("rte", "cola")).but(trials=trials)
     (sentence,) = search_checks.unequal_trials(data)
-    assert sentence.startswith("Unequal trials on rte: bert 3, gpt2 2.")
+    assert sentence.startswith("Unequal numbers of trials on rte: bert 3, gpt2 2.")
     assert not [*search_checks.untuned(data)]
 
 
 def test_an_arm_without_any_trial_has_fewer_but_for_what_cannot_be_tuned(
     fabricate: Callable[..., MadeUpResults],
 ) -> None:
-    arms = dict.fromkeys(("bert", "gpt2", "unable", "lead", "asked"), 0.9)
+    arms = dict.fromkeys(("bert", "gpt2", "unable", "lead", "prompted"), 0.9)
     plan = [(arm, "rte", 0, 0, True, 0.0, False) for arm in arms if arm != "unable"]
     families = dict.fromkeys(arms, "bert") | {"gpt2": "gpt2", "lead": "lead"}
-    ways = dict.fromkeys(arms, "full") | {"asked": "prompt"}
+    ways = dict.fromkeys(arms, "full") | {"prompted": "prompt"}
     data = fabricate(arms).but(
         runs=runs(*plan),
         trials=pd.DataFrame({"arm": ["bert"] * 8, "task": "rte"}),
         differences={"pretrain.model.family": families, "evaluate.adaptation.kind": ways},
     )
     (sentence,) = search_checks.unequal_trials(data)
-    assert sentence.startswith("Unequal trials on rte: bert 8, gpt2 0.")
+    assert sentence.startswith("Unequal numbers of trials on rte: bert 8, gpt2 0.")
     (sentence,) = search_checks.untuned(data)
-    assert sentence.endswith(": lead, asked.")
+    assert sentence.endswith(": lead, prompted.")
 
 
 def searched(data: MadeUpResults, value: float) -> MadeUpResults:
@@ -137,30 +137,30 @@ def test_seeds_that_a_task_lacks_are_left_out(fabricate: Callable[..., MadeUpRes
     keys = data.scores["key"]
     lacking = data.scores[~keys.isin(["good-sst2-1-0", "good-mrpc-1-0"])]
     (sentence,) = run_checks.excluded_seeds(data.but(scores=lacking))
-    assert sentence.startswith("Pretraining seed 1 of good is left out")
+    assert sentence.startswith("Pretraining seed 1 of good is excluded")
     assert sentence.endswith("no score on mrpc and sst2.")
     fewer = data.scores[(data.scores["arm"] == "good") | (data.scores["pretrain_seed"] < 2)]
     (sentence,) = run_checks.excluded_seeds(data.but(scores=fewer))
-    assert sentence == "Fewer pretraining seeds than the 3 of other arms: bad 2."
+    assert sentence == "Arms with fewer pretraining seeds than the 3 of others: bad 2."
 
 
 @pytest.mark.parametrize("share", [0.009, np.nan])
-def test_what_was_looked_for_and_not_found_is_said_where_it_can_be_known(
+def test_checks_without_findings_are_listed_if_they_were_possible(
     fabricate: Callable[..., MadeUpResults], share: float
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
     data = data.but(runs=runs(("good", "sst2", 0, 0, True, share, False)))
     table, scores = table_and_scores(data)
     *_, last = threats(data, table, (), scores)
-    assert last.startswith("Looked for, and not found: missing scores, ")
-    assert ("truncated inputs above 1 % of train examples" in last) == (share == 0.009)
+    assert last.startswith("Checked and not found: missing scores, ")
+    assert ("truncation of more than 1 % of train examples" in last) == (share == 0.009)
     assert "diverged" in last
-    assert "unequal trials" not in last and "hold-out" not in last
+    assert "unequal numbers" not in last and "hold-out" not in last
     *_, last = threats(searched(data, 0.5), table, (), scores)
-    assert "unequal trials, hold-out scores more than 10 points above dev" in last
+    assert "unequal numbers of trials, hold-out scores more than 10 points above dev" in last
 
 
-def test_nothing_is_said_of_runs_that_are_not_there(
+def test_unfinished_runs_are_not_checked(
     fabricate: Callable[..., MadeUpResults],
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
@@ -183,12 +183,12 @@ def test_runs_that_were_never_planned_are_not_missing(
     plan = [(arm, "sst2", *pair, True, 0.0, False) for arm, *pair in seeds]
     data = data.but(scores=results, runs=runs(*plan))
     table, scores = table_and_scores(data)
-    assert not any("lacks scores" in said for said in threats(data, table, (), scores))
+    assert not any("lacks scores" in line for line in threats(data, table, (), scores))
     assert not [*run_checks.excluded_seeds(data)]
     lost = data.but(scores=results[results["key"] != "once-sst2-1-0"])
     table, scores = table_and_scores(lost)
     found = threats(lost, table, (), scores)
-    assert any(said.startswith("once lacks scores: sst2 (1 of 2).") for said in found)
+    assert any(line.startswith("once lacks scores: sst2 (1 of 2).") for line in found)
 
 
 def test_many_differences_of_one_pair_are_many_comparisons(
@@ -196,35 +196,37 @@ def test_many_differences_of_one_pair_are_many_comparisons(
 ) -> None:
     data = fabricate({"good": 0.95, "bad": 0.6})
     table, scores = table_and_scores(data)
-    said = threats(data, table, pairs_of(data, table), scores)
-    assert any(line.startswith("4 differences are shown") for line in said)
+    lines = threats(data, table, pairs_of(data, table), scores)
+    assert any(line.startswith("4 differences are shown") for line in lines)
 
 
-def test_few_seeds_of_one_arm_are_not_said_of_all(fabricate: Callable[..., MadeUpResults]) -> None:
+def test_few_seeds_are_attributed_to_the_arms_that_have_them(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
     data = fabricate({"good": 0.9, "hub": 0.6}, tasks=("sst2",), seeds=(10, 1))
     imported = (data.scores["arm"] == "good") | (data.scores["pretrain_seed"] == 0)
     data = data.but(scores=data.scores[imported])
     table, scores = table_and_scores(data)
     first, second, *_ = threats(data, table, (), scores)
-    assert first.startswith("At least one arm has 1 pretraining seed (hub). As to such arms, the ")
-    assert "pretraining seeds an arm" not in second
+    assert first.startswith("Some arms (hub) have 1 pretraining seed: their intervals do not")
+    assert "10 pretraining seeds" not in second
 
 
 EXPERIMENT = """
-name: told
+name: declared
 question: Is it shown?
 {}
 pretrain: {{recipe: bert, size: nano, budget: {{tokens: 0}}}}
 """
 
 
-def test_what_an_experiment_says_against_itself_is_shown_and_changes_no_stage(
+def test_declared_threats_are_shown_and_change_no_stage(
     tmp_path: Path,
 ) -> None:
-    plain, told = tmp_path / "plain.yaml", tmp_path / "told.yaml"
+    plain, declared = tmp_path / "plain.yaml", tmp_path / "declared.yaml"
     plain.write_text(EXPERIMENT.format(""))
-    told.write_text(EXPERIMENT.format("threats: [A seed came late., It was warm.]"))
-    studies = [load(file, store=tmp_path / "store") for file in (plain, told)]
+    declared.write_text(EXPERIMENT.format("threats: [A seed came late., It was warm.]"))
+    studies = [load(file, store=tmp_path / "store") for file in (plain, declared)]
     assert studies[0].plan.stages.keys() == studies[1].plan.stages.keys()
     without, shown = (threats_of(study.results) for study in studies)
     added = ["A seed came late.", "It was warm."]
@@ -237,12 +239,12 @@ def test_one_answer_is_right_where_every_example_has_one_label(
 ) -> None:
     data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
     table, scores = table_and_scores(data)
-    for label, said in ((1.0, True), (None, False)):
+    for label, constant in ((1.0, True), (None, False)):
         alike = {"label": 1.0} if label else {}
 
         def stuck(key: str, alike: dict[str, float] = alike) -> pd.DataFrame:
             return data.predictions(key).assign(prediction=1.0, **alike)
 
         found = " ".join(threats(data.but(predictions=stuck), table, (), scores))
-        assert ("has the same label" in found) == said
-        assert ("learned nothing of the task" in found) != said
+        assert ("have the same label" in found) == constant
+        assert ("did not learn the task" in found) != constant

@@ -1,1 +1,1 @@
-"""How sure it is that arms differ: runs resampled, the differences between arms, shared ranks."""
+"""Resampled runs, and the differences between arms with their uncertainty."""

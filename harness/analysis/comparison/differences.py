@@ -16,17 +16,17 @@ from harness.tasks.task import Column
 
 LEVEL = 0.95
 MIN_SEEDS = 2
-"""Pretraining seeds of each arm below which the spread between its runs is not known."""
+"""Pretraining seeds per arm below which the variation between runs is unknown."""
 MAX_ROWS = 60
-"""With more arms than this not every pair is compared: it would take minutes."""
+"""With more arms than this, not all pairs are compared, because it would take minutes."""
 AVERAGE = "average"
 """Name of the suite's average among the columns."""
 
 Differences = Mapping[str, Difference | None]
-"""Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and of a
-column where both have the same runs."""
+"""Column, or AVERAGE, to the difference of scores x 100; null if an arm lacks a score, and for
+columns in which both arms have the same runs."""
 Compared = Callable[[str, str], Differences]
-"""Two names to how far the first is above the second."""
+"""Names of two arms to the differences of the first minus the second."""
 Key = TypeVar("Key")
 
 
@@ -35,7 +35,7 @@ def comparer(
     columns: SuiteColumns,
     paired: Callable[[str, str], bool] = lambda first, second: False,
 ) -> Compared:
-    """Compares arms by name; a pair that is asked for twice, either way round, is computed once.
+    """A function that compares two arms by name, and computes each pair once, in either order.
 
     Args:
         runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
@@ -58,8 +58,8 @@ def comparer(
 def differences(
     first: ArmRuns, second: ArmRuns, columns: SuiteColumns, *, paired: bool = False
 ) -> dict[str, Difference | None]:
-    """Column, and AVERAGE, to the difference of scores x 100; null where an arm lacks a score, and
-    of a column where both have the same runs, so that nothing is asked.
+    """Column, or AVERAGE, to the difference of scores x 100; null if an arm lacks a score, and for
+    columns in which both arms have the same runs.
 
     Args:
         paired: whether both arms start from the same checkpoints.
@@ -76,21 +76,22 @@ def differences(
 def same_checkpoints(
     differences: Mapping[str, Mapping[str, Any]],
 ) -> Callable[[str, str], bool]:
-    """Whether two arms start from the same pretrained models: no field of pretraining differs.
+    """A function that returns whether two arms start from the same pretrained models, as no
+    pretraining field differs.
 
     Args:
-        differences: dotted path to {arm: value}, for every field in which the arms differ.
+        differences: dotted path to {arm: value} of each field in which arms differ.
     """
     fields = [of for path, of in differences.items() if path.startswith("pretrain.")]
     return lambda first, second: all(of.get(first) == of.get(second) for of in fields)
 
 
 def screened(found: Mapping[Key, Difference | None], unseen: int = 0) -> dict[Key, float]:
-    """p by Benjamini-Hochberg of all differences that rest on MIN_SEEDS or more. The others speak
-    of single checkpoints, and are left out: their small p would make finds of the rest.
+    """p by Benjamini-Hochberg of all differences with MIN_SEEDS or more. The others are excluded:
+    their p is small because it concerns single checkpoints, and would reduce that of the rest.
 
     Args:
-        unseen: differences that could have been asked for and were not; they count as no find.
+        unseen: number of further differences that were not computed; they count with p = 1.
     """
     judged = {key: one.p_value for key, one in found.items() if one and enough_seeds(one)}
     adjusted = benjamini_hochberg([*judged.values(), *[1.0] * unseen])
@@ -98,7 +99,7 @@ def screened(found: Mapping[Key, Difference | None], unseen: int = 0) -> dict[Ke
 
 
 def enough_seeds(found: Difference) -> bool:
-    """Whether both arms have the pretraining seeds that a judgement asks for."""
+    """Whether both arms have at least MIN_SEEDS pretraining seeds."""
     return found.num_seeds >= MIN_SEEDS
 
 
@@ -119,7 +120,7 @@ def _difference(
 
 
 def _seed_scores(arm: ArmRuns, columns: Sequence[Column]) -> dict[Column, np.ndarray]:
-    """Column to [1 + REPLICATES, seeds], the mean of its metrics; empty if the arm lacks one."""
+    """Column to its score [1 + REPLICATES, num_seeds]; empty if the arm lacks a metric."""
     cells = seed_means(arm)
     wanted = {c: [(c.task, cell_name(c.split, metric)) for metric in c.metrics] for c in columns}
     if not all(cell in cells for found in wanted.values() for cell in found):

@@ -1,4 +1,4 @@
-"""The runs of every arm, scored on resampled examples."""
+"""The runs of all arms, scored on resampled examples."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ArmRuns = Mapping[str, Runs]
 
 @dataclass(frozen=True)
 class _Scored:
-    """Scores of arms, and the counts to resample them from."""
+    """Scores of arms, and the per-example counts to resample."""
 
     arms: Sequence[str]
     scores: pd.DataFrame
@@ -33,15 +33,15 @@ class _Scored:
 def arm_runs(
     arms: Sequence[str], scores: pd.DataFrame, counts: Counts, columns: SuiteColumns
 ) -> dict[str, dict[str, Runs]]:
-    """The runs of every arm, all scored on the same resamples of the examples.
+    """The runs of all arms, scored on the same resamples of the examples.
 
     Args:
-        scores: as `harness.analysis.frames.scores.scores_frame` returns them.
+        scores: result of `harness.analysis.frames.scores.scores_frame`.
         counts: key of a fine-tuning stage to its per-example counts.
-        columns: what is compared.
+        columns: the columns to compare.
 
     Returns:
-        Arm to task to runs; arms that share all runs of a task have one object there.
+        Arm to task to runs; arms that share all runs of a task have the same object.
 
     Raises:
         ValueError: two runs of a task were scored on different examples.
@@ -66,9 +66,9 @@ def arm_runs(
 
 
 def _complete_runs(data: _Scored, columns: Sequence[Column]) -> pd.DataFrame:
-    """The runs of a task (arm, seeds, key), of the arms whose runs all have every score of its
-    columns: one undefined score leaves its arm out, as it leaves its cell of the table empty. A
-    split that no arm was scored on (it is not in the mirror) takes nothing from the others."""
+    """The runs of a task (arm, seeds, key) of the arms whose runs have all scores of its columns.
+    One undefined score excludes its arm, as it leaves the arm's cell empty. A split on which no arm
+    was scored (it is not in the mirror) is ignored."""
     rows = data.scores
     here = rows[(rows["task"] == columns[0].task) & rows["arm"].isin(list(data.arms))]
     cells = {(c.split, m) for c in columns for m in c.metrics}
@@ -129,5 +129,5 @@ def stack_counts(
 
 
 def cell_name(split: str, metric: str) -> str:
-    """What the scores of a metric on a split are called in `Runs`."""
+    """Key of a metric on a split in `Runs.scores`."""
     return f"{split}/{metric}"

@@ -1,1 +1,1 @@
-"""Frames of an experiment's results: functions of `harness.analysis.results.Results`."""
+"""Data frames of an experiment's results: functions for `harness.analysis.results.Results.get`."""

@@ -41,15 +41,15 @@ def diagnostics_frame(results: Results) -> pd.DataFrame:
 
 
 def adaptation_costs_frame(results: Results) -> pd.DataFrame:
-    """Cost of each finished run: COST_COLUMNS; NaN where it is not known.
+    """Cost of each finished run: COST_COLUMNS; NaN if unknown.
 
-    `updates` are those of the run and, in equal parts among the runs that share it, of each stage
-    of other tasks that it builds on.
+    `updates` are those of the run plus its share of the updates of each stage of other tasks that
+    it builds on, divided equally among the runs that share the stage.
     """
     parts = _parts(results.plan)
     rows = []
     for run in _finished(results):
-        # Tasks that are learned together are trained in a stage of their own.
+        # Tasks that are learned jointly are trained in a separate stage.
         trained = results.finished.get(results.plan.stages[run.key].parents.get("head", run.key))
         metrics = trained.metrics if trained else {}
         updates = [part * _steps(results, key) for key, part in parts[run].items()]
@@ -65,8 +65,7 @@ def _steps(results: Results, key: str) -> float:
 
 
 def _parts(plan: Plan) -> dict[FinetuneRun, dict[str, float]]:
-    """Run to the stages that train it, each with the run's part among those of its arm and
-    seeds."""
+    """Run to {stage that trains it: the run's share among the runs of its arm and seeds}."""
     runs = [run for run in plan.finetune_runs if run.pretrain_fraction == 1]
     stages = {run: _trained_in(plan, run.key) for run in runs}
     users = Counter((_group(run), key) for run, keys in stages.items() for key in keys)
@@ -78,15 +77,15 @@ def _group(run: FinetuneRun) -> tuple[str, int, int]:
 
 
 def _trained_in(plan: Plan, key: str) -> set[str]:
-    """The stage itself, and those of other tasks that it builds on."""
+    """Keys of the stage itself and of the stages of other tasks that it builds on."""
     parents = plan.stages[key].parents
     before = (_trained_in(plan, parents[role]) for role in ("body", "head") if role in parents)
     return {key}.union(*before)
 
 
 def trained_parameters(results: Results) -> dict[str, float]:
-    """Arm to the number of parameters that fine-tuning trains, mean over its runs; empty where all
-    arms are adapted in the same way."""
+    """Arm to its number of trained parameters, mean over its runs; empty if all arms are adapted in
+    the same way."""
     if len({arm.evaluate.adaptation for arm in results.plan.arms}) < 2:
         return {}
     costs = results.get(adaptation_costs_frame)
@@ -96,8 +95,7 @@ def trained_parameters(results: Results) -> dict[str, float]:
 
 def retained_losses_frame(results: Results) -> pd.DataFrame:
     """Held-out pretraining loss of arms that learn task after task, in nats per predicted token:
-    one row per task just learned (`after_task`, empty before the first), in the order of
-    learning."""
+    one row per learned task (`after_task`, empty before the first), in the order of learning."""
     rows = [
         (
             *(one.arm, one.pretrain_seed, one.finetune_seed, one.after_task),
@@ -110,8 +108,8 @@ def retained_losses_frame(results: Results) -> pd.DataFrame:
 
 
 def label_counts(results: Results) -> dict[str, tuple[str, int]]:
-    """Arm to its name without the axis of label counts, and its number of labelled examples; empty
-    where no axis varies it."""
+    """Arm to its name without the axis of label counts and its number of labelled examples; empty
+    if no axis varies that number."""
     experiment = results.experiment
     axes = {
         axis

@@ -1,74 +1,69 @@
 """Costs of stages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from harness.analysis.frames.continued_pretraining import continued_cost_rows
 from harness.analysis.results import Results
-from harness.experiment.arms import Arm
 from harness.experiment.named_values import ROLES
-from harness.plan.costs import pretraining_cost
+from harness.plan.continued_cost import continued_runs, total_continued_cost
+from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.plan import Plan
 
 COST_COLUMNS = ["arm", "stage", "seconds", "tokens", "parameters", "flops"]
+PLANNED = ["tokens", "parameters", "flops"]
 
 
 def costs_frame(results: Results) -> pd.DataFrame:
     """One row per arm and kind of stage: COST_COLUMNS.
 
     `seconds` are summed over all finished stages; tokens, parameters and FLOPs are those of one
-    pretraining run as planned, null for other kinds. Runs that an arm builds on have rows of their
-    own, as `teacher of distilbert`.
+    pretraining run as planned, null for other kinds of stages. Runs that an arm builds on, and
+    continued pretraining, have rows of their own, such as `teacher of distilbert`.
     """
-    rows: list[dict[str, object]] = []
-    for arm in results.plan.arms:
-        cost = results.plan.costs[arm.name]
-        for kind, keys in _keys_by_kind(results.plan, arm.name).items():
-            pretrain = kind == "pretrain"
-            rows.append(
-                {
-                    "arm": arm.name,
-                    "stage": kind,
-                    "seconds": results.seconds(keys),
-                    "tokens": cost.tokens if pretrain else None,
-                    "parameters": cost.parameters if pretrain else None,
-                    "flops": cost.flops if pretrain else None,
-                }
-            )
-        rows += [_nested_cost(arm, role, results) for role in ROLES if getattr(arm.pretrain, role)]
-    return pd.DataFrame(rows + continued_cost_rows(results), columns=COST_COLUMNS)
+    plan = results.plan
+    rows: list[tuple[object, ...]] = []
+    for arm in plan.arms:
+        for kind, keys in _keys_by_kind(plan, arm.name).items():
+            cost = plan.costs[arm.name] if kind == "pretrain" else None
+            rows.append(_row(results, arm.name, kind, keys, cost))
+        own = [key for (name, _), key in plan.pretrain_keys.items() if name == arm.name]
+        for role in ROLES:
+            if spec := getattr(arm.pretrain, role):
+                keys = [plan.stages[key].parents[role] for key in own]
+                cost = pretraining_cost(spec)
+                rows.append(_row(results, f"{role} of {arm.name}", "pretrain", keys, cost))
+    for arm in plan.arms:
+        if cost := total_continued_cost(plan, arm.name):
+            keys = [run.key for run in continued_runs(plan, arm.name)]
+            rows.append(_row(results, f"continued runs of {arm.name}", "pretrain", keys, cost))
+    return pd.DataFrame(rows, columns=COST_COLUMNS)
 
 
-def _nested_cost(arm: Arm, role: str, results: Results) -> dict[str, object]:
-    """The row of a run that an arm builds on."""
-    cost, stages = pretraining_cost(getattr(arm.pretrain, role)), results.plan.stages
-    own = [key for (name, _), key in results.plan.pretrain_keys.items() if name == arm.name]
-    return {
-        "arm": f"{role} of {arm.name}",
-        "stage": "pretrain",
-        "seconds": results.seconds({stages[key].parents[role] for key in own}),
-        "tokens": cost.tokens,
-        "parameters": cost.parameters,
-        "flops": cost.flops,
-    }
+def _row(
+    results: Results, arm: str, kind: str, keys: Iterable[str], cost: Cost | None
+) -> tuple[object, ...]:
+    planned = (getattr(cost, name) if cost else None for name in PLANNED)
+    return (arm, kind, results.seconds(dict.fromkeys(keys)), *planned)
+
+
+def pretraining_costs(results: Results) -> pd.DataFrame:
+    """Planned tokens, parameters and FLOPs of one pretraining run, indexed by arm; NaN if
+    unknown."""
+    costs = results.get(costs_frame)
+    return costs[costs["stage"] == "pretrain"].set_index("arm")[PLANNED].astype(float)
 
 
 def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
+    """Kind of stage to the keys of an arm's stages, each once."""
     finetunes = list(dict.fromkeys(run.key for run in plan.finetune_runs if run.arm == arm))
-    tunes = list(
-        dict.fromkeys(
-            plan.stages[key].parents["tune"]
-            for key in finetunes
-            if "tune" in plan.stages[key].parents
-        )
-    )
+    parents = [plan.stages[key].parents for key in finetunes]
+    tunes = list(dict.fromkeys(found["tune"] for found in parents if "tune" in found))
     gathered = [key for tune in tunes for key in plan.stages[tune].parents.values()]
-    trials = [key for key in gathered if plan.stages[key].kind == "trial"]
     keys = {
         "pretrain": [key for (name, _), key in plan.pretrain_keys.items() if name == arm],
         "continue_pretraining": [run.key for run in plan.continued_runs if run.arm == arm],
-        "tune": [*tunes, *trials],
+        "tune": [*tunes, *(key for key in gathered if plan.stages[key].kind == "trial")],
         "probe": [run.key for run in plan.probe_runs if run.arm == arm],
         "train_tasks": _other_tasks(plan, finetunes),
         "finetune": finetunes,

@@ -20,8 +20,8 @@ PROBE_COLUMNS = [
 def probes_frame(results: Results) -> pd.DataFrame:
     """One row per arm, probe, category (`overall` last) and pretraining seed: PROBE_COLUMNS.
 
-    `score` and `chance` are accuracies, `items` is the number of items. Where a model cannot be
-    probed, they are NaN and 0, and `unsupported_reason` says why.
+    `score` and `chance` are accuracies, `items` is the number of items. If a model does not support
+    the probe, they are NaN and 0, and `unsupported_reason` says why.
     """
     rows = [
         (run.arm, run.probe, category, run.pretrain_seed, *figures)

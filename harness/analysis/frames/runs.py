@@ -1,4 +1,4 @@
-"""Pretraining and fine-tuning runs: what became of each."""
+"""Outcomes of pretraining and fine-tuning runs."""
 
 import math
 
@@ -16,13 +16,13 @@ CURVE_COLUMNS = ["arm", "pretrain_seed", "step", "tokens", "loss"]
 def finetune_runs_frame(results: Results) -> pd.DataFrame:
     """One row per planned fine-tuning run: FINETUNE_COLUMNS.
 
-    `truncated` is the share of train examples as long as the limit allows (nearly all of them are
-    truncated); NaN, and `diverged` false, where that is not known.
+    `truncated` is the share of train examples that reach the maximum length (nearly all of them are
+    truncated), NaN if unknown; `diverged` is false if unknown.
     """
     rows = []
     for run in results.plan.finetune_runs:
         if run.pretrain_fraction == 1:
-            # Tasks that are learned together are trained in a stage of their own.
+            # Tasks that are learned jointly are trained in a separate stage.
             trained_in = results.plan.stages[run.key].parents.get("head", run.key)
             trained = results.finished.get(trained_in)
             metrics = trained.metrics if trained else {}
@@ -40,8 +40,8 @@ def finetune_runs_frame(results: Results) -> pd.DataFrame:
 def pretrain_runs_frame(results: Results) -> pd.DataFrame:
     """One row per finished pretraining run: PRETRAIN_COLUMNS.
 
-    `loss` is on held-out text at the end, in nats per predicted token; `bits_per_byte` is there
-    where the model gives a likelihood of the text. NaN where unknown, as the loss of a checkpoint.
+    `loss` is on held-out text at the end, in nats per predicted token; `bits_per_byte` is known if
+    the model assigns a likelihood to text. NaN if unknown, such as the loss of a checkpoint.
     """
     names = ("seconds", "validation_loss", "validation_bits_per_byte")
     rows = [

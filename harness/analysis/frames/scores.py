@@ -17,15 +17,15 @@ SEQUENTIAL_COLUMNS = [
 
 
 def scores_frame(results: Results) -> pd.DataFrame:
-    """One row per finished run, split and metric: SCORE_COLUMNS. `value` is NaN where a metric is
-    undefined, as the correlation of constant predictions."""
+    """One row per finished run, split and metric: SCORE_COLUMNS. `value` is NaN if a metric is
+    undefined, such as the correlation of constant predictions."""
     return _frame(
         results, [run for run in results.plan.finetune_runs if run.pretrain_fraction == 1]
     )
 
 
 def checkpoint_scores_frame(results: Results) -> pd.DataFrame:
-    """As `scores_frame`, of checkpoints during pretraining, with their `pretrain_fraction`."""
+    """`scores_frame` of checkpoints during pretraining, with their `pretrain_fraction`."""
     runs = results.plan.finetune_runs
     fractions = sorted({run.pretrain_fraction for run in runs} - {1.0})
     frames = [
@@ -41,8 +41,8 @@ def checkpoint_scores_frame(results: Results) -> pd.DataFrame:
 def sequential_scores_frame(results: Results) -> pd.DataFrame:
     """Scores of arms that learn task after task (`evaluate.sequential`), in the order of learning.
 
-    One row per task just learned (`after_task`), task scored then (`task`: that one or an earlier
-    one), split and metric. Where both are equal, nothing of the task can be forgotten yet.
+    One row per learned task (`after_task`), task scored after it (`task`: the same or an earlier
+    one), split and metric. If both are equal, nothing of the task can be forgotten yet.
     """
     tasks = results.experiment.evaluate.chosen
     rows = [

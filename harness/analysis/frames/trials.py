@@ -9,11 +9,11 @@ TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_ru
 
 
 def trials_frame(results: Results) -> pd.DataFrame:
-    """One row per arm, task and trial of a finished search; one column more per hyperparameter.
+    """One row per arm, task and trial of a finished search: TRIAL_COLUMNS and the hyperparameters.
 
-    `value` is the hold-out score, NaN where there is none: the trial diverged, or its metric is
-    undefined. `state` is complete, diverged, undefined or pruned; a pruned trial has the value of
-    epoch `epochs_run`, at which it ended. `seconds` are those of its fine-tuning.
+    `value` is the hold-out score, NaN if the trial diverged or its metric is undefined. `state` is
+    complete, diverged, undefined or pruned; a pruned trial has the score of epoch `epochs_run`,
+    after which it ended. `seconds` is the time of its fine-tuning.
     """
     plan = results.plan
     searches = {

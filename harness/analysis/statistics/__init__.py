@@ -1,4 +1,4 @@
-"""Arrays in, numbers out; no files, no plots. Whatever draws takes a Generator.
+"""Statistics as pure functions of arrays. Random functions take a Generator.
 
-What is not named here is imported by its file, as some load scipy.stats, which takes a second.
+Functions are imported from their files, because some load scipy.stats, which takes a second.
 """

@@ -1,19 +1,19 @@
-"""How sure a difference between two arms is.
+"""The multi-bootstrap of the difference between two arms.
 
 The multi-bootstrap of Sellam et al. 2022 ("The MultiBERTs", ICLR, section 3) resamples pretraining
-seeds and test examples at once, so that its interval speaks of the pretraining procedure and not of
-the one checkpoint or the one test set at hand. Two things are added here: fine-tuning seeds are
-resampled within their pretraining seed (the paper averages over them), and several tasks share the
-draw of pretraining seeds, so that an average over a suite has an interval too.
+seeds and test examples together, so that its interval applies to the pretraining procedure instead
+of single checkpoints and a single test set. This version differs in two respects: fine-tuning seeds
+are resampled within their pretraining seed (the paper averages over them), and tasks share the
+resamples of pretraining seeds, so that an average over a suite also has an interval.
 
-Two things pull the interval's width from the truth. Few seeds make it too narrow (`limits.py`).
-Noise that belongs to single pairs of a run and an example is counted by both resamplings, which
-makes it somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics).
-So reports take `welch.py` (docs/statistics.md, "Calibration").
+The width of the interval is biased in two ways. With few seeds it is too narrow (`seed_limits.py`).
+Noise of single pairs of a run and an example is counted in both resamplings, which makes it
+somewhat too wide (Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics). Therefore
+reports use `welch.py` (docs/statistics.md, "Calibration").
 
-Arrays of replicates have 1 + num_replicates rows: row 0 is the sample as it was observed, the
-others are resampled. Whatever is linear in the scores, an average over tasks or a difference, is
-computed on whole arrays, and `summarise` turns the result into an estimate with its interval.
+Arrays of replicates have 1 + num_replicates rows: row 0 is the observed sample, the others are
+resamples. Linear functions of scores, such as averages over tasks and differences, are computed on
+whole arrays; `summarise` returns their estimate with an interval.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ import numpy as np
 
 Array = np.ndarray
 CHUNK = 2_000_000
-"""Draws (replicates x units) in memory at a time."""
+"""Maximum number of draws (replicates x units) in memory."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class Runs:
     finetune_seeds: Array
     """[num_runs]"""
     scores: Mapping[str, Array]
-    """Metric cell to [1 + num_replicates, num_runs], as `bootstrap_scores` gives."""
+    """Metric and split to [1 + num_replicates, num_runs], from `bootstrap_scores`."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """First arm minus second arm, in the metric's own unit."""
+    """First arm minus second arm, in the unit of the scores."""
 
     estimate: float
     low: float
     high: float
     p_value: float
-    """Two-sided; by the bootstrap never below 2 / num_replicates."""
+    """Two-sided; with the bootstrap at least 2 / num_replicates."""
     num_seeds: int = 0
-    """Pretraining seeds of the arm with fewer, where that is known."""
+    """Smaller number of pretraining seeds of both arms; 0 if unknown."""
 
     @property
     def turned(self) -> "Difference":
@@ -57,17 +57,18 @@ class Difference:
 
 
 def check_finite(**arrays: Array) -> None:
-    """Comparisons with NaN are false, so that a test of scores with one would find something.
+    """Refuses arrays with NaN or infinite values: comparisons with NaN are false, so that tests
+    would find differences.
 
     Raises:
-        ValueError: an array holds NaN or an infinite number.
+        ValueError: an array has NaN or an infinite value.
     """
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             missing = int((~np.isfinite(array)).sum())
             raise ValueError(
                 f"{name} must be finite, but {missing} of {np.size(array)} are not; leave out what "
-                "has no score, or say what it counts"
+                "has no score, or replace it by a number"
             )
 
 
@@ -77,21 +78,21 @@ def bootstrap_scores(
     num_replicates: int,
     generator: np.random.Generator,
 ) -> dict[str, Array]:
-    """Scores of all runs on resampled units, the same for every run and every metric that has as
-    many units: examples, or groups of examples that are scored together.
+    """Scores of all runs on resampled units: examples, or groups of examples that are scored
+    together. All runs, and metrics with equal numbers of units, share the resamples.
 
     Args:
-        counts: metric to [num_runs, num_units, k]: what each unit adds to the sums of a run.
-        from_counts: metric to a function from such sums, weighted by how often each unit was drawn,
-            [..., k], to scores [...].
-        num_replicates: resamples of the units.
-        generator: the only source of randomness.
+        counts: metric to [num_runs, num_units, k], the contribution of each unit to k sums.
+        from_counts: metric to a function from sums [..., k], weighted by how often each unit was
+            drawn, to scores [...].
+        num_replicates: number of resamples.
+        generator: source of randomness.
 
     Returns:
         Metric to [1 + num_replicates, num_runs]; row 0 holds the scores on the sample itself.
 
     Raises:
-        ValueError: no units, or counts of another shape.
+        ValueError: counts without units or with another number of dimensions.
     """
     for name, array in counts.items():
         if array.ndim != 3 or not array.shape[1]:
@@ -102,7 +103,9 @@ def bootstrap_scores(
     parts: dict[str, list[Array]] = {name: [] for name in counts}
     for num_units in dict.fromkeys(array.shape[1] for array in counts.values()):
         shared = {
-            name: array.swapaxes(0, 1).reshape(num_units, -1)  # a copy, here and not in each chunk
+            name: array.swapaxes(0, 1).reshape(
+                num_units, -1
+            )  # copies here once instead of in each chunk
             for name, array in counts.items()
             if array.shape[1] == num_units
         }
@@ -123,29 +126,29 @@ def compare(
 ) -> dict[tuple[str, str], Array]:
     """Replicates of `first` minus `second` for each (task, cell): the two-sample multi-bootstrap.
 
-    In each replicate the pretraining seeds are drawn once for all tasks, and fine-tuning seeds
-    within each drawn pretraining seed. Every pretraining seed counts the same. An arm's pretraining
-    seeds that are not there on every task are left out: give one task alone to use all it has.
+    In each replicate, pretraining seeds are drawn once for all tasks, and fine-tuning seeds within
+    each drawn pretraining seed. All pretraining seeds have equal weight. Pretraining seeds that are
+    missing on a task are excluded from all tasks.
 
     Args:
         first, second: task to the runs of an arm, with the same tasks and cells, scored on the same
-            replicates of examples (by one call of `bootstrap_scores`).
-        paired: whether equal pretraining seeds of both arms are one checkpoint, or have something
-            else in common: both arms get the same draw then, otherwise each its own. Fine-tuning
-            seeds are drawn alike where all of them are equal.
+            resampled examples (by one call of `bootstrap_scores`).
+        paired: whether equal pretraining seeds of both arms are the same checkpoint or otherwise
+            dependent, so that both arms share the draws. Fine-tuning seeds share them if all are
+            equal.
 
     Returns:
         (task, cell) to [1 + num_replicates].
 
     Raises:
-        ValueError: no tasks, different tasks, no pretraining seed that is there on every task, or
-            paired arms with different ones.
+        ValueError: no tasks, different tasks, no pretraining seed that all tasks have, or paired
+            arms with different seeds.
     """
     if not first or first.keys() != second.keys():
         raise ValueError(f"both arms need the same tasks, but got {list(first)} and {list(second)}")
     seeds = [common_seeds(arm) for arm in (first, second)]
     if not all(map(len, seeds)):
-        raise ValueError("an arm has no pretraining seed that is there on every task")
+        raise ValueError("both arms need a pretraining seed that all tasks have")
     if paired and not np.array_equal(seeds[0], seeds[1]):
         numbers = [", ".join(map(str, side)) for side in seeds]
         raise ValueError(f"paired arms need the same seeds, but have {numbers[0]} and {numbers[1]}")
@@ -168,7 +171,7 @@ def compare(
 
 
 def common_seeds(arm: Mapping[str, Runs]) -> Array:
-    """Pretraining seeds that every task of `arm` has, sorted."""
+    """Sorted pretraining seeds that all tasks of an arm have."""
     sets = [set(runs.pretrain_seeds.tolist()) for runs in arm.values()]
     return np.array(sorted(set.intersection(*sets)))
 
@@ -176,8 +179,11 @@ def common_seeds(arm: Mapping[str, Runs]) -> Array:
 def summarise(replicates: Array, level: float = 0.95) -> Difference:
     """Estimate (row 0), percentile interval and two-sided p of [1 + num_replicates] differences.
 
-    p = 2 min(q, 1 - q), where q is the share of replicates below zero, those at zero counting half;
-    it is floored at 2 / num_replicates, since no replicate beyond zero does not mean none could be.
+    p = 2 min(q, 1 - q), where q is the share of replicates below zero, with those at zero counted
+    half. It is at least 2 / num_replicates, the resolution of the bootstrap.
+
+    Args:
+        replicates: [1 + num_replicates], the observed difference first.
 
     Raises:
         ValueError: a replicate is not finite.
@@ -193,8 +199,7 @@ def summarise(replicates: Array, level: float = 0.95) -> Difference:
 def _unit_draws(
     num_units: int, num_replicates: int, generator: np.random.Generator
 ) -> Iterator[Array]:
-    """Rows of how often each unit was drawn: once in the sample itself, then in resamples, some
-    rows at a time."""
+    """Chunks [rows, num_units] of how often each unit was drawn; the first is the sample itself."""
     yield np.ones((1, num_units))
     rows = max(1, CHUNK // num_units)
     for start in range(0, num_replicates, rows):
@@ -212,8 +217,8 @@ def _resample_seeds(num_seeds: int, num_replicates: int, generator: np.random.Ge
 
 
 def _run_weights(runs: Runs, seeds: Array, draws: Array, generator: np.random.Generator) -> Array:
-    """[1 + num_replicates, num_runs], each row summing to 1: `draws` of the pretraining `seeds`,
-    and for each time that one was drawn a resample of its fine-tuning seeds."""
+    """[1 + num_replicates, num_runs], each row with sum 1: the weights of runs for `draws` of the
+    pretraining `seeds`, each with a resample of its fine-tuning seeds."""
     weights = np.zeros((len(draws), len(runs.pretrain_seeds)))
     for seed, drawn in zip(seeds, draws.T, strict=True):
         (at,) = np.nonzero(runs.pretrain_seeds == seed)

@@ -1,4 +1,4 @@
-"""Many tests at once: p-values adjusted for their number, and ranks with ties."""
+"""Multiple testing: adjusted p-values, and ranks with ties."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from harness.analysis.statistics.bootstrap import Array
 
 
 def holm(p_values: Sequence[float]) -> Array:
-    """Adjusted p-values [m] for claims: the chance of one false one stays below the level (Holm
-    1979, "A simple sequentially rejective multiple test procedure").
+    """p-values [m] adjusted for the family-wise error rate: the probability of any false rejection
+    is below the level (Holm 1979, "A simple sequentially rejective multiple test procedure").
 
     Raises:
         ValueError: a p-value outside 0 to 1.
@@ -23,42 +23,45 @@ def holm(p_values: Sequence[float]) -> Array:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> Array:
-    """Adjusted p-values [m] for screens: the expected share of false ones among those found stays
-    below the level (Benjamini and Hochberg 1995).
+    """p-values [m] adjusted for the false discovery rate: the expected share of false rejections
+    among all rejections is below the level (Benjamini and Hochberg 1995).
 
     Raises:
         ValueError: a p-value outside 0 to 1.
     """
-    from scipy.stats import false_discovery_control  # a second, for which no board need wait
+    from scipy.stats import false_discovery_control  # takes a second to import
 
     p = _checked(p_values)
     return np.asarray(false_discovery_control(p, method="bh")) if len(p) else p
 
 
 def tie_groups(values: Sequence[float], separable: Array) -> Array:
-    """Dense ranks [n] from 1, the highest value first; NaN where a value is.
+    """Dense ranks [n] from 1, the highest value first; NaN for NaN.
 
-    An arm shares the rank of those above it until one comes that is separable from the best of
-    them. So the members of a group are all inseparable from its best, if not from each other.
+    In descending order, an arm shares the rank of the arms above unless it is separable from the
+    best of them. All members of a rank are inseparable from its best, but not always from each
+    other.
 
     Args:
-        separable: [n, n], whether two arms are told apart.
+        values: [n].
+        separable: [n, n], whether two arms differ significantly.
 
     Raises:
-        ValueError: `separable` is not symmetric, or of another size.
+        ValueError: `separable` is not symmetric or has another size.
     """
-    told = np.asarray(separable, dtype=bool)
+    apart = np.asarray(separable, dtype=bool)
     scores = np.asarray(values, dtype=np.float64)
-    if told.shape != (len(scores), len(scores)) or not np.array_equal(told, told.T):
+    size = len(scores)
+    if apart.shape != (size, size) or not np.array_equal(apart, apart.T):
         raise ValueError(
-            f"separable must be symmetric [{len(scores)}, {len(scores)}], but is {list(told.shape)}"
+            f"separable must be symmetric [{size}, {size}], but is {list(apart.shape)}"
         )
-    ranks = np.full(len(scores), np.nan)
+    ranks = np.full(size, np.nan)
     best, rank = -1, 0
-    for arm in np.argsort(-scores, kind="stable"):  # NaN comes last
+    for arm in np.argsort(-scores, kind="stable"):  # NaN sorts last
         if np.isnan(scores[arm]):
             break
-        if best < 0 or told[best, arm]:
+        if best < 0 or apart[best, arm]:
             best, rank = int(arm), rank + 1
         ranks[arm] = rank
     return ranks

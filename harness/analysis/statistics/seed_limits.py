@@ -1,4 +1,4 @@
-"""What no test can show with few pretraining seeds."""
+"""Limits of statistical tests with few pretraining seeds."""
 
 from dataclasses import dataclass
 from math import comb
@@ -26,23 +26,23 @@ def seed_limits(num_seeds: int) -> SeedLimits:
     if num_seeds < 1:
         raise ValueError(f"num_seeds must be at least 1, but is {num_seeds}")
     return SeedLimits(
-        permutation_floor=min(1.0, 2 / comb(2 * num_seeds, num_seeds)),
-        sign_flip_floor=min(1.0, 2 / 2**num_seeds),
+        permutation_floor=2 / comb(2 * num_seeds, num_seeds),
+        sign_flip_floor=2 / 2**num_seeds,
     )
 
 
-def seed_note(num_seeds: int) -> str:
-    """What `num_seeds` pretraining seeds per arm can and cannot show, in a sentence or two."""
+def seed_note(num_seeds: int, arms: str = "The arms") -> str:
+    """What `num_seeds` pretraining seeds cannot show about `arms`, in a few sentences."""
     limits = seed_limits(num_seeds)
     if num_seeds == 1:
         return (
-            "There is one pretraining seed per arm: the intervals do not include the variation "
-            "between pretraining runs and hold for these checkpoints only."
+            f"{arms} have 1 pretraining seed: their intervals do not include the variation between "
+            "pretraining runs and hold for these checkpoints only."
         )
     return (
-        f"There are {num_seeds} pretraining seeds per arm. So few runs give a rough estimate of "
-        "the variation between seeds: only large differences exclude zero, and the intervals "
-        "assume normally distributed scores. Without that assumption, a permutation test over "
-        f"seeds cannot give a p value below {limits.permutation_floor:.2g}, a paired sign-flip "
-        f"test none below {limits.sign_flip_floor:.2g}."
+        f"{arms} have {num_seeds} pretraining seeds. So few runs give a rough estimate of the "
+        "variation between seeds: only large differences exclude zero, and the intervals assume "
+        "normally distributed scores. Without that assumption, a permutation test over seeds "
+        f"cannot give a p value below {limits.permutation_floor:.2g}, a paired sign-flip test none "
+        f"below {limits.sign_flip_floor:.2g}."
     )

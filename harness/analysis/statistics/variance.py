@@ -1,4 +1,4 @@
-"""Where the spread of scores comes from, and what a grid can tell apart before it is run."""
+"""Variance components of scores, and the power of an experiment before it is run."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from harness.analysis.statistics.bootstrap import Array, check_finite
 POWER = 0.8
 MAX_SEEDS = 1000
 SHARES = 50
-"""Points by which a mean over a beta distribution is taken."""
+"""Number of quantiles that approximate a mean over a beta distribution."""
 
 
 @dataclass(frozen=True)
 class Components:
-    """Variances of a score, in its own unit squared."""
+    """Variances of a score, in the unit of the score squared."""
 
     pretrain: float
     """Between pretraining seeds."""
     finetune: float
     """Between fine-tuning seeds of one pretraining seed."""
     examples: float
-    """Of the mean over the test set that was drawn, of a difference between two arms."""
+    """Of a difference between two arms, due to the draw of the test set."""
 
 
 def seed_components(scores: Array, pretrain_seeds: Array) -> tuple[float, float]:
     """Variance between pretraining seeds, and between fine-tuning seeds within one: the
     method-of-moments estimates of a one-way random-effects model, not below 0 (Searle, Casella and
-    McCulloch 1992, section 3.6). The second is NaN where no seed has two fine-tuning runs; then the
-    first holds both.
+    McCulloch 1992, section 3.6). If no seed has two fine-tuning runs, the second is NaN and the
+    first includes both.
 
     Args:
         scores: [num_runs].
@@ -44,7 +44,9 @@ def seed_components(scores: Array, pretrain_seeds: Array) -> tuple[float, float]
     groups = [scores[pretrain_seeds == seed] for seed in np.unique(pretrain_seeds)]
     sizes = np.array([len(group) for group in groups])
     if len(groups) < 2:
-        raise ValueError("variance between pretraining seeds needs two of them, but there is one")
+        raise ValueError(
+            "the variance between pretraining seeds needs at least two of them, but there is one"
+        )
     means = np.array([group.mean() for group in groups])
     if sizes.max() == 1:
         return float(means.var(ddof=1)), float("nan")
@@ -57,20 +59,31 @@ def seed_components(scores: Array, pretrain_seeds: Array) -> tuple[float, float]
 
 
 def standard_error(components: Components, num_pretrain: int, num_finetune: int) -> float:
-    """Of the difference of two arms' means, each of so many pretraining seeds with so many
-    fine-tuning seeds each, that have nothing in common but the examples."""
+    """Standard error of the difference of two arms' means, for independent arms on the same
+    examples.
+
+    Args:
+        num_pretrain: pretraining seeds of each arm.
+        num_finetune: fine-tuning seeds of each pretraining seed.
+    """
     finetune = 0.0 if np.isnan(components.finetune) else components.finetune
-    an_arm = components.pretrain / num_pretrain + finetune / (num_pretrain * num_finetune)
-    return sqrt(2 * an_arm + components.examples)
+    of_arm = components.pretrain / num_pretrain + finetune / (num_pretrain * num_finetune)
+    return sqrt(2 * of_arm + components.examples)
 
 
 def power(noncentrality: float, num_pretrain: int, *, paired: bool, level: float = 0.05) -> float:
-    """Chance that `welch` tells arms apart whose true difference is so many standard errors, the
-    arms' variances being equal; what lies in the other tail is left out.
+    """Probability that `welch` finds a difference, for arms with equal variances and without the
+    opposite tail.
 
-    Of two arms the t statistic is noncentral with 2 S - 2 degrees of freedom, and independent of
-    the share that one arm has in the sum of both sample variances, which is beta-distributed. On
-    that share alone Welch's degrees of freedom depend: the power is the mean over it.
+    With S seeds per arm, the t statistic is noncentral with 2 S - 2 degrees of freedom. It is
+    independent of one arm's share in the sum of both sample variances, which is beta-distributed
+    and determines Welch's degrees of freedom; the power is the mean over this share.
+
+    Args:
+        noncentrality: the true difference in standard errors.
+        num_pretrain: pretraining seeds of each arm, at least 2.
+        paired: whether arms start from the same checkpoints.
+        level: of the two-sided test.
     """
     own = num_pretrain - 1
     if paired:
@@ -89,19 +102,18 @@ def minimum_detectable_difference(
     level: float = 0.05,
     power_wanted: float = POWER,
 ) -> float:
-    """Smallest true difference that is told apart with this power; infinite with one seed, which
-    shows no spread.
+    """Smallest true difference that is found with power `power_wanted`; infinite with one seed.
 
     Args:
-        paired: whether arms start from the same checkpoints. It is an upper bound then: how far a
-            checkpoint moves both arms alike, which cancels, is not known before.
+        paired: whether arms start from the same checkpoints. The result is then an upper bound,
+            because the variance that both arms share, which cancels, is unknown beforehand.
     """
     if num_pretrain < 2:
         return float("inf")
     low, high = 0.0, 1.0
     while power(high, num_pretrain, paired=paired, level=level) < power_wanted:
         low, high = high, 2 * high
-    for _ in range(25):  # halves the interval in which the noncentrality lies
+    for _ in range(25):  # bisection
         middle = (low + high) / 2
         found = power(middle, num_pretrain, paired=paired, level=level)
         low, high = (middle, high) if found < power_wanted else (low, middle)
@@ -117,8 +129,8 @@ def seeds_needed(
     level: float = 0.05,
     power_wanted: float = POWER,
 ) -> int | None:
-    """Pretraining seeds an arm with which `difference` is found; null where no number up to
-    MAX_SEEDS does, as the test set alone says too little."""
+    """Pretraining seeds per arm that are needed to find `difference`; null if MAX_SEEDS do not
+    suffice, because the test set is too small."""
 
     def enough(num_pretrain: int) -> bool:
         found = minimum_detectable_difference(
@@ -132,5 +144,5 @@ def seeds_needed(
         return found <= difference
 
     numbers = range(2, MAX_SEEDS + 1)
-    place = bisect_left(numbers, True, key=enough)  # more seeds never detect less
+    place = bisect_left(numbers, True, key=enough)  # monotonic in the number of seeds
     return numbers[place] if place < len(numbers) else None

@@ -1,16 +1,16 @@
-"""Differences with intervals that hold for few pretraining seeds, where a bootstrap's do not.
+"""Differences between arms with intervals that keep their coverage with few pretraining seeds.
 
-The variance of a difference of two arms' means has a part of the seeds, s^2 / S by the unbiased
-variance of the S means of a pretraining seed (their fine-tuning runs and the noise of single
-answers are within it), and a part of the examples, which all runs share: the mean covariance, over
-resampled examples, of two different runs. Two different runs share no noise of single answers, so
-that nothing is counted twice.
+The variance of a difference of two arms' means has two parts. The part of the seeds is s^2 / S,
+with the unbiased variance s^2 of the S means per pretraining seed; it includes the variance of
+fine-tuning runs and of single answers. The part of the examples, which all runs share, is the mean
+covariance of two different runs over resampled examples. Different runs have independent noise in
+single answers, so nothing is counted twice.
 
-The half widths of both parts add up in squares (Howe 1974, "Approximate confidence limits on the
-mean of X + Y", JASA 69): that of the seeds by Student's quantile, with the degrees of freedom of
-Welch (1947, "The generalization of Student's problem", Biometrika 34), that of the examples by the
-normal one. One quantile for both, with degrees of freedom by Satterthwaite, was tried: with 2
-paired seeds it held the truth in 88 % where this holds it in 96 (`benchmarks/calibration.py`).
+The half widths of both parts are added in squares (Howe 1974, "Approximate confidence limits on the
+mean of X + Y", JASA 69): for the seeds with Student's quantile and the degrees of freedom of Welch
+(1947, "The generalization of Student's problem", Biometrika 34), for the examples with the normal
+quantile. A single quantile for both, with Satterthwaite's degrees of freedom, has a coverage of
+only 88 % with 2 paired seeds, compared with 96 % here (`benchmarks/calibration.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,25 +29,25 @@ from harness.analysis.statistics.bootstrap import (
 )
 
 LEAST_P = 1e-12
-"""Below it a p-value is given as 0."""
+"""Smaller p-values are returned as 0."""
 
 
 @dataclass(frozen=True)
 class _Uncertainty:
-    """Of a difference: variances of its two parts, and degrees of freedom of the first."""
+    """Variances of both parts of a difference, and degrees of freedom of the first."""
 
     seeds: float
     examples: float
     freedom: float
 
     def half_width(self, level: float) -> float:
-        """Of the interval that holds the truth in a share `level` of cases."""
+        """Half width of the interval with coverage `level`."""
         upper = (1 + level) / 2
         of_seeds = float(stdtrit(self.freedom, upper)) * sqrt(self.seeds) if self.seeds else 0.0
         return hypot(of_seeds, float(ndtri(upper)) * sqrt(self.examples))
 
     def p_value(self, estimate: float) -> float:
-        """1 - level of the widest interval around `estimate` that leaves zero out."""
+        """1 - level of the widest interval around `estimate` that excludes zero."""
         low, high = LEAST_P, 1.0
         if self.half_width(1 - low) < abs(estimate):
             return 0.0
@@ -61,8 +61,8 @@ class _Uncertainty:
 
 
 def seed_means(arm: Mapping[str, Runs]) -> dict[tuple[str, str], Array]:
-    """(task, cell) to [1 + num_replicates, num_seeds]: mean score of each pretraining seed that is
-    there on every task, over its fine-tuning runs; seeds sorted."""
+    """(task, cell) to [1 + num_replicates, num_seeds]: mean score over the fine-tuning runs of each
+    pretraining seed that all tasks have, in the order of the seeds."""
     seeds = common_seeds(arm)
     return {
         (task, cell): np.stack(
@@ -76,20 +76,18 @@ def seed_means(arm: Mapping[str, Runs]) -> dict[tuple[str, str], Array]:
 def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> Difference:
     """First arm minus second arm, with its interval and two-sided p.
 
-    An arm with one seed adds no part of the seeds, for that is not known then: the interval speaks
-    of its one checkpoint.
+    With one seed, an arm has no part of the seeds, and the interval applies to its one checkpoint.
 
     Args:
-        first, second: [1 + num_replicates, num_seeds] of each arm, by `seed_means` or anything
-            linear in it, such as an average over tasks; row 0 is the sample, and the others are
-            scores on the same resampled examples for both arms.
-        paired: whether runs at the same place of both arms have something in common, as a
-            checkpoint that both start from. It costs degrees of freedom, S - 1 instead of up to
-            2 S - 2.
+        first, second: [1 + num_replicates, num_seeds], from `seed_means` or linear in it, such as
+            an average over tasks; row 0 is the observed sample, the others are scores on resampled
+            examples, which are the same for both arms.
+        paired: whether runs with the same index are dependent, such as runs from the same
+            checkpoint. This gives S - 1 degrees of freedom instead of up to 2 S - 2.
 
     Raises:
-        ValueError: arms without seeds or resamples, paired arms with different numbers of seeds, or
-            a score that is not finite.
+        ValueError: arms without seeds or with fewer than two resamples, paired arms with different
+            numbers of seeds, or a score that is not finite.
     """
     _check(first, second, paired)
     estimate = float(first[0].mean() - second[0].mean())
@@ -100,7 +98,7 @@ def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> 
 
 
 def _uncertainty(sides: Sequence[Array]) -> _Uncertainty:
-    """Of the first side's mean, less the second's if there are two."""
+    """Uncertainty of the mean of one side, or of the difference of the means of two."""
     parts = [_seed_part(side[0]) for side in sides]
     spread = sum(
         part**2 / (side.shape[1] - 1) for part, side in zip(parts, sides, strict=True) if part
@@ -121,7 +119,7 @@ def _seed_part(means: Array) -> float:
 
 
 def _shared_variance(replicates: Array) -> float:
-    """Mean covariance of two different columns; the variance of the one if there is but one."""
+    """Mean covariance of two different columns, or the variance of a single column."""
     num_seeds = replicates.shape[1]
     own = float(replicates.var(axis=0, ddof=1).sum())
     if num_seeds == 1:
@@ -136,8 +134,8 @@ def _check(first: Array, second: Array, paired: bool) -> None:
     shapes = list(first.shape), list(second.shape)
     fitting = len(first) == len(second) > 2 and first.shape[1] and second.shape[1]
     if not fitting or (paired and first.shape != second.shape):
-        alike = "the same" if paired else "some"
+        wanted = "equal numbers of seeds" if paired else "at least one seed"
         raise ValueError(
-            "arms need scores [1 + num_replicates, num_seeds] on the same two or more resamples "
-            f"and of {alike} seeds, but have {shapes[0]} and {shapes[1]}"
+            "arms need scores [1 + num_replicates, num_seeds] on the same two or more resamples, "
+            f"with {wanted}, but have the shapes {shapes[0]} and {shapes[1]}"
         )

@@ -1,1 +1,1 @@
-"""Where two arms answer differently: the examples of a task side by side, as a frame and a page."""
+"""Examples of a task on which two arms give different answers, as a frame and a page."""

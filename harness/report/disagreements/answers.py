@@ -1,4 +1,4 @@
-"""Predictions of two arms on the same examples, and whether they are right."""
+"""Predictions of two arms on the same examples, and whether they are correct."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,40 +17,38 @@ from harness.tasks.scores import predictions_frame
 from harness.tasks.task import Split, Task
 
 TIE = "tie"
-"""What stands for an answer where no one has the majority."""
+"""Shown if no answer has the majority of the seeds."""
 CAVEAT = (
-    "An exact McNemar test on the majority answers of the seeds; where no answer has more seeds "
-    "than any other there is none (tie), which counts as wrong. It speaks of these models on "
-    "examples like these, not of the ways they were pretrained: for that, see the intervals of the "
-    "report."
+    "Exact McNemar test on the majority answers of the seeds; a tie between answers counts as "
+    "wrong. The test compares these models on examples like these, not the ways in which they were "
+    "pretrained; for that, see the intervals in the report."
 )
 
 
 @dataclass(frozen=True)
 class Disagreements:
-    """The examples on which two arms disagree, the clearest first."""
+    """The examples on which two arms disagree, largest disagreement first."""
 
     experiment: str
     task: str
     kind: str
     arms: tuple[str, str]
     frame: pd.DataFrame
-    """Columns split, index, text (and second_text, choices), label; of each arm its majority
-    answer (`tie` where there is none), `<arm>: right`, whether that is, and `<arm>: share right`
-    over seeds (of values: the mean, and the mean absolute error), and its answers by seed;
-    disagreement."""
+    """Columns split, index, text (and second_text, choices), label; for each arm its majority
+    answer (or `tie`), whether it is right, the share of seeds that are right (for numeric targets:
+    the mean answer and the mean absolute error), and its answers by seed; disagreement."""
     examples: int
-    """How many there are, agreed on or not."""
+    """Number of all examples, with and without disagreement."""
     tests: tuple[str, ...]
-    """A line on each split's test; none for values."""
+    """One line per split on McNemar's test; none for numeric targets."""
 
 
 def find_disagreements(results: Results, task: str, arms: Sequence[str]) -> Disagreements:
     """Compares the finished runs of two arms on a task.
 
     Raises:
-        ValueError: not two arms of the experiment, no such task, nothing finished, or examples that
-            are not those that were predicted.
+        ValueError: unknown or equal arms, an unknown task, no finished runs, or data that changed
+            since the runs.
     """
     first, second = _checked(results, task, arms)
     value = results.experiment.evaluate.chosen[task]
@@ -76,7 +74,7 @@ def _checked(results: Results, task: str, arms: Sequence[str]) -> tuple[str, str
         if arm not in known:
             raise ValueError(unknown_name("the arm", arm, known))
     if len(set(arms)) != 2:
-        raise ValueError(f"two different arms must be named, but given are {', '.join(arms)}")
+        raise ValueError(f"two different arms must be given, not {', '.join(arms)}")
     chosen = results.experiment.evaluate.chosen
     if task not in chosen:
         raise ValueError(unknown_name("the task", task, chosen))
@@ -92,7 +90,7 @@ def _predictions(results: Results, task: str, arm: str) -> pd.DataFrame:
         and run.key in results.finished
     ]
     if not frames:
-        raise ValueError(f"no run of {arm} on {task} is finished: run the experiment first")
+        raise ValueError(f"no run of {arm} on {task} has finished: run the experiment first")
     return pd.concat(frames, ignore_index=True)
 
 
@@ -111,7 +109,7 @@ def _of_split(
         scored = here[here["run"] == table.columns[0]].sort_values("index")["label"]
         if [_plain(label) for label in scored] != labels:
             raise ValueError(
-                f"the examples of {task.name} are not those that {arm} was scored on: its data "
+                f"the examples of {task.name} differ from those that {arm} was scored on: the data "
                 "have changed; run the experiment again"
             )
         given = [[_plain(value) for value in row] for row in table.to_numpy()]
@@ -148,7 +146,7 @@ def _test(part: pd.DataFrame, arms: Sequence[str]) -> str:
     test = mcnemar(first, second)
     return (
         f"{part['split'].iloc[0]}: only {arms[0]} right on {only_first}, only {arms[1]} on "
-        f"{only_second} of {len(part)}; p {test.p_value:.3g} (the least possible is "
+        f"{only_second} of {len(part)}; p = {test.p_value:.3g} (smallest possible: "
         f"{test.floor:.2g})."
     )
 
@@ -158,7 +156,7 @@ def _plain(value: Any) -> Any:
 
 
 def _shown(task: Task, answer: Any) -> str:
-    """An answer as a person reads it: names of classes and tags."""
+    """An answer as text, with the names of classes and tags."""
     if answer is None:
         return TIE
     if isinstance(answer, list):

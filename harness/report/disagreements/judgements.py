@@ -1,4 +1,4 @@
-"""What the seeds of an arm answer together, whether it is right, and how far two arms differ."""
+"""The majority answer of an arm's seeds, whether it is right, and how far two arms disagree."""
 
 import json
 from collections import Counter
@@ -11,17 +11,22 @@ from harness.tasks.metrics.spans import exact, normalise
 from harness.tasks.task import Task
 
 VALUES = ("regression", "similarity")
-"""Kinds of tasks whose answers are values: near or far, but not right or wrong."""
+"""Kinds of tasks with numeric targets: answers have an error, but are not right or wrong."""
 TEXTS = ("extraction", "generation")
 BOTH_WRONG = 0.001
-"""Disagreement of two different answers that are equally often right: last, but not nothing."""
+"""Disagreement of two different answers that are right equally often: small but not zero."""
 
 
 def judged(
     task: Task, labels: Sequence[Any], given: Sequence[Sequence[Any]]
 ) -> tuple[np.ndarray, list[Any]]:
-    """Share of the seeds that are right (of values: their mean absolute error), and the majority's
-    answer, null in a tie (of values: their mean)."""
+    """Share of the seeds that are right and the majority answer, null in a tie; for numeric targets
+    the mean absolute error and the mean answer.
+
+    Args:
+        labels: the gold label of each example.
+        given: the answers of all seeds to each example.
+    """
     if task.kind in VALUES:
         values = np.array(given, dtype=np.float64)
         errors = np.abs(values - np.array(labels, dtype=np.float64)[:, None]).mean(1)
@@ -33,15 +38,15 @@ def judged(
 
 
 def majority(task: Task, answers: Sequence[Any]) -> Any:
-    """The answer of more seeds than any other; null in a tie. Texts that are one text after
-    SQuAD's normalisation are one answer."""
+    """The answer with more seeds than any other; null in a tie. Texts that are equal after SQuAD's
+    normalisation count as one answer."""
     names = [json.dumps(_compared(task, one)) for one in answers]
     (name, most), *others = Counter(names).most_common(2)
     return None if others and others[0][1] == most else answers[names.index(name)]
 
 
 def right(task: Task, label: Any, answer: Any) -> bool:
-    """Whether an answer is; none, in a tie, is not."""
+    """Whether an answer is right; a tie (null) is not."""
     if answer is None:
         return False
     if task.kind not in TEXTS:
@@ -55,8 +60,8 @@ def right(task: Task, label: Any, answer: Any) -> bool:
 def disagreement(
     task: Task, shares: Sequence[np.ndarray], answers: Sequence[Sequence[Any]]
 ) -> np.ndarray:
-    """Difference of the shares that are right, and a little where the answers differ, both wrong;
-    of values, the difference of the means."""
+    """Absolute difference in the share of seeds that are right, and BOTH_WRONG if that is zero but
+    the answers differ; for numeric targets the absolute difference of the mean answers."""
     if task.kind in VALUES:
         return np.abs(np.array(answers[0]) - np.array(answers[1]))
     first, second = ([_compared(task, one) for one in side] for side in answers)

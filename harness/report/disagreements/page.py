@@ -1,4 +1,4 @@
-"""The examples on which two arms disagree, as one page without a network, and as files of rows."""
+"""The examples on which two arms disagree, as a self-contained page, csv and parquet."""
 
 import re
 from hashlib import sha256
@@ -9,14 +9,14 @@ from harness.report.disagreements.answers import CAVEAT, Disagreements
 from harness.report.disagreements.judgements import VALUES
 
 TEMPLATES = Path(__file__).parent / "templates"
-LOOK = Path(__file__).parents[1] / "templates"
-"""Where `theme.css` is, which site and reports share; by its path, for importing takes seconds."""
+SHARED = Path(__file__).parents[1] / "templates"
+"""Templates shared with site and reports."""
 MAX_ROWS = 2_000
-"""Rows of the page; the files have all."""
+"""Maximum number of rows on the page; the files have all."""
 
 
 def folder_name(found: Disagreements) -> str:
-    """What the folder of a page is called, unless told: another for every two arms."""
+    """Default name of the folder of a page, unique for each experiment, task and pair of arms."""
     return "-".join(_file_safe(part) for part in (found.experiment, found.task, *found.arms))
 
 
@@ -37,11 +37,11 @@ def write_disagreements(found: Disagreements, out: Path) -> Path:
 
 
 def render(found: Disagreements) -> str:
-    """The page; every text of the data is escaped."""
+    """The page as html; all text from the data is escaped."""
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([TEMPLATES, LOOK]),
+        loader=jinja2.FileSystemLoader([TEMPLATES, SHARED]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
@@ -57,7 +57,7 @@ def render(found: Disagreements) -> str:
 
 
 def _winners(found: Disagreements) -> list[str]:
-    """Of each row: the arm that is right more often, or neither."""
+    """For each row, the arm that is right more often, or `neither`."""
     first, second = (found.frame[f"{arm}: share right"].head(MAX_ROWS) for arm in found.arms)
     pairs = zip(first, second, strict=True)
     return [found.arms[0] if a > b else found.arms[1] if b > a else "neither" for a, b in pairs]

@@ -1,1 +1,1 @@
-"""The figures of a report, as SVG: equal data gives equal bytes."""
+"""The figures of a report as SVG text; equal data gives equal bytes."""

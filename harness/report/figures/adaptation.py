@@ -1,7 +1,7 @@
-"""Figures of adapting, as SVG: equal data gives equal bytes."""
+"""Figures of adaptation."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import matplotlib
@@ -11,45 +11,46 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from harness.report.figures.style import (
-    COLOURS,
-    DASHES,
-    MARKERS,
     STYLE,
-    WIDTH,
+    arm_style,
     as_svg,
     explain,
     legend_above,
-    legend_height,
+    panels,
     shortened,
 )
 
 SLANTED: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
 COLUMNS = 2
-"""Panels side by side."""
+"""Maximum number of panels side by side."""
 PANEL = 2.0
-"""Inches of height of a panel."""
+"""Height of a panel, in inches."""
 CELL = 0.34
-"""Inches of height of a row of a heat map."""
+"""Height of a row of a heat map, in inches."""
 CELLS = "cividis"
-"""Told apart with every common kind of colour blindness (Nuñez et al. 2018)."""
+"""Readable with all common kinds of colour blindness (Nuñez et al. 2018)."""
 
 
 def count_curves(points: pd.DataFrame) -> str | None:
-    """Score by number of labels, a panel for each column, the average first: the mean over
-    pretraining seeds, from the lowest to the highest of them; null without any point."""
+    """Score by number of labels, one panel per column, the average first: mean over pretraining
+    seeds with bars from the lowest to the highest; null without points.
+
+    Args:
+        points: result of `harness.report.sections.adaptation_tables.count_points`.
+    """
     columns = list(points["column"].unique())
     if not columns:
         return None
     arms = list(points["arm"].unique())
     with matplotlib.rc_context(STYLE):
         short, drawn = shortened(arms), {}
-        figure, panels = _panels(len(columns), list(short.values()))
-        for axes, column in zip(panels, sorted(columns, key=lambda c: c != "average"), strict=True):
+        figure, grid = _panels(len(columns), short.values())
+        for axes, column in zip(grid, sorted(columns, key=lambda c: c != "average"), strict=True):
             for i, arm in enumerate(arms):
                 runs = points[(points["arm"] == arm) & (points["column"] == column)]
                 seeds = runs.groupby("labels")["score"].agg(["mean", "min", "max"])
                 spread = [seeds["mean"] - seeds["min"], seeds["max"] - seeds["mean"]]
-                lines = axes.errorbar(seeds.index, seeds["mean"], yerr=spread, **_look(i))
+                lines = axes.errorbar(seeds.index, seeds["mean"], yerr=spread, **_line(i))
                 explain(lines.lines[0], arm)
                 drawn[short[arm]] = lines
             axes.set_xscale("log")
@@ -65,16 +66,20 @@ def count_curves(points: pd.DataFrame) -> str | None:
 
 
 def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
-    """A panel for each title: values of arms (rows) by layer (columns); null without any."""
+    """Values by layer, one panel per title and one line per arm; null without titles.
+
+    Args:
+        means: title to values of arms (rows) by layer (columns).
+    """
     if not means:
         return None
     short = shortened(str(arm) for frame in means.values() for arm in frame.index)
     with matplotlib.rc_context(STYLE):
-        figure, panels = _panels(len(means), list(short.values()))
+        figure, grid = _panels(len(means), short.values())
         drawn = {}
-        for axes, (title, frame) in zip(panels, means.items(), strict=True):
+        for axes, (title, frame) in zip(grid, means.items(), strict=True):
             for i, (arm, values) in enumerate(frame.iterrows()):
-                (line,) = axes.plot(range(len(values)), values.to_numpy(float), **_look(i))
+                (line,) = axes.plot(range(len(values)), values.to_numpy(float), **_line(i))
                 explain(line, str(arm))
                 drawn[short[str(arm)]] = line
             names = [str(name).removeprefix("layer ") for name in frame.columns]
@@ -87,8 +92,11 @@ def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
 
 
 def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
-    """A heat map for each arm, with its numbers: tasks (rows) after each step (columns); null
-    without any."""
+    """One heat map per arm: tasks (rows) after each step (columns); null without arms.
+
+    Args:
+        scores: result of `harness.report.sections.adaptation_tables.forgetting_scores`.
+    """
     if not scores:
         return None
     all_scores = np.concatenate([frame.to_numpy(float).ravel() for frame in scores.values()])
@@ -96,9 +104,8 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
     short = shortened(scores)
     with matplotlib.rc_context(STYLE):
         rows = sum(len(frame) for frame in scores.values())
-        figure = Figure(figsize=(WIDTH, CELL * rows + len(scores)), layout="constrained")
-        panels = figure.subplots(len(scores), squeeze=False)[:, 0]
-        for axes, (arm, frame) in zip(panels, scores.items(), strict=True):
+        figure, grid = panels(len(scores), (CELL * rows + len(scores)) / len(scores))
+        for axes, (arm, frame) in zip(grid, scores.items(), strict=True):
             values = frame.to_numpy(float)
             axes.pcolormesh(np.ma.masked_invalid(values), cmap=CELLS, vmin=low, vmax=high)
             for (row, column), value in np.ndenumerate(values):
@@ -113,23 +120,17 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
         return as_svg(figure, "forgetting")
 
 
-def _panels(count: int, names: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """Panels under room for a legend of `names`."""
+def _panels(count: int, names: Iterable[str]) -> tuple[Figure, list[Axes]]:
+    """`count` panels, at most COLUMNS side by side, below a legend of `names`."""
     columns = min(COLUMNS, count)
-    rows = math.ceil(count / columns)
-    figure = Figure(figsize=(WIDTH, PANEL * rows + legend_height(names)), layout="constrained")
-    panels = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    for spare in panels[count:]:
+    figure, grid = panels(math.ceil(count / columns), PANEL, names, columns)
+    for spare in grid[count:]:
         spare.set_visible(False)
-    return figure, panels[:count]
+    return figure, grid[:count]
 
 
-def _look(number: int) -> dict[str, Any]:
-    """Colour, marker and dashes of an arm; together they tell 28 arms apart."""
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": DASHES[number % len(DASHES)],
-        "markersize": 3.5,
-        "linewidth": 1.3,
-    }
+def _line(number: int) -> dict[str, Any]:
+    """Style of the line of an arm."""
+    colour, marker, dash = arm_style(number)
+    style = {"color": colour, "marker": marker, "linestyle": dash}
+    return {**style, "markersize": 3.5, "linewidth": 1.3}

@@ -1,4 +1,4 @@
-"""The figure of score against cost, as SVG: equal data gives equal bytes."""
+"""The figure of score against cost."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,36 +7,33 @@ import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
-from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from harness.report.cost_labels import COSTS
 from harness.report.figures.style import (
-    COLOURS,
     GREY,
-    MARKERS,
     STYLE,
-    WIDTH,
     LogTicks,
+    arm_style,
     as_svg,
     explain,
     legend_above,
-    legend_height,
     log_scale,
+    panels,
     shortened,
 )
 from harness.report.verdict import MANY_ARMS
 
 PANEL = 2.6
-"""Inches of height of a panel."""
-OTHERS = "not on a front"
+"""Height of a panel, in inches."""
+OTHERS = "not on a Pareto front"
 
 
 def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
-    """A panel for each cost of `on_front`; of many arms, those on no front are grey.
+    """Average by cost, one panel per cost; of many arms, those on no Pareto front are grey.
 
     Args:
-        points: as `harness.report.sections.cost.cost_points` gives.
+        points: result of `harness.report.sections.cost.cost_points`.
         on_front: cost to whether each point is on its front.
     """
     shown = points.dropna(subset="average")
@@ -51,15 +48,13 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
     drawn: dict[str, Any] = {}
     with matplotlib.rc_context(STYLE):
         names = [*short.values(), *([OTHERS] if grey else [])]
-        size = (WIDTH, PANEL * len(on_front) + legend_height(names))
-        figure = Figure(figsize=size, layout="constrained")
-        panels = figure.subplots(len(on_front), squeeze=False)[:, 0]
-        for axes, (cost, found) in zip(panels, on_front.items(), strict=True):
+        figure, grid = panels(len(on_front), PANEL, names)
+        for axes, (cost, found) in zip(grid, on_front.items(), strict=True):
             _scale(axes, shown[cost].dropna())
             if grey:
                 drawn[OTHERS] = _dots(axes, shown[shown["arm"].isin(grey)], cost, GREY, ".")
             for i, arm in enumerate(named):
-                colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+                colour, marker, _ = arm_style(i)
                 drawn[short[arm]] = _dots(axes, shown[shown["arm"] == arm], cost, colour, marker)
             line = points[list(found)].sort_values(cost)
             axes.plot(line[cost], line["average"], color=GREY, linewidth=0.8, zorder=0)
@@ -71,7 +66,7 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
 
 
 def _scale(axes: Axes, costs: "pd.Series[float]") -> None:
-    """Logarithmic; with room for arms that cost nothing."""
+    """Makes the x axis logarithmic, or symmetric-logarithmic if an arm costs nothing."""
     if (costs > 0).all():
         log_scale(axes, EngFormatter(sep=""))
     else:

@@ -1,4 +1,4 @@
-"""The figures of a report, as SVG: equal data gives equal bytes."""
+"""Figures of differences, of the scores of all runs, and of hyperparameter search."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,35 +14,38 @@ from harness.leaderboard.table import Table
 from harness.report.difference_tables import interval, points
 from harness.report.figures.style import (
     COLOURS,
-    DASHES,
     GREY,
-    MARKERS,
     STYLE,
+    arm_style,
     as_svg,
-    canvas,
     explain,
     legend_above,
+    panels,
     row_canvas,
     shortened,
 )
 from harness.report.verdict import Pair
 
 HEIGHT = 2.8
-"""Inches of a panel of curves."""
+"""Height of a panel of curves, in inches."""
 MAX_ROWS = 40
-"""Rows of a forest plot, at most, unless there are more pairs than that."""
+"""Maximum number of rows of a forest plot, unless there are more pairs."""
 
 
 def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
-    """Expected best by trials, with a band of one standard deviation; null without any."""
+    """Expected best by number of trials, with a band of one standard deviation; null if empty.
+
+    Args:
+        curves: result of `harness.report.sections.search.search_curves`.
+    """
     if curves.empty:
         return None
     with matplotlib.rc_context(STYLE):
         short, drawn = shortened(arms), {}
-        figure, axes = canvas(HEIGHT, list(short.values()))
+        figure, (axes,) = panels(1, HEIGHT, short.values())
         for i, arm in enumerate(arms):
             curve = curves[curves["arm"] == arm]
-            colour, dash = COLOURS[i % len(COLOURS)], DASHES[i % len(DASHES)]
+            colour, _, dash = arm_style(i)
             low, high = (curve["mean"] + sign * curve["deviation"] for sign in (-1, 1))
             axes.fill_between(curve["trials"], low, high, color=colour, alpha=0.15, linewidth=0)
             (line,) = axes.plot(curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8)
@@ -57,7 +60,7 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
 
 
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
-    """Differences with their intervals, the average of each pair bold; null without any."""
+    """Forest plot: differences with their intervals, averages in bold; null without differences."""
     rows = _forest_rows(pairs, table)
     if not rows:
         return None
@@ -69,13 +72,13 @@ def forest(pairs: Sequence[Pair], table: Table) -> str | None:
                 text = " ".join(name.split()) + f": {points(difference.estimate)}"
                 _interval(axes, place, difference, heavy, f"{text} ({interval(difference)})")
         axes.axvline(0, color="black", linewidth=0.8)
-        # Of the figure: under a panel that long names make narrow it would be cut off.
+        # A label of the figure: long names make the panel too narrow for one of its own.
         figure.supxlabel("difference in points, with 95 % interval", fontsize=9)
         return as_svg(figure, "forest")
 
 
 def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[str]) -> str | None:
-    """Every run's score as a dot: the name of each column, and below it a row for each arm.
+    """Every run's score as a dot, one row per column and arm; null without scores.
 
     Args:
         scores: column to arm to the scores of its runs.
@@ -91,7 +94,7 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
         for j, (column, by_arm) in enumerate(scores.items()):
             for i, arm in enumerate(arms):
                 place = places[j * (len(arms) + 1) + i + 1]
-                marker, colour = MARKERS[i % len(MARKERS)], COLOURS[i % len(COLOURS)]
+                colour, marker, _ = arm_style(i)
                 heights = [place] * len(by_arm[arm])
                 (dots,) = axes.plot(
                     by_arm[arm], heights, marker, color=colour, markersize=4, alpha=0.75
@@ -103,12 +106,12 @@ def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[s
 
 
 Named = tuple[str, Difference | None, bool]
-"""Name of a row of the forest plot, what is drawn in it, and whether it is bold."""
+"""Name of a row of the forest plot, its difference, and whether it is bold."""
 
 
 def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
-    """Every column of all pairs, or of the expected ones, as far as there is room; else the
-    averages. Pairs without any difference are left out."""
+    """All columns of all pairs, or of the expected pairs, or the averages: the most that fit. Pairs
+    without any difference are omitted."""
     short = shortened(arm for pair in pairs for arm in (pair.first, pair.second))
     every, expected, averages = (
         [row for pair in pairs for row in _rows_of(pair, short, table, whole(pair))]
@@ -118,7 +121,7 @@ def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
 
 
 def _rows_of(pair: Pair, short: Mapping[str, str], table: Table, whole: bool) -> list[Named]:
-    """The average, then the columns if `whole`; none if no difference is known."""
+    """The average, then the columns if `whole`; empty if no difference is known."""
     first, second = short[pair.first], short[pair.second]
     between = "\n− " if len(first) + len(second) > 26 else " − "
     names = [column.name for column in table.columns] if whole else []
@@ -130,10 +133,10 @@ def _rows_of(pair: Pair, short: Mapping[str, str], table: Table, whole: bool) ->
 
 
 def _interval(axes: Axes, y: float, difference: Difference, bold: bool, text: str) -> None:
-    """One line with a mark in it, so that a pointer finds both."""
-    look: dict[str, Any] = {"marker": "D", "markersize": 5, "linewidth": 2.2, "color": COLOURS[0]}
+    """Draws the interval and the estimate as one line, so that they share a tooltip."""
+    style: dict[str, Any] = {"marker": "D", "markersize": 5, "linewidth": 2.2, "color": COLOURS[0]}
     if not bold:
-        look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, "color": GREY}
+        style = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, "color": GREY}
     places = [difference.low, difference.estimate, difference.high]
-    (line,) = axes.plot(places, [y] * 3, markevery=[1], **look)
+    (line,) = axes.plot(places, [y] * 3, markevery=[1], **style)
     explain(line, text)

@@ -1,4 +1,4 @@
-"""How all figures of a report look: one width, colours for all eyes, legends that fit."""
+"""Style of all figures: width, colours for colour-blind readers, legends."""
 
 import io
 import math
@@ -13,24 +13,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-# Okabe and Ito 2008: told apart with every common kind of colour blindness; markers and dashes tell
-# arms apart in print without colour.
+# Okabe and Ito 2008: distinguishable with all common kinds of colour blindness; markers and dashes
+# distinguish arms in print without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
 GREY = "#6b6b6b"
 WIDTH = 4.6
-"""Inches: on a phone the letters are still 9 pixels high."""
+"""Inches; on a phone, letters are still 9 pixels high."""
 LINE = 0.2
-"""Inches of height of a line of a legend."""
+"""Height of a legend line, in inches."""
 KEY, LETTER = 0.55, 0.075
-"""Inches of width of a key in a legend, with its margins, and of a letter."""
+"""Widths of a legend key with its margins and of a letter, in inches."""
 LONGEST = 36
-"""Letters of a name; the middle of longer ones is left out."""
+"""Maximum letters of a name; the middle of longer ones is omitted."""
 END, MIDDLE = 8, 18
-"""Letters that are left of names whose ends are alike: at each end, and where they differ."""
+"""Letters kept of names with equal ends: at each end, and where they differ."""
 EXPLAINED = "explained:"
-"""Marks in an id, of which nothing else begins so, what `as_svg` makes a title."""
+"""Prefix of ids that `as_svg` turns into titles."""
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "report",
     "svg.fonttype": "none",
@@ -46,26 +46,41 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def canvas(height: float, names: Sequence[str] = ()) -> tuple[Figure, Axes]:
-    """A panel of `height` inches, under room for a legend of `names`."""
-    figure = Figure(figsize=(WIDTH, height + legend_height(names)), layout="constrained")
-    return figure, figure.subplots()
+def arm_style(number: int) -> tuple[str, str, str]:
+    """Colour, marker and dashes of the arm with this number; different for 28 arms."""
+    choices = COLOURS, MARKERS, DASHES
+    colour, marker, dash = (some[number % len(some)] for some in choices)
+    return colour, marker, dash
+
+
+def panels(
+    rows: int, height: float, names: Iterable[str] = (), columns: int = 1, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `rows` x `columns` panels below a legend.
+
+    Args:
+        height: of a panel, in inches.
+        names: in the legend.
+    """
+    size = (WIDTH, height * rows + legend_height(list(names)))
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel())
 
 
 def row_canvas(
     names: Sequence[str], bold: Sequence[bool], row: float, size: float
 ) -> tuple[Figure, Axes, list[float]]:
-    """A panel with a named row for each of `names`, from the top down, and where they lie.
+    """A panel with a row for each of `names`, and the y coordinates of the rows.
 
     Args:
-        names: of one line or more.
-        bold: which of them are.
-        row: inches of height of a row of one line.
-        size: of the letters, in points.
+        names: may have several lines.
+        bold: whether each name is bold.
+        row: height of a row with one line, in inches.
+        size: font size in points.
     """
     lines = np.array([1 + 0.75 * name.count("\n") for name in names])
     bottoms = np.cumsum(lines)
-    figure, axes = canvas(0.8 + row * bottoms[-1])
+    figure, (axes,) = panels(1, 0.8 + row * bottoms[-1])
     places = (bottoms - lines / 2).tolist()
     axes.set_yticks(places, names, fontsize=size)
     axes.tick_params(axis="y", length=0)
@@ -77,7 +92,7 @@ def row_canvas(
 
 
 class LogTicks(LogFormatter):
-    """Numbers of a logarithmic axis, in plain text: those of matplotlib are mathematics."""
+    """Numbers of a logarithmic axis as plain text, not as math text."""
 
     def __init__(self, text: Callable[[float], str]) -> None:
         super().__init__()
@@ -88,15 +103,19 @@ class LogTicks(LogFormatter):
 
 
 def log_scale(axes: Axes, text: Callable[[float], str]) -> None:
-    """Makes the x axis logarithmic, with numbers as `text` says them."""
+    """Makes the x axis logarithmic, with numbers formatted by `text`."""
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(LogTicks(text))
     axes.xaxis.set_minor_formatter(LogTicks(text))
 
 
 def legend_above(figure: Figure, drawn: Mapping[str, Any]) -> None:
-    """Names what is drawn above all panels, in as many columns as fit. Labels of artists would not
-    do: matplotlib hides those that begin with `_`."""
+    """Adds a legend above all panels, in as many columns as fit.
+
+    Args:
+        drawn: name to artist. Labels of artists do not work: matplotlib hides those that start with
+            `_`.
+    """
     names = list(drawn)
     if names:
         columns = _legend_columns(names)
@@ -104,7 +123,7 @@ def legend_above(figure: Figure, drawn: Mapping[str, Any]) -> None:
 
 
 def legend_height(names: Sequence[str]) -> float:
-    """Inches; nothing without names."""
+    """Height of a legend in inches; 0 without names."""
     return LINE * math.ceil(len(names) / _legend_columns(names)) if names else 0.0
 
 
@@ -113,8 +132,8 @@ def _legend_columns(names: Sequence[str]) -> int:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Each of `names` to the same without its middle where it is long, or without all but where
-    they differ where that would make two the same; no two have one text."""
+    """Name to a unique short form: long names lose their middle, or, if that makes some equal, all
+    but the part in which they differ."""
     texts = {name: _cut(name, LONGEST) for name in names}
     for text, count in Counter(texts.values()).items():
         if count > 1:
@@ -131,7 +150,7 @@ def shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """How many letters they all begin with."""
+    """Length of the common prefix."""
     letters = enumerate(zip(*names, strict=False))
     return next((i for i, of in letters if len(set(of)) > 1), min(map(len, names)))
 
@@ -142,17 +161,17 @@ def _cut(name: str, longest: int) -> str:
 
 
 def explain(artist: Artist, text: str) -> None:
-    """Shows `text` where a pointer rests on what is drawn; all else that explains itself fades."""
+    """Shows `text` as a tooltip of an artist, while all other artists with tooltips fade."""
     artist.set_gid(EXPLAINED + text)
 
 
 def as_svg(figure: Figure, name: str) -> str:
-    """The figure as an `svg` element that fits its place, its ids apart from other figures'."""
+    """The figure as a scalable `svg` element, its ids prefixed with `name`."""
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
-    # An attribute with double quotes inside stands between single ones.
+    # Attributes that contain double quotes are in single quotes.
     svg = re.sub(
         rf"(?s)<g id=([\"']){EXPLAINED}(.*?)\1>", r'<g class="explained"><title>\2</title>', svg
     )

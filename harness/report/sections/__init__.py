@@ -1,1 +1,1 @@
-"""The sections of a report: each says what there is to show, or nothing where there is nothing."""
+"""The sections of a report: functions of the results that return a section, or null if empty."""

@@ -1,6 +1,6 @@
-"""What the ways of adapting cost and do, as the sections of a report that has something of each."""
+"""What adaptation costs and does, as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -15,52 +15,45 @@ from harness.analysis.frames.scores import scores_frame, sequential_scores_frame
 from harness.analysis.results import Results
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.leaderboard.build import build
-from harness.leaderboard.cells import MISSING
+from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.tasks.task import Task
 
-BY_LAYER = ("weight_change", "similarity", "gradient_norms", "effective_rank")
 TITLES = {
     "weight_change": "Relative change of the weights",
     "similarity": "Similarity of states (CKA)",
     "gradient_norms": "Norm of the gradient",
     "effective_rank": "Effective rank of the update",
 }
+"""Diagnostics with a value for each layer, and their titles."""
 COUNT_COLUMNS = ["arm", "labels", "column", "pretrain_seed", "score"]
 
 
 def cost_table(results: Results) -> TextTable:
-    """An arm's trained parameters, updates, most memory and stored bytes, mean over its runs; empty
-    where no run says any of it. How much of the network is trained is not known: of the network
-    there is but a plan, and it may learn fewer entries of a vocabulary than were asked for."""
+    """Trained parameters, updates, peak memory and stored bytes of each arm, mean over its runs;
+    empty if no run has any of them. The trained share of the network is not shown: its planned
+    size may exceed its actual one, because a small corpus yields a smaller vocabulary."""
     costs = results.get(adaptation_costs_frame)
     known = ["trained_parameters", "peak_memory_bytes", "stored_bytes"]
     if costs.empty or costs[known].isna().all(axis=None):
         return TextTable([], [])
-    means = costs.groupby("arm")[[*known, "updates"]].mean()
-    rows = []
-    for arm in results.arms:
-        mean = {name: float(means[name].get(arm, np.nan)) for name in means.columns}
-        rows.append(
-            [
-                arm,
-                _figure(mean["trained_parameters"], "{:,.0f}"),
-                _figure(mean["updates"], "{:,.0f}"),
-                _figure(mean["peak_memory_bytes"] / 2**20, "{:,.1f}"),
-                _figure(mean["stored_bytes"] / 2**10, "{:,.1f}"),
-            ]
-        )
-    head = ["arm", "trained parameters", "updates", "peak memory, MiB", "stored, KiB"]
-    return TextTable(head, rows)
-
-
-def _figure(value: float, form: str) -> str:
-    return form.format(value) if np.isfinite(value) else MISSING
+    means = costs.groupby("arm")[[*known, "updates"]].mean().reindex(results.arms)
+    columns = {
+        "trained parameters": (means["trained_parameters"], "{:,.0f}"),
+        "updates": (means["updates"], "{:,.0f}"),
+        "peak memory, MiB": (means["peak_memory_bytes"] / 2**20, "{:,.1f}"),
+        "stored, KiB": (means["stored_bytes"] / 2**10, "{:,.1f}"),
+    }
+    rows = [
+        [arm, *(number_cell(values[arm], form) for values, form in columns.values())]
+        for arm in results.arms
+    ]
+    return TextTable(["arm", *columns], rows)
 
 
 def count_points(results: Results) -> pd.DataFrame:
     """Score x 100 by arm (without its label count), number of labels, column and pretraining seed;
-    `average` is the last column. Empty where no axis varies the labels."""
+    `average` is the last column. Empty if no axis varies the number of labels."""
     rows, scores = [], results.get(scores_frame)
     for arm, (rest, labels) in results.get(label_counts).items():
         for seed, own in scores[scores["arm"] == arm].groupby("pretrain_seed"):
@@ -72,9 +65,9 @@ def count_points(results: Results) -> pd.DataFrame:
 
 
 def count_table(points: pd.DataFrame) -> TextTable:
-    """Arms and columns by number of labels: mean and spread over pretraining seeds."""
+    """Mean and standard deviation over pretraining seeds: arms and columns by number of labels."""
     counts = sorted(points["labels"].unique())
-    cells = points.groupby(["arm", "column", "labels"])["score"].agg(_mean_and_spread)
+    cells = points.groupby(["arm", "column", "labels"])["score"].agg(seeds_cell)
     named = dict.fromkeys(zip(points["arm"], points["column"], strict=True))
     rows = [
         [arm, column, *(str(cells.get((arm, column, count), MISSING)) for count in counts)]
@@ -82,96 +75,81 @@ def count_table(points: pd.DataFrame) -> TextTable:
         for arm in points["arm"].unique()
         if (arm, column) in named
     ]
-    return TextTable(
-        ["arm", "column", *(f"{count:,}" for count in counts)], rows, text_columns=(0, 1)
-    )
-
-
-def _mean_and_spread(scores: pd.Series) -> str:
-    mean, spread = scores.mean(skipna=False), scores.std()
-    if np.isnan(mean):
-        return MISSING
-    return f"{mean:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
+    return TextTable(["arm", "column", *(f"{count:,}" for count in counts)], rows, (0, 1))
 
 
 def layer_means(results: Results, record: str) -> pd.DataFrame:
-    """Mean over tasks and seeds of a record by arm (rows) and layer (columns), each in order."""
-    if results.get(diagnostics_frame).empty or record not in set(
-        results.get(diagnostics_frame)["record"]
-    ):
+    """Mean of a diagnostic over tasks and seeds by arm (rows) and layer (columns), bottom layer
+    first; empty if no run has it."""
+    frame = results.get(diagnostics_frame)
+    rows = frame[frame["record"] == record]
+    if rows.empty:
         return pd.DataFrame()
-    rows = results.get(diagnostics_frame)[results.get(diagnostics_frame)["record"] == record]
     means = rows.groupby(["arm", "layer"], sort=False)["value"].mean().unstack("layer", sort=False)
     return means.reindex([arm for arm in results.arms if arm in means.index])
 
 
 def layer_tables(results: Results) -> Mapping[str, TextTable]:
-    """Title to table of each record that is there."""
-    tables = {}
-    for record in BY_LAYER:
-        means = layer_means(results, record)
-        if len(means):
-            rows = [
-                [str(arm), *(_figure(v, "{:.3g}") for v in values)]
-                for arm, values in zip(means.index, means.to_numpy(), strict=True)
-            ]
-            title = f"{TITLES[record]}: {DIAGNOSTICS[record]}"
-            tables[title] = TextTable(["arm", *map(str, means.columns)], rows)
-    return tables
+    """Title to table of each diagnostic with a value for each layer."""
+    frames = {name: layer_means(results, name) for name in TITLES}
+    return {
+        f"{TITLES[name]}: {DIAGNOSTICS[name]}": _table(frame, "arm", list(frame.columns), "{:.3g}")
+        for name, frame in frames.items()
+        if len(frame)
+    }
 
 
 def forgetting_scores(results: Results, tasks: Mapping[str, Task]) -> dict[str, pd.DataFrame]:
-    """Arm to main score x 100 of each task (rows) after each step (columns), mean over seeds; NaN
-    before it was learned."""
+    """Arm to the main metric x 100 of each task (rows) after each step (columns), mean over seeds;
+    NaN before the task is learned."""
     frame = results.get(sequential_scores_frame)
+    main = [
+        metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
+        for task, split, metric in zip(frame["task"], frame["split"], frame["metric"], strict=True)
+    ]
     found = {}
-    for arm in results.arms if len(frame) else ():
-        rows = frame[frame["arm"] == arm]
+    for arm in results.arms:
+        rows = frame[(frame["arm"] == arm) & np.array(main, dtype=bool)]
         if len(rows):
-            main = [
-                metric == tasks[task].metrics[0] and split == tasks[task].evaluation[0].name
-                for task, split, metric in zip(rows.task, rows.split, rows.metric, strict=True)
-            ]
-            means = 100 * rows[main].groupby(["task", "after_task"])["value"].mean().unstack(
-                "after_task"
-            )
-            order = list(dict.fromkeys(rows["after_task"]))
-            found[arm] = means.reindex(index=order, columns=order)
+            means = rows.groupby(["task", "after_task"])["value"].mean().unstack("after_task")
+            order = list(dict.fromkeys(frame[frame["arm"] == arm]["after_task"]))
+            found[arm] = 100 * means.reindex(index=order, columns=order)
     return found
 
 
 def average_forgetting(scores: pd.DataFrame) -> float:
-    """Mean over all tasks but the last of the best score before the last step less the last score
-    (Chaudhry et al. 2018, section 3.1)."""
+    """Mean over all tasks but the last of the best score before the last step minus the last score
+    (Chaudhry et al. 2018, section 3.1); NaN for a single task.
+
+    Args:
+        scores: one arm's frame of `forgetting_scores`.
+    """
     earlier = scores.iloc[:-1]
     drops = earlier.iloc[:, :-1].max(axis=1) - earlier.iloc[:, -1]
     return float(drops.mean(skipna=False)) if len(drops) else np.nan
 
 
 def forgetting_table(scores: pd.DataFrame) -> TextTable:
-    rows = [
-        [str(task), *(_figure(v, "{:.1f}") for v in values)]
-        for task, values in zip(scores.index, scores.to_numpy(), strict=True)
-    ]
-    return TextTable(["task", *(f"after {step}" for step in scores.columns)], rows)
+    """One arm's scores of `forgetting_scores` as a table."""
+    return _table(scores, "task", [f"after {step}" for step in scores.columns], "{:.1f}")
 
 
 def retained_table(results: Results) -> TextTable:
-    """Loss of the pretraining of each arm before any task and after each, mean over seeds."""
+    """Pretraining loss of each arm before the first task and after each task, mean over seeds."""
     frame = results.get(retained_losses_frame)
-    if not len(frame):
+    if frame.empty:
         return TextTable([], [])
     means = frame.groupby(["arm", "after_task"])["loss"].mean().unstack("after_task")
     means = means.reindex(index=[a for a in results.arms if a in means.index])
     means = means[list(dict.fromkeys(frame["after_task"]))]
-    rows = [
-        [str(arm), *(_figure(v, "{:.3f}") for v in values)]
-        for arm, values in zip(means.index, means.to_numpy(), strict=True)
-    ]
     heads = [f"after {step}" if step else "before any task" for step in means.columns]
-    return TextTable(["arm", *heads], rows)
+    return _table(means, "arm", heads, "{:.3f}")
 
 
-def plain_layers(columns: Sequence[str]) -> list[str]:
-    """Embeddings and layers: what is drawn, for a new head starts from random weights."""
-    return [column for column in columns if column != "head"]
+def _table(frame: pd.DataFrame, corner: str, heads: list[str], form: str) -> TextTable:
+    """A frame of numbers as text, its index as the first column."""
+    rows = [
+        [str(name), *(number_cell(value, form) for value in values)]
+        for name, values in zip(frame.index, frame.to_numpy(dtype=float), strict=True)
+    ]
+    return TextTable([corner, *map(str, heads)], rows)

@@ -1,51 +1,50 @@
-"""What is seen along the pretraining: losses and averages, by tokens, FLOPs and hours."""
+"""Sections on the course of pretraining: losses and averages by tokens and FLOPs, and by hours."""
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from harness.analysis.results import Results
+from harness.report.figures.pretraining import learning_curves, loss_curves
 from harness.report.layout import Plot, Section
 from harness.report.sections.learning_curves import learning_points, learning_table
-from harness.report.sections.pretraining import curve_points, known_costs, loss_table
+from harness.report.sections.pretraining import curve_points, loss_table
 
 LOSS_NOTE = (
-    "Training loss after shares of the tokens and held-out loss at the end, in nats a predicted "
-    "token, mean ± standard deviation over pretraining seeds. Losses of arms with different "
-    "objectives or vocabularies are not to be compared."
+    "Training loss after each share of the tokens and held-out loss at the end, in nats per "
+    "predicted token, mean ± standard deviation over pretraining seeds. Losses of arms with "
+    "different objectives or vocabularies are not comparable."
 )
 LEARNING_NOTE = (
-    "Average after shares of the updates, mean ± standard deviation over pretraining seeds. The "
-    "same by hours is under Provenance, for another machine takes others."
+    "Average after each share of the updates, mean ± standard deviation over pretraining seeds. "
+    "Curves by hours depend on the machine; they are under Provenance."
 )
 LOSS_CAPTION = (
-    "Training loss by tokens read and by FLOPs: each pretraining seed thin, their mean bold. FLOPs "
-    "of a part of a run are in proportion to its tokens."
+    "Training loss by tokens and by FLOPs: pretraining seeds as thin lines, their mean in bold. "
+    "FLOPs of a part of a run are proportional to its tokens."
 )
 LEARNING_CAPTION = (
-    "Average over the suite by tokens read and by FLOPs: each pretraining seed a dot, their mean "
-    "the line. Joined dots are weights along one run; a run of its own ends at its last dot."
+    "Average over the suite by tokens and by FLOPs: pretraining seeds as dots, their mean as a "
+    "line. Connected dots are checkpoints of one run; a separate run ends at its last dot."
 )
-HOURS_CAPTION = "by hours of pretraining on the machine that ran it, in proportion to the tokens."
+HOURS_CAPTION = "by hours of pretraining on the machine that ran it, proportional to the tokens."
 
 
-def losses(results: Results) -> Section | None:
-    """Loss curves, and their numbers."""
-    from harness.report.figures.pretraining import loss_curves
-
-    grid = loss_table(results)
+def loss_section(results: Results) -> Section | None:
+    """Loss curves, and the losses after shares of the tokens."""
+    table = loss_table(results)
     points = curve_points(results)
-    svg = loss_curves(points, known_costs(points, ("tokens", "flops")), "loss")
-    if not grid.rows:
+    svg = loss_curves(points, _known(points, ("tokens", "flops")), "loss")
+    if not table.rows:
         return None
     plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
-    return Section("Loss curves", [LOSS_NOTE], plots, {"": grid})
+    return Section("Loss curves", [LOSS_NOTE], plots, {"": table})
 
 
-def learning(results: Results) -> Section | None:
-    """Averages of weights along the way."""
-    from harness.report.figures.pretraining import learning_curves
-
+def learning_section(results: Results) -> Section | None:
+    """Averages of checkpoints during pretraining."""
     points = learning_points(results).rename(columns={"arm": "run"})
-    svg = learning_curves(points, known_costs(points, ("tokens", "flops")), "learning")
+    svg = learning_curves(points, _known(points, ("tokens", "flops")), "learning")
     if svg is None:
         return None
     plots = {"learning": Plot(svg, LEARNING_CAPTION)}
@@ -53,17 +52,19 @@ def learning(results: Results) -> Section | None:
 
 
 def hours(results: Results) -> Sequence[tuple[str, Plot]]:
-    """Names of files and figures of the same by hours, which differ between machines."""
-    from harness.report.figures.pretraining import learning_curves, loss_curves
-
+    """File name and figure of the same curves by hours, which depend on the machine."""
     points = curve_points(results)
     averages = learning_points(results).rename(columns={"arm": "run"})
-    found = (
-        ("loss_hours", "Loss", loss_curves, points),
-        ("learning_hours", "Average", learning_curves, averages),
-    )
     drawn = (
-        (name, what, draw(frame, known_costs(frame, ["hours"]), name))
-        for name, what, draw, frame in found
+        ("loss_hours", "Loss", loss_curves(points, _known(points, ["hours"]), "loss_hours")),
+        (
+            *("learning_hours", "Average"),
+            learning_curves(averages, _known(averages, ["hours"]), "learning_hours"),
+        ),
     )
     return [(name, Plot(svg, f"{what} {HOURS_CAPTION}")) for name, what, svg in drawn if svg]
+
+
+def _known(points: pd.DataFrame, costs: Sequence[str]) -> list[str]:
+    """The costs that are known and above zero for some point."""
+    return [name for name in costs if len(points) and points[name].astype(float).gt(0).any()]

@@ -1,14 +1,14 @@
-"""What is learned along the way: the suite's average after shares of the pretraining."""
+"""Learning curves: the suite's average after shares of the pretraining."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
-from harness.leaderboard.cells import MISSING
+from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.report.sections.pretraining import pretraining_hours
 from harness.report.seed_averages import average_of
@@ -17,15 +17,13 @@ COLUMNS = ["arm", "pretrain_seed", "pretrain_fraction", "tokens", "flops", "hour
 
 
 def learning_points(results: Results) -> pd.DataFrame:
-    """Average x 100 of each arm, pretraining seed and checkpoint, the end among them, with the
-    tokens, FLOPs and hours behind it; empty without checkpoints."""
+    """Average x 100 of each arm, pretraining seed and checkpoint, including the final one, with the
+    tokens, FLOPs and hours spent until then: COLUMNS; empty without checkpoints."""
     checkpoints = results.get(checkpoint_scores_frame)
     if checkpoints.empty:
         return pd.DataFrame(columns=COLUMNS)
     ends = results.get(scores_frame).assign(pretrain_fraction=1.0)
-    costs = results.get(costs_frame)
-    costs = costs[costs["stage"] == "pretrain"].set_index("arm")
-    hours = pretraining_hours(results)
+    costs, hours = pretraining_costs(results), pretraining_hours(results)
     groups: Any = pd.concat([checkpoints, ends], ignore_index=True).groupby(
         ["arm", "pretrain_seed", "pretrain_fraction"], sort=False
     )
@@ -42,17 +40,12 @@ def learning_points(results: Results) -> pd.DataFrame:
 
 
 def learning_table(results: Results) -> TextTable:
-    """Mean and standard deviation over pretraining seeds, arms by shares of the updates."""
+    """Mean and standard deviation over pretraining seeds: arms by shares of the updates."""
     points = learning_points(results)
     shares = sorted(points["pretrain_fraction"].unique())
-    cells = points.groupby(["arm", "pretrain_fraction"])["average"].agg(["mean", "std"])
-    rows = [[arm, *(_cell(cells, arm, share) for share in shares)] for arm in results.arms]
+    known = points.dropna(subset="average")
+    cells = known.groupby(["arm", "pretrain_fraction"])["average"].agg(seeds_cell)
+    rows = [
+        [arm, *(str(cells.get((arm, share), MISSING)) for share in shares)] for arm in results.arms
+    ]
     return TextTable(["arm", *(f"{share:.3g}" for share in shares)], rows if shares else [])
-
-
-def _cell(cells: pd.DataFrame, arm: str, share: float) -> str:
-    found = {(str(a), float(s)): (mean, spread) for (a, s), mean, spread in cells.itertuples()}
-    if (arm, share) not in found:
-        return MISSING
-    mean, spread = found[arm, share]
-    return f"{mean:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")

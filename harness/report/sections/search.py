@@ -1,4 +1,4 @@
-"""The search of settings: what its budget buys, what matters, what came out."""
+"""The section on hyperparameter search: expected best, selected settings, importance."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,59 +10,91 @@ from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.finetuning.search import optuna_search
-from harness.leaderboard.cells import MISSING
+from harness.leaderboard.cells import MISSING, mean_cell
 from harness.leaderboard.text_tables import TextTable
+from harness.report.figures.plots import search_curves as draw_curves
+from harness.report.layout import Plot, Section
 
 FAILED = 0.0
-"""What a trial without a score counts where means and variances are taken: no correlation, and less
-than any guess."""
+"""Score of a failed trial in means and variances: no correlation, and worse than any guess."""
 CURVE_COLUMNS = ["arm", "trials", "mean", "deviation"]
+CAPTION = (
+    "Expected best score on the hold-out by number of random trials, mean over tasks, with its "
+    "standard deviation."
+)
+RANDOM_NOTE = (
+    "All arms and tasks try the same points. Expected best is the expected score of the best of n "
+    "random trials on the hold-out (Dodge et al. 2019, equation 1), mean over tasks ± standard "
+    "deviation; each task is searched separately. It is estimated by drawing with replacement from "
+    "the completed trials and therefore biased low, most for large n. "
+)
+NOTE = (
+    "Importance is the share of variance that each hyperparameter explains by itself (functional "
+    "ANOVA over a random forest, Hutter et al. 2014), in percent of the sum over hyperparameters; "
+    f"it is a rough estimate with few trials. A trial without a score counts as {FAILED:g} in both."
+)
+
+
+def search_section(results: Results) -> Section | None:
+    """The hyperparameter search; null if there was none."""
+    note = _note(results)
+    if not note:
+        return None
+    svg = draw_curves(search_curves(results), results.arms)
+    tables = {
+        "Expected best score on the hold-out x 100, by number of trials": search_table(results),
+        "Selected hyperparameters": settings_table(results),
+        "Importance of each hyperparameter, in percent": importance_table(results),
+    }
+    plots = {"search": Plot(svg, CAPTION)} if svg else {}
+    shown = {title: table for title, table in tables.items() if table.rows}
+    return Section("Hyperparameter search", [note], plots, shown)
 
 
 def search_curves(results: Results) -> pd.DataFrame:
-    """Expected best score x 100 on the hold-out of 1 .. B trials, mean over the tasks that an arm
-    was searched on, and its standard deviation; empty unless trials were drawn at random."""
+    """Expected best score x 100 on the hold-out of 1 .. B trials and its standard deviation, mean
+    over the tasks of each arm: CURVE_COLUMNS; empty unless trials are drawn at random."""
     if results.sweep is None or results.sweep.sampler != "random":
         return pd.DataFrame(columns=CURVE_COLUMNS)
     rows = []
-    for arm, of_arm in _by(results.get(trials_frame), "arm"):
-        found = [expected_best(_scores(trials)) for _, trials in _by(of_arm, "task")]
+    for arm, trials_of_arm in _by(results.get(trials_frame), "arm"):
+        found = [expected_best(_scores(trials)) for _, trials in _by(trials_of_arm, "task")]
         means = 100 * np.mean([means for means, _ in found], axis=0)
-        # Of a mean over tasks that are searched apart.
+        # The variance of a mean over tasks that are searched independently.
         spread = 100 * np.sqrt(np.sum([variances for _, variances in found], axis=0)) / len(found)
         rows += [(arm, n + 1, *both) for n, both in enumerate(zip(means, spread, strict=True))]
     return pd.DataFrame(rows, columns=CURVE_COLUMNS)
 
 
 def search_table(results: Results) -> TextTable:
-    """Expected best by number of trials, arms by 1, 2, 4, ... trials and all."""
+    """Expected best of each arm after 1, 2, 4, ... and all trials."""
     curves = search_curves(results)
     most = int(curves["trials"].max()) if len(curves) else 0
     budgets = sorted({2**k for k in range(most.bit_length())} | {most}) if most else []
     rows = []
     for arm, curve in _by(curves, "arm"):
         at = curve.set_index("trials")
-        cells = [f"{at['mean'][n]:.1f} ± {at['deviation'][n]:.1f}" for n in budgets]
-        rows.append([arm, *cells])
+        rows.append([arm, *(mean_cell(at["mean"][n], at["deviation"][n]) for n in budgets)])
     return TextTable(["arm", *(str(n) for n in budgets)], rows)
 
 
 def settings_table(results: Results) -> TextTable:
-    """Trials, how many came to nothing or were ended early, and the setting that was chosen."""
+    """Number of trials, how many failed or were pruned, and the selected hyperparameters."""
     names = list(results.sweep.space) if results.sweep else []
     rows = []
-    for arm, task, trials, best in chosen_trials(results):
+    for arm, task, trials, best in selected_trials(results):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
-        settings = [_setting(best[name]) for name in names]
         score = f"{100 * best['value']:.1f}" if best["value"] > optuna_search.WORST else MISSING
-        rows.append([arm, task, str(len(trials)), *counts, score, *settings])
+        rows.append(
+            [arm, task, str(len(trials)), *counts, score, *(_setting(best[n]) for n in names)]
+        )
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100", *names]
     return TextTable(head, rows, text_columns=(0, 1))
 
 
-def chosen_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
-    """Arm, task, trials, and of them the one that was chosen: the first of the best."""
+def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
+    """(arm, task, all trials, the selected trial: the first with the best score)."""
     for (arm, task), trials in _by(results.get(trials_frame), "arm", "task"):
         whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
         yield arm, task, trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
@@ -71,10 +103,9 @@ def chosen_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "p
 def importance_table(results: Results) -> TextTable:
     """Share of the variance between trials that each hyperparameter explains, in percent."""
     space = results.sweep.space if results.sweep else {}
+    groups = _by(results.get(trials_frame), "arm", "task") if len(space) > 1 else ()
     rows = []
-    for (arm, task), trials in (
-        _by(results.get(trials_frame), "arm", "task") if len(space) > 1 else ()
-    ):
+    for (arm, task), trials in groups:
         whole = trials[trials["state"] != "pruned"]
         tried: Any = whole[list(space)].to_dict("records")
         try:
@@ -86,34 +117,23 @@ def importance_table(results: Results) -> TextTable:
     if rows and not any(row[-1] for row in rows):
         return TextTable(["arm", "task", *space], [row[:-1] for row in rows], text_columns=(0, 1))
     columns = (0, 1, len(space) + 2)
-    return TextTable(["arm", "task", *space, "why not"], rows, text_columns=columns)
+    return TextTable(["arm", "task", *space, "reason"], rows, text_columns=columns)
 
 
-def search_note(results: Results) -> str:
-    """How to read the section, in a few sentences."""
+def _note(results: Results) -> str:
+    """How the search was done and how to read the section; empty without a search."""
     if results.get(trials_frame).empty or results.sweep is None:
         return ""
-    said = (
-        f"{results.sweep.label[:1].upper()}{results.sweep.label[1:]} for every arm and task, on a "
-        "hold-out of train, with seeds apart from those reported."
+    label = results.sweep.label
+    start = (
+        f"{label[:1].upper()}{label[1:]} for every arm and task, on a hold-out of the training "
+        "set, with other seeds than the reported runs. "
     )
-    if results.sweep.sampler == "random":
-        said += (
-            " All try the same points. Expected best: the best of n random trials on the hold-out "
-            "(Dodge et al. 2019, equation 1), mean over tasks ± standard deviation, each task "
-            "searched by itself; it is drawn with replacement from the trials made, so somewhat "
-            "low, most so at the right end."
-        )
-    else:
-        said += (
-            " No expected best of n trials is shown: the sampler "
-            f"{results.sweep.sampler} does not draw trials independently."
-        )
-    return said + (
-        " Importance: what each hyperparameter explains by itself, by functional ANOVA over a "
-        "random forest (Hutter et al. 2014), in percent of their sum; rough with few trials."
-        f" A trial without a score counts {FAILED:g} in both."
+    no_curves = (
+        "The expected best of n trials is not shown, because the sampler "
+        f"{results.sweep.sampler} does not draw trials independently. "
     )
+    return start + (RANDOM_NOTE if results.sweep.sampler == "random" else no_curves) + NOTE
 
 
 def _by(frame: pd.DataFrame, *names: str) -> Sequence[tuple[Any, pd.DataFrame]]:

@@ -1,4 +1,4 @@
-"""Writes the site: pages that any file server shows, and that need no network and no script."""
+"""Writes the site: static pages that need neither a network nor scripts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ from typing import Any
 
 from harness.leaderboard.boards import board_table
 from harness.leaderboard.published import board_of_suite, published_entry, published_index
-from harness.leaderboard.published_tables import published_sheets
+from harness.leaderboard.published_tables import published_text_tables
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import render_text_tables
-from harness.report.site.publish import placed
+from harness.report.site.publish import replaced_site
 from harness.store.recorded import RecordedExperiment, recorded_experiments
 from harness.store.store import Store
 from harness.tasks import SUITES
 
 TEMPLATES = Path(__file__).parent / "templates"
-LOOK = Path(__file__).parents[1] / "templates" / "theme.css"
-"""What site and reports share; by its path, because importing the package takes seconds."""
-WAY_BACK = '<nav aria-label="Site"><a href="../../index.html">Pretraining harness</a></nav>'
-"""What a report has at its top where it stands in a site."""
+SHARED = Path(__file__).parents[1] / "templates"
+"""Templates shared with reports."""
+BACK_LINK = '<nav aria-label="Site"><a href="../../index.html">Pretraining harness</a></nav>'
+"""Added at the top of each report."""
 
 
 @dataclass(frozen=True)
 class Board:
-    """A page of one suite."""
+    """The leaderboard page of one suite."""
 
     suite: str
     title: str
@@ -42,20 +42,20 @@ class Board:
 def build_site(
     store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[str]] = iter
 ) -> Path:
-    """Writes the site of `store` into the folder `out`, in the place of one that was there, which
-    stays until the new one is whole; what else lies there is left alone. Equal stores give equal
-    bytes. Reports are taken as they lie in `reports/` of the store.
+    """Writes the site of `store` into the folder `out`. An older site is replaced once the new one
+    is complete; other files are left alone. Equal stores give equal bytes. Reports are copied from
+    `reports/` in the store.
 
     Args:
-        watched: goes through the suites while their boards, most of the work, are made.
+        watched: iterates over the suites while their boards are built, to show progress.
 
     Returns:
-        Its first page.
+        The path of the first page.
 
     Raises:
-        ValueError: `out` is a folder with something else and no site in it, or cannot be written.
+        ValueError: `out` holds other files but no site, or cannot be written.
     """
-    with placed(out) as draft:
+    with replaced_site(out) as draft:
         _build(store, draft, watched)
     return out / "index.html"
 
@@ -73,9 +73,9 @@ def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[
         )
     for name in published_index().index:
         entry = published_entry(str(name))
-        sheets = render_text_tables(published_sheets(str(name)), "html")
+        sheets = render_text_tables(published_text_tables(str(name)), "html")
         _write(out / "published" / f"{name}.html", "published", "../", {"entry": entry}, sheets)
-    styles = (LOOK, TEMPLATES / "style.css")
+    styles = (SHARED / "theme.css", TEMPLATES / "style.css")
     (out / "style.css").write_bytes(b"".join(path.read_bytes() for path in styles))
     (out / "site.js").write_bytes((TEMPLATES / "site.js").read_bytes())
 
@@ -85,7 +85,7 @@ def _boards(
     experiments: Sequence[RecordedExperiment],
     watched: Callable[[Sequence[str]], Iterable[str]],
 ) -> list[Board]:
-    """A board of each shipped suite that an experiment was run on."""
+    """One board per shipped suite with results."""
     records = store.finished()
     by_suite: dict[str, list[RecordedExperiment]] = {}
     for experiment in experiments:
@@ -100,14 +100,13 @@ def _boards(
 
 
 def _copy_reports(source: Path, experiments: Sequence[RecordedExperiment], out: Path) -> set[str]:
-    """Names of the experiments that have a report, which stands in the site then, with a way back
-    to its first page."""
+    """Copies all reports, with a link to the first page; returns the names of their experiments."""
     names = {one.name for one in experiments if (source / one.name / "index.html").is_file()}
     for name in names:
         copytree(source / name, out / name, ignore_dangling_symlinks=True)
         page = out / name / "index.html"
         text = page.read_text(encoding="utf-8")
-        page.write_text(text.replace("<body>", f"<body>\n{WAY_BACK}", 1), encoding="utf-8")
+        page.write_text(text.replace("<body>", f"<body>\n{BACK_LINK}", 1), encoding="utf-8")
     return names
 
 
@@ -118,12 +117,17 @@ def _tables() -> list[dict[str, str]]:
 def _write(
     path: Path, template: str, root: str, content: Mapping[str, Any], table: str = ""
 ) -> None:
-    """A page; `root` is the way from it to the first page, `table` is HTML of ours."""
+    """Writes a page.
+
+    Args:
+        root: relative path from the page to the folder of the first page.
+        table: HTML that is not escaped again.
+    """
     import jinja2
     from markupsafe import Markup
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([TEMPLATES, SHARED]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

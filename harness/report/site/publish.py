@@ -1,4 +1,4 @@
-"""A site in the place of an older one: whole or not at all, and nothing else touched."""
+"""Replaces an older site by a new one, completely or not at all."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,23 +7,22 @@ from pathlib import Path
 from harness.core.files import DRAFT, atomic_folder, output_folder, relative_files, write_atomically
 
 MARK = ".harness-site"
-"""A file that says that a folder holds a site, and of which files that is made: a line each, after
-the first."""
+"""File that marks a folder as a site and lists its files, one per line after the first."""
 
 
 @contextmanager
-def placed(out: Path) -> Iterator[Path]:
-    """Gives a folder to build a site in, which at the end takes the place of the one in `out`.
+def replaced_site(out: Path) -> Iterator[Path]:
+    """A folder to build a site in, whose files replace the site in `out` on exit.
 
     Raises:
-        ValueError: `out` is a folder with something else and no site in it, or cannot be written.
+        ValueError: `out` holds other files but no site, or cannot be written.
     """
     _refuse_others(output_folder(out))
     old = set(_listed(out))
     with atomic_folder(out) as draft:
         yield draft
         new = set(relative_files(draft))
-        _mark(out, old | new)  # if this is killed from here on, the next site clears up
+        _mark(out, old | new)  # if killed from here on, the next run removes the old files
     _remove(out, old - new)
     _mark(out, new)
 
@@ -31,7 +30,9 @@ def placed(out: Path) -> Iterator[Path]:
 def _refuse_others(out: Path) -> None:
     there = {path.name for path in out.iterdir()} if out.exists() else set()
     if there - {DRAFT} and MARK not in there:
-        raise ValueError(f"{out} must be new, empty or a site, but holds other files: name another")
+        raise ValueError(
+            f"{out} must be new, empty or a site, but holds other files: choose another folder"
+        )
 
 
 def _listed(out: Path) -> list[Path]:
@@ -41,12 +42,12 @@ def _listed(out: Path) -> list[Path]:
 
 
 def _mark(out: Path, files: Iterable[Path]) -> None:
-    lines = ["made by harness site of these files:", *sorted(path.as_posix() for path in files)]
+    lines = ["files of a site written by harness site:", *sorted(path.as_posix() for path in files)]
     write_atomically(out / MARK, "\n".join(lines) + "\n")
 
 
 def _remove(out: Path, files: Iterable[Path]) -> None:
-    """Removes files of `out`, and folders that are empty then; nothing that lies outside of it."""
+    """Removes files of `out` and folders that become empty, nothing outside of `out`."""
     here = out.resolve()
     for path in files:
         folder = (here / path).parent.resolve()

@@ -44,8 +44,8 @@ def results_of(plan: Any, metrics: dict[str, dict[str, float]] | None) -> Any:
 
 
 def test_a_run_tells_what_became_of_it(plan: Any) -> None:
-    told = {"finetune": {"truncated": 0.25, "diverged": 1.0}, "train_tasks": {"truncated": 0.5}}
-    frame = finetune_runs_frame(results_of(plan, told))
+    metrics = {"finetune": {"truncated": 0.25, "diverged": 1.0}, "train_tasks": {"truncated": 0.5}}
+    frame = finetune_runs_frame(results_of(plan, metrics))
     assert frame["finished"].all()
     by_arm = frame.groupby("arm")
     assert by_arm["truncated"].unique().map(list).to_dict() == {"alone": [0.25], "together": [0.5]}
@@ -61,8 +61,8 @@ def test_what_is_not_finished_tells_nothing(plan: Any) -> None:
 
 
 def test_pretraining_tells_its_loss_and_time(plan: Any) -> None:
-    told = {"pretrain": {"seconds": 7.0, "validation_loss": 2.5}}
-    frame = pretrain_runs_frame(results_of(plan, told))
+    metrics = {"pretrain": {"seconds": 7.0, "validation_loss": 2.5}}
+    frame = pretrain_runs_frame(results_of(plan, metrics))
     assert frame[["arm", "seconds", "loss"]].to_numpy().tolist() == [
         ["alone", 7.0, 2.5],
         ["together", 7.0, 2.5],

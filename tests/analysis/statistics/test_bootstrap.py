@@ -6,12 +6,18 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, compare, summarise
+from harness.analysis.statistics.bootstrap import (
+    Difference,
+    Runs,
+    bootstrap_scores,
+    compare,
+    summarise,
+)
 from harness.tasks.metrics import METRICS
 
 
 def runs(scores, pretrain=None, finetune=None, cell="score"):
-    """Runs with fixed scores [num_runs] in every replicate; one fine-tuning each if not said."""
+    """Runs with fixed scores [num_runs] in every replicate; one fine-tuning run each by default."""
     scores = np.asarray(scores, dtype=float)
     return Runs(
         pretrain_seeds=np.arange(len(scores)) if pretrain is None else np.asarray(pretrain),
@@ -43,7 +49,7 @@ def bootstrap(labels, predictions, metrics, replicates, rng):
 @pytest.mark.parametrize("name", ["accuracy", "f1", "macro_f1", "matthews", "pearson"])
 @given(data=st.data())
 @settings(max_examples=40)
-def test_draws_mean_repeated_examples(name, data):
+def test_weights_are_repeated_examples(name, data):
     """A score from counts, weighted by draws, is the metric's own on the examples repeated."""
     size = data.draw(st.integers(2, 12))
     values = st.floats(-5, 5) if name == "pearson" else st.integers(0, 2).map(float)
@@ -101,7 +107,7 @@ def test_metrics_with_as_many_units_share_the_resamples():
     scores = bootstrap_scores(counts, first, 50, np.random.default_rng(4))
     assert scores["one"] == pytest.approx(scores["wide"], abs=1e-12)
     assert np.corrcoef(scores["one"][1:, 0], scores["other"][1:, 0])[0, 1] < 0.5
-    # The draws of one number of units do not depend on which metrics are asked for.
+    # The draws of one number of units do not depend on which metrics are computed.
     alone = bootstrap_scores({"one": counts["one"]}, first, 50, np.random.default_rng(4))
     assert scores["one"] == pytest.approx(alone["one"], abs=1e-12)
 
@@ -127,7 +133,7 @@ def test_bootstrap_scores_refuses(shape):
         bootstrap_scores({"accuracy": np.zeros(shape)}, {}, 5, np.random.default_rng(0))
 
 
-def test_examples_alone_agree_with_scipy():
+def test_with_one_seed_it_agrees_with_scipys_bootstrap():
     """One seed an arm leaves the paired bootstrap over examples, which scipy has."""
     rng = np.random.default_rng(3)
     labels = np.ones(200)
@@ -220,6 +226,21 @@ def test_paired_arms_share_their_draws_and_others_do_not_whatever_their_numbers(
         difference(first, runs(shifted, pretrain=[3, 4, 5]))
 
 
+def test_fine_tuning_seeds_share_their_draws_only_if_all_seeds_are_equal():
+    """Equal scores: with shared draws the difference is 0 in every replicate."""
+    scores, pretrain = [0.1, 0.5, 0.9, 0.3], [0, 0, 1, 1]
+    arm = runs(scores, pretrain=pretrain, finetune=[0, 1, 0, 1])
+    assert not difference(arm, runs(scores, pretrain=pretrain, finetune=[0, 1, 0, 1])).any()
+    others = difference(arm, runs(scores, pretrain=pretrain, finetune=[2, 3, 2, 3]))
+    assert others[0] == 0 and others[1:].any()
+
+
+def test_a_difference_the_other_way_round():
+    found = Difference(estimate=2.0, low=-1.0, high=5.0, p_value=0.3, num_seeds=4)
+    assert found.turned == Difference(estimate=-2.0, low=-5.0, high=1.0, p_value=0.3, num_seeds=4)
+    assert found.turned.turned == found
+
+
 def test_identical_arms_differ_by_nothing():
     arm = runs([0.1, 0.5, 0.9, 0.3], pretrain=[0, 0, 1, 1], finetune=[0, 1, 0, 1])
     found = summarise(difference(arm, arm))
@@ -242,7 +263,7 @@ def test_a_seed_that_a_task_lacks_is_left_out_of_all():
     alone = compare({"one": full}, {"one": zero["one"]}, REPLICATES, rng, paired=False)
     assert alone["one", "score"][0] == pytest.approx(0.5)
     apart = {"one": full, "two": runs([0.2], pretrain=[9])}
-    with pytest.raises(ValueError, match="no pretraining seed"):
+    with pytest.raises(ValueError, match="pretraining seed that all tasks have"):
         compare(apart, zero, REPLICATES, rng, paired=False)
 
 

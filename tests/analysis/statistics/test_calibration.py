@@ -1,5 +1,4 @@
-"""What docs/statistics.md says of how often intervals are right: that it is what was measured, and
-that a smaller simulation of the same kind agrees with it."""
+"""The coverage in docs/statistics.md is the measured one; a smaller simulation agrees with it."""
 
 import json
 import re
@@ -47,7 +46,7 @@ def test_the_tables_of_the_docs_are_what_was_measured():
             for seeds, cell in zip((2, 3, 5, 10), cells.split("|"), strict=True):
                 row = measured[comparison + shared, ROWS[on], seeds]
                 holds = row["multi-bootstrap" if name.startswith("multi") else "welch"]["holds"]
-                said = 100 - float(cell) if comparison == "A/A" else float(cell)
-                assert said == pytest.approx(holds, abs=0.01)
+                printed = 100 - float(cell) if comparison == "A/A" else float(cell)
+                assert printed == pytest.approx(holds, abs=0.01)
                 checked += 1
     assert checked == 56

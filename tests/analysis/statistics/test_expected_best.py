@@ -27,7 +27,7 @@ def test_without_replacement_equals_the_enumeration_of_all_choices(scores: list[
 
 
 def test_without_replacement_it_is_unbiased_and_with_it_low() -> None:
-    """Of 8 normal trials: what docs/statistics.md says of the bias."""
+    """Of 8 normal trials: the bias in docs/statistics.md."""
     rng = np.random.default_rng(0)
     trials = rng.standard_normal((4000, 8))
     with_it, without = (

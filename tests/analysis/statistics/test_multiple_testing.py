@@ -54,33 +54,33 @@ def test_benjamini_hochberg_keeps_the_share_of_false_finds():
     assert np.mean(shares) < 0.1
 
 
-def told_apart(values, gap):
+def separable_by(values, gap):
     values = np.asarray(values)
     return np.abs(values[:, None] - values[None, :]) > gap
 
 
 def test_tie_groups_by_hand():
     values = [70.0, 80.0, 79.5, 70.4, 78.9]
-    ranks = tie_groups(values, told_apart(values, 1.0))
+    ranks = tie_groups(values, separable_by(values, 1.0))
     # 78.9 is within 1.0 of 79.5, but not of the best of the first group.
     assert ranks.tolist() == [3, 1, 1, 3, 2]
 
 
 def test_missing_values_have_no_rank():
     values = [1.0, float("nan"), 3.0]
-    ranks = tie_groups(values, told_apart(values, 0.5))
+    ranks = tie_groups(values, separable_by(values, 0.5))
     assert ranks[[0, 2]].tolist() == [2, 1]
     assert np.isnan(ranks[1])
 
 
 def test_tie_groups_at_the_ends():
     values = [3.0, 1.0, 2.0]
-    assert tie_groups(values, told_apart(values, 0.0)).tolist() == [1, 3, 2]
-    assert tie_groups(values, told_apart(values, 9.0)).tolist() == [1, 1, 1]
+    assert tie_groups(values, separable_by(values, 0.0)).tolist() == [1, 3, 2]
+    assert tie_groups(values, separable_by(values, 9.0)).tolist() == [1, 1, 1]
     assert len(tie_groups([], np.zeros((0, 0)))) == 0
 
 
 @pytest.mark.parametrize("separable", [np.zeros((2, 2)), np.triu(np.ones((3, 3)), 1)])
-def test_who_is_told_apart_must_be_symmetric(separable):
+def test_separable_must_be_symmetric(separable):
     with pytest.raises(ValueError, match="symmetric"):
         tie_groups([1.0, 2.0, 3.0], separable)

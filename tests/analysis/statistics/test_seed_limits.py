@@ -21,8 +21,9 @@ def test_seed_limits(seeds, permutation, sign_flip):
     assert limits.sign_flip_floor == pytest.approx(sign_flip, rel=0.01)
 
 
-def test_seed_note_says_what_cannot_be_shown():
+def test_seed_note():
     assert "p value below 0.1, a paired sign-flip test none below 0.25" in seed_note(3)
     assert "these checkpoints only" in seed_note(1)
+    assert seed_note(2, "Some arms (a)").startswith("Some arms (a) have 2 pretraining seeds. So")
     with pytest.raises(ValueError, match="at least 1, but is 0"):
         seed_note(0)

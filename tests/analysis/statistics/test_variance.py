@@ -59,7 +59,7 @@ def test_one_fine_tuning_run_a_seed_leaves_the_two_apart_unknown():
 
 
 def test_components_need_two_pretraining_seeds():
-    with pytest.raises(ValueError, match="two of them"):
+    with pytest.raises(ValueError, match="at least two of them"):
         seed_components(np.array([1.0, 2.0]), np.array([0, 0]))
 
 
@@ -122,3 +122,22 @@ def test_seeds_needed_is_the_first_number_that_does():
     assert minimum_detectable_difference(components, seeds, 2) <= 2.5
     assert minimum_detectable_difference(components, seeds - 1, 2) > 2.5
     assert seeds_needed(components, 0.5, 2) is None  # the test set alone spreads by 0.45
+
+
+def test_seeds_needed_from_the_least_to_the_most(monkeypatch):
+    components = Components(pretrain=9.0, finetune=4.0, examples=0.2)
+    assert seeds_needed(components, 100.0, 2) == 2  # one seed detects nothing
+    seeds = seeds_needed(components, 2.5, 2)
+    monkeypatch.setattr("harness.analysis.statistics.variance.MAX_SEEDS", seeds)
+    assert seeds_needed(components, 2.5, 2) == seeds
+    monkeypatch.setattr("harness.analysis.statistics.variance.MAX_SEEDS", seeds - 1)
+    assert seeds_needed(components, 2.5, 2) is None
+
+
+def test_a_plan_is_for_two_sided_tests_at_five_per_cent_with_power_eighty():
+    components = Components(pretrain=9.0, finetune=4.0, examples=0.2)
+    same = {"level": 0.05, "power_wanted": 0.8, "paired": False}
+    found = minimum_detectable_difference(components, 5, 2)
+    assert found == minimum_detectable_difference(components, 5, 2, **same)
+    assert seeds_needed(components, 2.5, 2) == seeds_needed(components, 2.5, 2, **same)
+    assert power(2.0, 5, paired=False) == power(2.0, 5, paired=False, level=0.05)

@@ -1,4 +1,4 @@
-"""Welch's interval against scipy's t-tests, closed forms and simulations whose truth is known."""
+"""Welch's interval against scipy's t-tests, closed forms and simulations with a known truth."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def certain(scores):
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 2), (3, 3), (5, 3), (10, 4)])
-def test_seeds_alone_are_welchs_test(first, second):
+def test_without_example_variance_it_is_welchs_test(first, second):
     rng = np.random.default_rng(first)
     arms = rng.normal(1, 2, first), rng.normal(0, 1, second)
     ours = welch(certain(arms[0]), certain(arms[1]), paired=False)
@@ -27,7 +27,7 @@ def test_seeds_alone_are_welchs_test(first, second):
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 8])
-def test_paired_seeds_alone_are_the_paired_test(seeds):
+def test_without_example_variance_pairs_are_the_paired_t_test(seeds):
     rng = np.random.default_rng(seeds)
     first, second = rng.normal(0.5, 1, (2, seeds))
     ours = welch(certain(first), certain(second), paired=True)
@@ -107,7 +107,7 @@ def test_seed_means_are_over_the_seeds_of_every_task():
 
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("seeds", [2, 3, 5, 10])
-def test_equal_arms_are_told_apart_in_five_per_cent(seeds, paired):
+def test_equal_arms_differ_significantly_in_five_per_cent(seeds, paired):
     """Normal seeds: exact if paired; unpaired, degrees of freedom come out too few for 2 or 3."""
     rng = np.random.default_rng(seeds)
     arms = rng.standard_normal((1000, 2, seeds))
@@ -134,9 +134,9 @@ def test_intervals_with_seeds_and_examples_hold_the_truth(seeds, paired):
 
 
 @pytest.mark.parametrize(("seeds", "held"), [(3, 0.92), (5, 0.845), (10, 0.81)])
-def test_runs_that_diverge_in_one_arm_alone_are_not_held(seeds, held):
-    """One run in ten is 20 points lower, the others spread by 2: what docs/statistics.md says of
-    it. Most samples have no such run, and know nothing of them."""
+def test_coverage_is_lost_if_only_one_arm_diverges(seeds, held):
+    """One run in ten is 20 points lower, the others have a standard deviation of 2: the coverage in
+    docs/statistics.md. Most samples have no such run."""
     rng = np.random.default_rng(seeds)
     arms = 2 * rng.standard_normal((600, 2, seeds))
     arms[:, 0] -= 20 * (rng.random((600, seeds)) < 0.1)
@@ -150,7 +150,7 @@ def test_scores_that_are_not_finite_are_refused():
         welch(certain([1.0, 2.0]), certain([1.0, np.nan]), paired=False)
 
 
-def test_the_seeds_of_the_arm_with_fewer_are_said():
+def test_the_number_of_seeds_is_that_of_the_arm_with_fewer():
     assert welch(certain([1.0, 2.0, 3.0]), certain([1.0, 2.0]), paired=False).num_seeds == 2
 
 

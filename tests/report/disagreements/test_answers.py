@@ -1,4 +1,4 @@
-"""Two arms side by side: who is right where, by hand; a page that no text can break."""
+"""Disagreements of two arms, by hand; the page escapes all text."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ seeds: {finetune: 2}
 evaluate: {suite: micro-glue-v1, tasks: [micro-sst2, micro-stsb]}
 """
 WRONG = {("none", 0): [1], ("none", 1): [], ("nsp", 0): [1, 2], ("nsp", 1): [2]}
-"""(arm, fine-tuning seed) to the examples that it errs on."""
+"""(arm, fine-tuning seed) to the examples with wrong answers."""
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +47,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return study
 
 
-def test_examples_are_by_the_share_of_seeds_that_are_right(study: Study) -> None:
+def test_examples_are_sorted_by_the_share_of_seeds_that_are_right(study: Study) -> None:
     found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
-    assert found.frame["index"].tolist() == [2]  # on 1 both are right under one of two seeds
+    assert found.frame["index"].tolist() == [2]  # on 1, both are right with one of two seeds
     row = found.frame.iloc[0]
     assert (row["none: share right"], row["nsp: share right"]) == (1.0, 0.0)
     assert row["none: answer"] == row["label"] != row["nsp: answer"]
     assert row["nsp: by seed"] == f"0.0 {row['nsp: answer']}; 0.1 {row['nsp: answer']}"
     assert "only none right on 1, only nsp on 0" in found.tests[0]
-    assert "p 1 (the least possible is 1)" in found.tests[0]
+    assert "p = 1 (smallest possible: 1)" in found.tests[0]
     assert found.examples > 100
 
 
@@ -65,11 +65,11 @@ def test_the_files_have_every_row_and_text(study: Study, tmp_path: Path) -> None
     frame = pd.read_parquet(tmp_path / "out" / "examples.parquet")
     assert frame.equals(found.frame.reset_index(drop=True))
     assert frame["text"].iloc[0] in page.read_text()
-    assert "not of the ways they were pretrained" in page.read_text()
+    assert "not the ways in which they were pretrained" in page.read_text()
     assert pd.read_csv(tmp_path / "out" / "examples.csv")["index"].tolist() == [2]
 
 
-def test_files_stay_where_new_ones_cannot_be_written(
+def test_old_files_are_kept_if_new_ones_cannot_be_written(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
@@ -88,14 +88,14 @@ def test_files_stay_where_new_ones_cannot_be_written(
         monkeypatch.undo()
 
 
-def test_what_cannot_be_compared_is_one_line(study: Study) -> None:
+def test_what_cannot_be_compared_is_refused_in_one_line(study: Study) -> None:
     with pytest.raises(ValueError, match="the arm 'sop'"):
         find_disagreements(study.results, "micro-sst2", ["none", "sop"])
     with pytest.raises(ValueError, match="two different arms"):
         find_disagreements(study.results, "micro-sst2", ["none", "none"])
     with pytest.raises(ValueError, match="the task 'micro-cola'"):
         find_disagreements(study.results, "micro-cola", ["none", "nsp"])
-    with pytest.raises(ValueError, match="no run of none on micro-stsb is finished"):
+    with pytest.raises(ValueError, match="no run of none on micro-stsb has finished"):
         find_disagreements(study.results, "micro-stsb", ["none", "nsp"])
 
 
@@ -104,7 +104,7 @@ def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch)
         return load_examples(*arguments).head(10)
 
     monkeypatch.setattr(answers, "load_examples", fewer)
-    with pytest.raises(ValueError, match="its data have changed"):
+    with pytest.raises(ValueError, match="the data have changed"):
         find_disagreements(study.results, "micro-sst2", ["none", "nsp"])
 
 
@@ -119,7 +119,7 @@ def test_changed_data_are_noticed(study: Study, monkeypatch: pytest.MonkeyPatch)
         ("micro-squad2", [], "dog", False),
     ],
 )
-def test_right_is_what_the_task_says(task: str, label: Any, answer: Any, right: bool) -> None:
+def test_right_depends_on_the_kind_of_task(task: str, label: Any, answer: Any, right: bool) -> None:
     assert judgements.right(TASKS[task], label, answer) == right
 
 

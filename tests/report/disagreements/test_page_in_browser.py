@@ -48,12 +48,12 @@ def test_rows_are_sorted_and_filtered(page: Path) -> None:
       const winner = document.getElementById("winner");
       const found = indices().length;
       winner.value = "one"; winner.dispatchEvent(new Event("change"));
-      return { sorted, found, won: indices(), told: document.getElementById("count").value };"""
+      return { sorted, found, won: indices(), shown: document.getElementById("count").value };"""
     seen = look(page, script)
     assert seen["sorted"] == ["descending", str(ROWS - 1)]
     assert seen["found"] == 11  # 7 and 70 to 79
     assert sorted(seen["won"]) == [str(number) for number in range(70, 80)]
-    assert seen["told"] == "10 rows"
+    assert seen["shown"] == "10 rows"
 
 
 def test_heads_stay_in_sight_and_name_their_rows_and_columns(page: Path) -> None:

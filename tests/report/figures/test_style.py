@@ -1,4 +1,4 @@
-"""Figures whose names are many or long: all stand inside, and leave room for what is drawn."""
+"""Figures with many or long names: all names are inside the figure and leave room for the panel."""
 
 from typing import Any
 from xml.etree import ElementTree
@@ -18,9 +18,9 @@ from harness.report.figures.style import (
     STYLE,
     WIDTH,
     as_svg,
-    canvas,
     explain,
     legend_above,
+    panels,
     row_canvas,
     shortened,
 )
@@ -48,7 +48,7 @@ def inside(part: Any, whole: Any) -> bool:
 
 @pytest.mark.parametrize("names", [["a"], ["bert", "roberta"], MANY[:5], MANY])
 def test_a_legend_stands_inside_above_a_panel_of_its_height(names):
-    figure, axes = canvas(2.8, names)
+    figure, (axes,) = panels(1, 2.8, names)
     legend_above(figure, {name: axes.plot([0, 1])[0] for name in names})
     whole = drawn(figure)
     assert inside(figure.legends[0], whole)
@@ -141,8 +141,8 @@ def test_seeds_stand_in_a_row_named_by_their_arm():
 
 
 @pytest.mark.parametrize("text", ["bert", 'a <b> & "c"', "it's", 'it\'s "both"', "$a$ _b"])
-def test_what_is_drawn_says_what_it_is_where_a_pointer_rests(text):
-    figure, axes = canvas(2.8)
+def test_artists_have_tooltips(text):
+    figure, (axes,) = panels(1, 2.8)
     (line,) = axes.plot([0, 1], "o-")
     explain(line, text)
     (root,) = ElementTree.fromstring(as_svg(figure, "name")).iterfind(".//{*}g[@class='explained']")

@@ -1,4 +1,4 @@
-"""What the ways of adapting cost and do, in both forms of the report."""
+"""Cost and effects of adaptation, in both formats of the report."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +26,9 @@ from tests.made_up_results import MadeUpResults
 
 Fabricate = Callable[..., MadeUpResults]
 TITLES = (
-    "Costs of adapting",
-    "Learning curves over label counts",
-    "What fine-tuning does",
+    "Cost of adaptation",
+    "Scores by number of labelled examples",
+    "Effect of fine-tuning by layer",
     "Forgetting",
 )
 HOSTILE = "<script>x</script>"
@@ -105,7 +105,9 @@ def full(fabricate: Fabricate, name: str = "lora", **more: Any) -> MadeUpResults
     )
 
 
-def test_both_forms_show_all_of_it_again_the_same(fabricate: Fabricate, tmp_path: Path) -> None:
+def test_both_formats_show_all_sections_deterministically(
+    fabricate: Fabricate, tmp_path: Path
+) -> None:
     data = full(fabricate)
     write_report(data, tmp_path / "one")
     write_report(data, tmp_path / "two")
@@ -119,7 +121,7 @@ def test_both_forms_show_all_of_it_again_the_same(fabricate: Fabricate, tmp_path
         assert "<image" not in (tmp_path / "one" / name).read_text()  # lines alone
 
 
-def test_there_is_none_where_there_is_nothing(fabricate: Fabricate, tmp_path: Path) -> None:
+def test_sections_without_results_are_left_out(fabricate: Fabricate, tmp_path: Path) -> None:
     write_report(fabricate({"good": 0.9}, examples=60), tmp_path)
     for name in ("README.md", "index.html"):
         assert not any(title in (tmp_path / name).read_text() for title in TITLES)
@@ -165,7 +167,7 @@ def test_layers_are_means_over_tasks(fabricate: Fabricate) -> None:
     assert list(means.loc["full/64"]) == pytest.approx([0.2, 1.2, 2.2, 3.2])
 
 
-def test_what_is_left_of_the_pretraining_is_a_row_an_arm(fabricate: Fabricate) -> None:
+def test_retained_losses_have_a_row_per_arm(fabricate: Fabricate) -> None:
     table = retained_table(full(fabricate))
     assert table.head == ["arm", "before any task", "after sst2", "after mrpc"]
     assert table.rows == [["lora/64", "2.000", "2.500", "4.000"]]
@@ -196,7 +198,7 @@ def results_of(
     return SimpleNamespace(plan=plan, finished=finished)
 
 
-def test_what_is_learned_in_a_stage_of_its_own_is_told_by_it() -> None:
+def test_costs_of_separate_stages_are_shared_by_their_tasks() -> None:
     """Two tasks alone, together, one after the other, and the second after the first."""
     arms = {"alone": "aa", "together": "tt", "row": "rr", "first": "af"}
     runs = {

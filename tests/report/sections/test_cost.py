@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.leaderboard.build import build
 from harness.report.page import write_report
-from harness.report.sections.cost import cost_points, costing, differing, front, leveled
+from harness.report.sections.cost import cost_points, cost_section, differing, front, leveled
 from tests.made_up_results import MadeUpResults
 
 
@@ -18,7 +17,7 @@ def beaten(point: tuple[float, float], points: list[tuple[float, float]]) -> boo
     return any(c <= point[0] and s >= point[1] and (c, s) != point for c, s in points)
 
 
-def test_the_front_is_what_nobody_beats() -> None:
+def test_the_front_has_the_points_that_no_other_dominates() -> None:
     generator = np.random.default_rng(0)
     for _ in range(50):
         points = [(float(c), float(s)) for c, s in generator.integers(5, size=(8, 2))]
@@ -40,9 +39,7 @@ def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
 
 
 def points_of(data: MadeUpResults) -> pd.DataFrame:
-    return cost_points(
-        data, build(data.scores, data.suite, tasks=data.experiment.evaluate.tasks, arms=data.arms)
-    )
+    return cost_points(data)
 
 
 def test_costs_of_little_difference_are_the_same(data: MadeUpResults) -> None:
@@ -91,12 +88,10 @@ def test_costs_that_all_arms_share_are_left_out(
 ) -> None:
     assert differing(points_of(data)) == ["flops"]
     same = fabricate({"good": 0.9, "bad": 0.6})
-    assert (
-        costing(same, build(same.scores, same.suite, tasks=same.experiment.evaluate.tasks)) is None
-    )
+    assert cost_section(same) is None
 
 
-def test_both_forms_show_the_front(data: MadeUpResults, tmp_path: Path) -> None:
+def test_both_formats_show_the_front(data: MadeUpResults, tmp_path: Path) -> None:
     trained = {"big": 2e6, "small": 1e3, "waste": 1e6}
     write_report(data.but(trained=trained), tmp_path)
     assert (tmp_path / "costs.svg").exists()
@@ -117,5 +112,5 @@ def test_free_arms_and_many_arms_are_drawn(
     costs = made.costs.assign(flops=made.costs["arm"].map(flops))
     write_report(made.but(costs=costs), tmp_path)
     svg = (tmp_path / "costs.svg").read_text()
-    assert "not on a front" in svg
+    assert "not on a Pareto front" in svg
     assert [arm for arm in arms if f">{arm}<" in svg] == ["arm3", "arm7", "arm9"]

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.leaderboard.cells import seeds_cell
 from harness.report.page import write_report
 from harness.report.sections.pretraining import (
     curve_points,
     loss_table,
-    mean_and_spread,
     shared_runs,
 )
 from tests.made_up_results import MadeUpResults
@@ -53,12 +53,12 @@ def test_the_table_has_losses_along_the_way_and_at_the_end(data: MadeUpResults) 
 
 
 def test_a_mean_of_few_or_unknown_values() -> None:
-    assert mean_and_spread([1.0, 2.0]) == "1.50 ± 0.71"
-    assert mean_and_spread([1.0]) == "1.00"
-    assert mean_and_spread([1.0, np.nan]) == mean_and_spread([]) == "–"
+    assert seeds_cell([1.0, 2.0], "{:.2f}") == "1.50 ± 0.71"
+    assert seeds_cell([1.0], "{:.2f}") == "1.00"
+    assert seeds_cell([1.0, np.nan]) == seeds_cell([]) == "–"
 
 
-def test_hours_stand_in_provenance_alone(data: MadeUpResults, tmp_path: Path) -> None:
+def test_hours_are_only_in_provenance(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path / "one")
     slower = data.pretraining.assign(seconds=9999.0)
     write_report(data.but(pretraining=slower), tmp_path / "two")

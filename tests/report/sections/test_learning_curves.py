@@ -36,7 +36,7 @@ def test_the_table_has_a_column_for_each_share(data: MadeUpResults) -> None:
     assert [row[0] for row in grid.rows] == ["good", "bad"]
 
 
-def test_both_forms_show_them(data: MadeUpResults, tmp_path: Path) -> None:
+def test_both_formats_show_them(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path)
     assert (tmp_path / "learning.svg").exists()
     for name in ("README.md", "index.html"):
@@ -59,4 +59,4 @@ def test_of_many_arms_each_stands_beside_the_first(
     pairs = pd.read_csv(tmp_path / "differences.csv")[["first", "second"]].drop_duplicates()
     assert len(pairs) == 1 + 9
     assert set(pairs["first"][1:]) == {"arm9"}
-    assert "where it is not as arm0" in (tmp_path / "README.md").read_text()
+    assert "differs from arm0 in" in (tmp_path / "README.md").read_text()

@@ -26,8 +26,8 @@ def test_means_over_seeds_and_nulls() -> None:
     """A seed without a score leaves its cell without one."""
     (table,) = probe_tables(FRAME, ["good", "mute", "absent"])
     assert table.name == "p"
-    assert table.grid.head == ["category", "good", "mute", "absent", "chance", "items"]
-    assert table.grid.rows == [
+    assert table.shown.head == ["category", "good", "mute", "absent", "chance", "items"]
+    assert table.shown.rows == [
         ["verb", "85.0", "–", "–", "25.0", "200"],
         ["overall", "–", "–", "–", "30.0", "1,800"],
     ]
@@ -35,7 +35,7 @@ def test_means_over_seeds_and_nulls() -> None:
     assert probe_tables(FRAME.iloc[:0], ["good"]) == probe_tables(pd.DataFrame(), []) == []
 
 
-def test_both_forms_show_them(tmp_path: Path, fabricate: Callable[..., MadeUpResults]) -> None:
+def test_both_formats_show_them(tmp_path: Path, fabricate: Callable[..., MadeUpResults]) -> None:
     skills = {"good": 0.9, "mute": 0.6}
     write_report(fabricate(skills, probes=FRAME), tmp_path)
     readme = (tmp_path / "README.md").read_text()
@@ -76,10 +76,10 @@ def test_many_arms_are_lines_and_the_mean_of_many_categories_is_one_column() -> 
     """Twelve arms would be few lines, and 23 many: the number of categories decides."""
     for num_arms in (12, 23):
         (table,) = probe_tables(*probed(num_arms, 67))
-        assert table.grid.head == ["arm", "overall"]
-        assert table.grid.rows[0] == ["arm0", "50.0"]
-        assert table.grid.rows[num_arms:] == [["chance", "25.0"], ["items", "10"]]
+        assert table.shown.head == ["arm", "overall"]
+        assert table.shown.rows[0] == ["arm0", "50.0"]
+        assert table.shown.rows[num_arms:] == [["chance", "25.0"], ["items", "10"]]
         assert table.folded and len(table.folded.rows) == 68
         (table,) = probe_tables(*probed(num_arms, 9))
-        assert len(table.grid.head) == 11 and len(table.grid.rows) == num_arms + 2
+        assert len(table.shown.head) == 11 and len(table.shown.rows) == num_arms + 2
         assert table.folded is None

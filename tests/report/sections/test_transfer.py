@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from harness.report.page import write_report
-from harness.report.sections.transfer import comparable, transfer, transfer_points
+from harness.report.sections.transfer import comparable, transfer_points, transfer_section
 from harness.report.seed_averages import seed_averages
 from tests.made_up_results import MadeUpResults
 
@@ -48,13 +48,15 @@ def test_points_pair_each_pretraining_with_its_own_average(data: MadeUpResults) 
         assert average == averages[arm, seed]
 
 
-def test_the_rank_correlation_is_told_of_enough_runs(data: MadeUpResults) -> None:
-    section = transfer(data)
+def test_the_rank_correlation_needs_enough_runs(data: MadeUpResults) -> None:
+    section = transfer_section(data)
     assert section is not None
     points = transfer_points(data)
     rank = spearmanr(points["loss"], points["average"])[0]
-    assert f"over 6 pretrainings is {rank:.2f}" in section.notes[1]
-    few = transfer(data.but(pretraining=data.pretraining[data.pretraining["pretrain_seed"] < 2]))
+    assert f"over 6 pretraining runs is {rank:.2f}" in section.notes[1]
+    few = transfer_section(
+        data.but(pretraining=data.pretraining[data.pretraining["pretrain_seed"] < 2])
+    )
     assert few is not None
     assert len(few.notes) == 1
 
@@ -81,19 +83,19 @@ def test_arms_of_one_pretraining_count_it_once(data: MadeUpResults) -> None:
 
 def test_what_was_not_pretrained_is_left_out(data: MadeUpResults) -> None:
     tokens = data.costs["tokens"].where(data.costs["arm"] != "fair", 0)
-    assert transfer(data.but(costs=data.costs.assign(tokens=tokens))) is None
+    assert transfer_section(data.but(costs=data.costs.assign(tokens=tokens))) is None
     unknown = data.costs["tokens"].where(data.costs["arm"] != "fair")  # a checkpoint of others
-    assert transfer(data.but(costs=data.costs.assign(tokens=unknown))) is not None
+    assert transfer_section(data.but(costs=data.costs.assign(tokens=unknown))) is not None
 
 
 def test_one_pretraining_has_nothing_to_compare(data: MadeUpResults) -> None:
-    assert transfer(data.but(differences={"evaluate.adaptation": {"good": "full"}})) is None
-    assert transfer(data.but(pretraining=data.pretraining.iloc[:0])) is None
+    assert transfer_section(data.but(differences={"evaluate.adaptation": {"good": "full"}})) is None
+    assert transfer_section(data.but(pretraining=data.pretraining.iloc[:0])) is None
     unknown = data.but(pretraining=data.pretraining.assign(loss=np.nan))
-    assert transfer(unknown) is None
+    assert transfer_section(unknown) is None
 
 
-def test_both_forms_show_it(data: MadeUpResults, tmp_path: Path) -> None:
+def test_both_formats_show_it(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path)
     assert (tmp_path / "transfer.svg").exists()
     assert "| good | 1 | 2.010 ± 0.010 |" in (tmp_path / "README.md").read_text()

@@ -86,7 +86,7 @@ def test_every_board_report_and_published_table_has_a_page(site):
     assert "reports/one/index.html" in index.links
 
 
-def test_a_suite_of_an_experiments_own_is_said_to_have_no_board(tmp_path):
+def test_a_custom_suite_is_marked_as_without_a_board(tmp_path):
     store = fill(tmp_path / "store")
     for name, suite in {"alone": "mine-v1", "one": "swag-v1"}.items():
         left = store.experiments()["one"]
@@ -97,8 +97,8 @@ def test_a_suite_of_an_experiments_own_is_said_to_have_no_board(tmp_path):
         store.record_experiment(name, suite, folder)
     site = build_site(store, tmp_path / "site").parent
     text = " ".join(Page(site / "index.html").text.split())
-    assert text.count("no board: a suite of its own") == 1
-    assert "mine-v1 no board" in text and "swag-v1 no board" not in text
+    assert text.count("custom suite, no leaderboard") == 1
+    assert "mine-v1 custom suite" in text and "swag-v1 custom suite" not in text
     assert not (site / "leaderboards" / "mine-v1.html").exists()
 
 
@@ -150,7 +150,7 @@ def test_equal_stores_give_equal_bytes_and_a_site_is_written_anew(store, site, t
     assert not (out / "reports" / "gone").exists()
 
 
-def test_what_is_not_the_sites_own_stays(store, tmp_path):
+def test_other_files_are_left_alone(store, tmp_path):
     out = tmp_path / "pages"
     build_site(store, out)
     mine = [".git/HEAD", "CNAME", "reports/one/notes.txt", "leaderboards/mine.html"]
@@ -166,7 +166,7 @@ def test_what_is_not_the_sites_own_stays(store, tmp_path):
     assert outside.read_text() == "mine"
 
 
-def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
+def test_a_folder_with_other_files_is_refused(store, tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(ValueError, match="must be new, empty or a site, but holds other files"):
         build_site(store, tmp_path)
@@ -225,8 +225,8 @@ def test_a_file_is_no_folder_to_write_to(command, tmp_path, monkeypatch):
     ):
         monkeypatch.setattr(late, lambda *_: 1 / 0)  # nothing is computed before
     (tmp_path / "file").write_text("mine")
-    told = [*command, "--out", str(tmp_path / "file"), "--store", str(tmp_path / "store")]
-    result = CliRunner().invoke(app, told)
+    arguments = [*command, "--out", str(tmp_path / "file"), "--store", str(tmp_path / "store")]
+    result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     assert "must be a new folder or a writable one, but is a file" in result.output
     assert (tmp_path / "file").read_text() == "mine"

@@ -1,6 +1,5 @@
 "use strict";
-// Tables are sorted by their heads; lists and boards are searched. Without this file everything can
-// still be read.
+// Sorts tables by their column heads and searches lists and boards. The pages are readable without.
 
 // A number ("71.0 ± 0.2", "1,000", "-3"), or the text in lower case; null where a cell is empty.
 function value(row, column) {
@@ -10,7 +9,7 @@ function value(row, column) {
   return number ? Number(number[0].replaceAll(",", "")) : text.toLowerCase();
 }
 
-// Numbers before texts; what is missing comes last in both directions.
+// Numbers before text; missing values come last in both directions.
 function compare(first, second, direction) {
   if (first === null || second === null) return (first === null) - (second === null);
   if (typeof first !== typeof second) return typeof first === "number" ? -1 : 1;
@@ -21,7 +20,7 @@ function compare(first, second, direction) {
 function sort(table, column, direction) {
   for (const body of table.tBodies) {
     const rows = [...body.rows].filter((row) => !row.querySelector("[scope=rowgroup]"));
-    const kept = ["measured", "reference", "published"]; // levels to read scores against stay below
+    const kept = ["measured", "reference", "published"]; // reference rows stay below the measured ones
     const place = (row) => Math.max(0, kept.indexOf(row.className));
     rows.sort((a, b) => place(a) - place(b) || compare(value(a, column), value(b, column), direction));
     body.append(...rows);
@@ -44,7 +43,7 @@ function makeSortable(table) {
   });
 }
 
-// Scores are first asked for from the best downwards; ranks and texts from the first.
+// Scores are first sorted in descending order, ranks and text in ascending order.
 function isScore(table, column) {
   const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
   const values = rows.map((row) => value(row, column)).filter((found) => found !== null);
