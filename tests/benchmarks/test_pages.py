@@ -1,6 +1,7 @@
 """Committed pages agree with the committed figures and with the scripts that write them."""
 
 import json
+from functools import partial
 from importlib import import_module
 
 import pytest
@@ -34,7 +35,7 @@ def test_systems_take_turns_at_going_first() -> None:
         order.append(name)
         return float(len(order))
 
-    found = measure_in_turns({name: lambda name=name: system(name) for name in "ab"}, repeats=2)
+    found = measure_in_turns({name: partial(system, name) for name in "ab"}, repeats=2)
     assert "".join(order) == "abba"
     assert found == {"a": [1, 4], "b": [2, 3]}
     assert median_ratio(found, "b", "a") == (2 / 1 + 3 / 4) / 2

@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 
 from harness.exchange.checkpoints.card import Card, Rows
-from harness.exchange.checkpoints.descriptions import checkpoint_name, recipe_changes, recipe_source
-from harness.exchange.checkpoints.training_description import parameters, training_rows
+from harness.exchange.checkpoints.descriptions import (
+    checkpoint_name,
+    num_parameters,
+    recipe_changes,
+    recipe_source,
+    training_rows,
+)
 from harness.leaderboard.render import markdown_escape, markdown_table
 from harness.models.flops import FLOPS_CONVENTION
 from harness.pretraining.recipes import RECIPES
@@ -92,7 +97,7 @@ def _limits(card: Card) -> list[str]:
     limits = [f"It was trained on inputs of at most {longest} tokens."]
     if run.model.checkpoint:
         limits = ["The limits of the original checkpoint apply."]
-    count = parameters(card) or 0
+    count = num_parameters(card) or 0
     if 0 < count < SMALL:
         limits.append(f"It is small ({count:,} parameters): not suited to production.")
     if not run.model.checkpoint and not card.steps and not card.metrics.get("steps"):

@@ -23,7 +23,7 @@ KEY = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedModel:
     """A stage that leaves a network, with the content of its card."""
 
     record: StageResult
@@ -32,7 +32,7 @@ class Chosen:
     card: Card
 
 
-def export(chosen: Chosen, store: Store, out: Path) -> Path:
+def export(selected: SelectedModel, store: Store, out: Path) -> Path:
     """Writes network, tokenizer and model card to the new folder `out`.
 
     Raises:
@@ -42,15 +42,15 @@ def export(chosen: Chosen, store: Store, out: Path) -> Path:
     _check_empty(out)
     from harness.exchange.checkpoints.network import write_network  # loads torch
 
-    tokenizer = store.finished([chosen.tokenizer])
-    folders = [store.files(chosen.record), *(store.files(r) for r in tokenizer.values())]
+    tokenizer = store.finished([selected.tokenizer])
+    folders = [store.files(selected.record), *(store.files(r) for r in tokenizer.values())]
     if len(folders) < 2:
         raise ValueError(
-            f"the tokenizer of {chosen.record.key} is not in the store: run the experiment again"
+            f"the tokenizer of {selected.record.key} is not in the store: run the experiment again"
         )
     with atomic_folder(out) as draft:
         notes = write_network(folders[0] / "model", folders[1], draft)
-        write_card(replace(chosen.card, notes=notes, parameters=num_weights(draft)), draft)
+        write_card(replace(selected.card, notes=notes, parameters=num_weights(draft)), draft)
     return out
 
 
@@ -62,7 +62,7 @@ def _check_empty(out: Path) -> None:
         raise ValueError(f"{out} must be a new or an empty folder; name another")
 
 
-def of_experiment(results: Results, arm: str | None, seed: int | None) -> Chosen:
+def of_experiment(results: Results, arm: str | None, seed: int | None) -> SelectedModel:
     """The network of an arm that its tasks start from.
 
     Args:
@@ -80,13 +80,13 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Chosen
     if name not in arms:
         raise ValueError(unknown_name("the arm", name, arms))
     seeds = [one for of, one in results.plan.pretrain_keys if of == name]
-    chosen = seeds[0] if seed is None else seed
-    if chosen not in seeds:
-        raise ValueError(f"--seed must be one of {', '.join(map(str, seeds))}, but is {chosen}")
-    record = results.store.find(_network(results.plan, name, chosen))
+    seed = seeds[0] if seed is None else seed
+    if seed not in seeds:
+        raise ValueError(f"--seed must be one of {', '.join(map(str, seeds))}, but is {seed}")
+    record = results.store.find(_network(results.plan, name, seed))
     if record is None:
-        raise ValueError(f"the pretraining of {name}, seed {chosen}, is not finished: run it first")
-    return _chosen(results, name, chosen, record)
+        raise ValueError(f"the pretraining of {name}, seed {seed}, is not finished: run it first")
+    return _selected(results, name, seed, record)
 
 
 def _network(plan: Plan, arm: str, seed: int) -> str:
@@ -112,7 +112,7 @@ def _network(plan: Plan, arm: str, seed: int) -> str:
     return next(iter(starts), plan.pretrain_keys[arm, seed])
 
 
-def _chosen(results: Results, arm: str, seed: int, record: StageResult) -> Chosen:
+def _selected(results: Results, arm: str, seed: int, record: StageResult) -> SelectedModel:
     run = next(one.pretrain for one in results.plan.arms if one.name == arm)
     title = (
         results.experiment.name
@@ -131,10 +131,10 @@ def _chosen(results: Results, arm: str, seed: int, record: StageResult) -> Chose
         steps=steps,
         scores=_scores(results, arm, seed),
     )
-    return Chosen(record, results.plan.stages[record.key].parents["tokenizer"], card)
+    return SelectedModel(record, results.plan.stages[record.key].parents["tokenizer"], card)
 
 
-def of_stage(key: str, store: Store) -> Chosen:
+def of_stage(key: str, store: Store) -> SelectedModel:
     """The network of a stage of pretraining or continued pretraining.
 
     Raises:
@@ -162,7 +162,7 @@ def of_stage(key: str, store: Store) -> Chosen:
         metrics=first.metrics,
         steps=steps,
     )
-    return Chosen(record, spec["parents"]["tokenizer"], card)
+    return SelectedModel(record, spec["parents"]["tokenizer"], card)
 
 
 def _scores(results: Results, arm: str, seed: int) -> CardScores:
