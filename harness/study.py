@@ -22,7 +22,8 @@ from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.progress import Display, figures_line
 from harness.execution.workspace import Workspace
-from harness.experiment.declaration import Declaration, check_data, from_data, load
+from harness.experiment.data_checks import check_data
+from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
 from harness.leaderboard.experiment_table import experiment_table
@@ -34,6 +35,7 @@ from harness.store.store import Store
 
 if TYPE_CHECKING:
     from harness.experiment.experiment import Experiment
+    from harness.report.layout import Plot
 
 STATUS_COLUMNS = ["key", "kind", "label", "state"]
 
@@ -166,6 +168,12 @@ class Study:
         results = self.results
         scores, layout = results.get(scores_frame), experiment_table(results).layout
         return arm_runs(results.arms, scores, results.counts, layout)
+
+    def figures(self) -> "dict[str, Plot]":
+        """The figures of the report by name; a notebook shows each."""
+        from harness.report.page import report_figures
+
+        return report_figures(self.results)
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Writes the comparison report to `out`, or to reports/<name> in the store."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.experiment.declaration import Declaration, check_data, read
+from harness.experiment.data_checks import check_data
+from harness.experiment.declaration import Declaration, read
 from harness.models.checkpoints import files
 
 MAX_NAME = 64

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.core.config import unknown_name
-from harness.data.corpora import load_corpus
-from harness.experiment.arms import Arm, changed_tree, choices, combinations, resolve_arm
+from harness.experiment.arms import Arm, changed_tree, combinations, resolve_arm
 from harness.experiment.checks import (
     adaptation,
     checkpoint,
@@ -23,15 +22,12 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import sentences
 from harness.experiment.named_values import DEFAULT_RECIPE
+from harness.experiment.origins import value_place
 from harness.experiment.plugins import load_plugin
 from harness.experiment.recipe_defaults import on_recipe
-from harness.experiment.source import Source, mentions, read_text
-from harness.experiment.yaml_reader import Keys
+from harness.experiment.source import Source, read_text
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.tasks import custom, load_examples
-from harness.tasks.probes import PROBES, items
-from harness.tasks.task import Task
 
 PLACEHOLDERS = {"name": "unnamed", "question": "?"}
 """For fields without a default, so that the others are checked where these are wrong."""
@@ -119,65 +115,6 @@ def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[st
     )
 
 
-def check_data(declaration: Declaration) -> None:
-    """Looks whether the files of all corpora and tasks are there.
-
-    Raises:
-        DeclarationError: some are not, each with the line that asks for them.
-    """
-    experiment, source = declaration.experiment, declaration.source
-    assert source is not None  # what was read from text has one
-    for arm in declaration.arms:
-        vectors = arm.pretrain.model.vectors
-        if vectors and not Path(vectors).is_file():
-            path = ("pretrain", "model", "vectors")
-            keys = _origin(source, experiment, arm.labels, path, "")
-            source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
-        for keys, message in continued_pretraining.data_problems(arm):
-            source.report(_origin(source, experiment, arm.labels, keys, ""), message)
-        if arm.pretrain.model.facts.kind == "checkpoint":
-            for keys, message in checkpoint.data_problems(arm):
-                source.report(_origin(source, experiment, arm.labels, keys, ""), message)
-            continue
-        try:
-            load_corpus.fingerprint(arm.pretrain.corpus)
-        except ValueError as error:
-            path = ("pretrain", "corpus", "path")
-            source.report(_origin(source, experiment, arm.labels, path, ""), f"pretrain.{error}")
-    for task in _tasks_read(declaration):
-        try:
-            load_examples.fingerprint(task)
-            custom.check_header(task)
-        except ValueError as error:
-            message = str(error).removeprefix(f"{task.name} ")
-            keys = _task_place(source, experiment, task, message)
-            source.report(keys, f"{task.name}: {message}")
-    for probe in dict.fromkeys(p for arm in declaration.arms for p in arm.evaluate.probes):
-        try:
-            items.fingerprint(PROBES[probe])
-        except ValueError as error:
-            source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
-    source.raise_problems()
-
-
-def _tasks_read(declaration: Declaration) -> list[Task]:
-    """The chosen tasks, and those that an arm learns before them."""
-    found = dict(declaration.experiment.evaluate.chosen)
-    for arm in declaration.arms:
-        known = arm.evaluate.known_tasks
-        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate_tasks}
-    return list(found.values())
-
-
-def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
-    """Where a task is declared, or named: by itself, or with its suite."""
-    suite = experiment.evaluate.suite
-    if isinstance(suite, custom.CustomSuite) and task in suite.tasks:
-        return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)
-    name = experiment.evaluate.suite_value.name
-    return source.mentioned(("evaluate",), f"{task.name} {name}")
-
-
 def _load_plugins(source: Source) -> None:
     """Loads the plug-ins that are named, so that the fields can name their members."""
     names = source.data.get("plugins", [])
@@ -220,7 +157,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
             *continued_pretraining.problems(arm),
             *modules.problems(arm),
         ):
-            source.report(_origin(source, experiment, arm.labels, keys, ""), message)
+            source.report(value_place(source, experiment, arm.labels, keys, ""), message)
     for check in (
         grid.arms_problems,
         grid.world_problems,
@@ -240,7 +177,7 @@ def _resolved(source: Source, experiment: Experiment) -> Iterator[Arm]:
             yield resolve_arm(experiment, labels, changes)
         except ValueError:
             for keys, message in _arm_problems(experiment, changes):
-                source.report(_origin(source, experiment, labels, keys, message), message)
+                source.report(value_place(source, experiment, labels, keys, message), message)
 
 
 def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Problems:
@@ -261,48 +198,3 @@ def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Pr
             model.read(data)
         except ValidationError as error:
             yield from sentences(error, model, (name,), data)
-
-
-def _origin(
-    source: Source, experiment: Experiment, labels: Mapping[str, str], keys: Keys, message: str
-) -> Keys:
-    """Where an arm's value at `keys` was given: by an axis or by the base.
-
-    A message about several fields is about the innermost one that it mentions, an axis' first.
-    """
-    by_axis = axis_place(experiment, labels, keys)
-    if by_axis is not None:
-        return by_axis
-    sets = _axis_values(experiment, labels)
-    inside = [path for path in sets if path[: len(keys)] == keys]
-    for path in sorted(inside, key=len, reverse=True):
-        if mentions(message, path, sets[path][1]):
-            return sets[path][0]
-    if inside and keys not in source.places:
-        return sets[inside[0]][0]
-    return source.mentioned(keys, message)
-
-
-def axis_place(experiment: Experiment, labels: Mapping[str, str], keys: Keys) -> Keys | None:
-    """Where in the file an axis sets an arm's value at `keys`; null if none does."""
-    sets = _axis_values(experiment, labels)
-    for path in sorted(sets, key=len, reverse=True):
-        place, value = sets[path]
-        rest = keys[len(path) :]
-        if path == keys[: len(path)] and _gives(value, rest):
-            return (*place, *rest)
-    return None
-
-
-def _axis_values(experiment: Experiment, labels: Mapping[str, str]) -> dict[Keys, tuple[Keys, Any]]:
-    """What the grid sets in an arm: keys in the arm, to keys in the file and the value."""
-    return {
-        tuple(path.split(".")): (grid.origin(experiment.grid, axis, label, path), value)
-        for axis, label in labels.items()
-        for path, value in dict(choices(axis, experiment.grid[axis]))[label].items()
-    }
-
-
-def _gives(value: Any, keys: Keys) -> bool:
-    """Whether an axis' value decides what stands at `keys` within it: all but mappings replace."""
-    return not keys or not isinstance(value, Mapping) or keys[0] in value

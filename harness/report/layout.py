@@ -14,6 +14,10 @@ class Plot:
     svg: Any
     caption: str
 
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return str(self.svg)
+
 
 @dataclass(frozen=True)
 class Section:

@@ -42,10 +42,7 @@ def write_report(results: Results, out: Path) -> None:
         ValueError: the results do not fit the suite, or runs of a task were scored on different
             examples.
     """
-    table = experiment_table(results)
-    compared = experiment_comparer(results, table)
-    table = with_ties(table, compared)
-    pairs = pairwise(results, table, compared)
+    table, pairs = _compared(results)
     content = _content(results, table, pairs)
     files = {
         "index.html": _page(content, table),
@@ -58,6 +55,23 @@ def write_report(results: Results, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_atomically(out / name, text)
+
+
+def report_figures(results: Results) -> dict[str, Plot]:
+    """Every figure of the report, by the name of its file without the ending.
+
+    Raises:
+        ValueError: as `write_report` does.
+    """
+    return _figures(_content(results, *_compared(results)))
+
+
+def _compared(results: Results) -> tuple[Table, list[Pair]]:
+    """The leaderboard with its ties, and the compared pairs of arms."""
+    table = experiment_table(results)
+    compared = experiment_comparer(results, table)
+    table = with_ties(table, compared)
+    return table, pairwise(results, table, compared)
 
 
 def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:

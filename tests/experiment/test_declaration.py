@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from harness.cli import app
-from harness.experiment.declaration import check_data, load
+from harness.experiment.data_checks import check_data
+from harness.experiment.declaration import load
 from harness.experiment.source import DeclarationError
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from tests.paths import EXPERIMENTS, ROOT

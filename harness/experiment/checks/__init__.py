@@ -1,0 +1,1 @@
+"""What must hold of a declared experiment beyond the types of its fields."""

@@ -24,6 +24,10 @@ def continued_pretraining_section(results: Results) -> Section | None:
     return Section("Continued pretraining", [NOTE], tables={"": table}) if table.rows else None
 
 
+def _mean_of_all(seeds: "pd.Series[float]") -> float:
+    return float(seeds.mean(skipna=False))
+
+
 def losses_table(losses: pd.DataFrame) -> TextTable:
     """One row per arm and text.
 
@@ -34,7 +38,7 @@ def losses_table(losses: pd.DataFrame) -> TextTable:
         return TextTable(HEAD, [])
     runs = losses.drop_duplicates(["arm", "key"]).groupby(["arm", "step", "corpus"], sort=False)
     # A missing seed leaves its cell empty: the others would be a mean of fewer seeds.
-    means = runs[LOSSES].agg(lambda seeds: seeds.mean(skipna=False))
+    means = runs[LOSSES].agg(_mean_of_all)
     rows = [
         [str(arm), str(corpus), *(number_cell(loss, "{:.3f}") for loss in found)]
         for (arm, _, corpus), *found in means.itertuples(name=None)

@@ -310,10 +310,10 @@ def test_a_perfect_writer_scores_1_on_tags(write: Callable[..., None], tmp_path:
     labels = np.empty(2, dtype=object)
     labels[:] = [(0, 1, 2, 0), (1, 0, 0)]
     examples = Examples([("the", "cat", "sat", "on"), ("a", "dog", "ran")], labels)
-    form = TextOutput(TAGGING, Protocol(answer="text"), _adopted(write, tmp_path))
-    data = form.encode(examples)
-    batch = form.collate(data, np.arange(2))
-    found = form.answers(form.read(batch["target_ids"], batch), data, examples)
+    head = TextOutput(TAGGING, Protocol(answer="text"), _adopted(write, tmp_path))
+    data = head.encode(examples)
+    batch = head.collate(data, np.arange(2))
+    found = head.predictions(head.decode(batch["target_ids"], batch), data, examples)
     assert list(found) == list(labels)
 
 
@@ -339,12 +339,12 @@ def test_sources_have_the_template_of_their_tokenizer(tmp_path: Path) -> None:
     task = TAGGING.model_copy(update={"kind": "generation"})
     targets = np.empty(1, dtype=object)
     targets[0] = ("a dog",)
-    form = TextOutput(task, Protocol(max_sequence_length=8), ours)
-    data = form.encode(Examples([("the cat sat",)], targets))
+    head = TextOutput(task, Protocol(max_sequence_length=8), ours)
+    data = head.encode(Examples([("the cat sat",)], targets))
     assert isinstance(data.targets, Ragged)
     assert list(data.input_ids[0]) == theirs("the cat sat")["input_ids"]
     assert list(data.targets[0]) == theirs("a dog")["input_ids"]
-    long = form.encode(Examples([("the cat sat on the mat " * 9,)], targets)).input_ids[0]
+    long = head.encode(Examples([("the cat sat on the mat " * 9,)], targets)).input_ids[0]
     assert (len(long), long[-1]) == (8, ours.eos_token_id)
 
     vocabulary = Vocabulary.load(tmp_path / "ours")

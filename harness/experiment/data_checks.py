@@ -1,0 +1,75 @@
+"""Checks that the files of a declared experiment exist."""
+
+from pathlib import Path
+
+from harness.data.corpora import load_corpus
+from harness.experiment.checks import checkpoint, continued_pretraining
+from harness.experiment.declaration import Declaration
+from harness.experiment.experiment import Experiment
+from harness.experiment.origins import value_place
+from harness.experiment.source import Source
+from harness.experiment.yaml_reader import Keys
+from harness.tasks import custom, load_examples
+from harness.tasks.probes import PROBES, items
+from harness.tasks.task import Task
+
+
+def check_data(declaration: Declaration) -> None:
+    """Looks whether the files of all corpora and tasks are there.
+
+    Raises:
+        DeclarationError: some are not, each with the line that asks for them.
+    """
+    experiment, source = declaration.experiment, declaration.source
+    assert source is not None  # what was read from text has one
+    for arm in declaration.arms:
+        vectors = arm.pretrain.model.vectors
+        if vectors and not Path(vectors).is_file():
+            path = ("pretrain", "model", "vectors")
+            keys = value_place(source, experiment, arm.labels, path, "")
+            source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
+        for keys, message in continued_pretraining.data_problems(arm):
+            source.report(value_place(source, experiment, arm.labels, keys, ""), message)
+        if arm.pretrain.model.facts.kind == "checkpoint":
+            for keys, message in checkpoint.data_problems(arm):
+                source.report(value_place(source, experiment, arm.labels, keys, ""), message)
+            continue
+        try:
+            load_corpus.fingerprint(arm.pretrain.corpus)
+        except ValueError as error:
+            path = ("pretrain", "corpus", "path")
+            source.report(
+                value_place(source, experiment, arm.labels, path, ""), f"pretrain.{error}"
+            )
+    for task in _tasks_read(declaration):
+        try:
+            load_examples.fingerprint(task)
+            custom.check_header(task)
+        except ValueError as error:
+            message = str(error).removeprefix(f"{task.name} ")
+            keys = _task_place(source, experiment, task, message)
+            source.report(keys, f"{task.name}: {message}")
+    for probe in dict.fromkeys(p for arm in declaration.arms for p in arm.evaluate.probes):
+        try:
+            items.fingerprint(PROBES[probe])
+        except ValueError as error:
+            source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
+    source.raise_problems()
+
+
+def _tasks_read(declaration: Declaration) -> list[Task]:
+    """The chosen tasks, and those that an arm learns before them."""
+    found = dict(declaration.experiment.evaluate.chosen)
+    for arm in declaration.arms:
+        known = arm.evaluate.known_tasks
+        found |= {one.task: known[one.task] for one in arm.evaluate.intermediate_tasks}
+    return list(found.values())
+
+
+def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
+    """Where a task is declared, or named: by itself, or with its suite."""
+    suite = experiment.evaluate.suite
+    if isinstance(suite, custom.CustomSuite) and task in suite.tasks:
+        return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)
+    name = experiment.evaluate.suite_value.name
+    return source.mentioned(("evaluate",), f"{task.name} {name}")
