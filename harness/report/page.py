@@ -66,7 +66,7 @@ def report_figures(results: Results) -> dict[str, Plot]:
     return _figures(_content(results, *_compared(results)))
 
 
-def _compared(results: Results) -> tuple[Table, list[Pair]]:
+def _compared(results: Results) -> tuple[Table, tuple[Pair, ...]]:
     """The leaderboard with its ties, and the compared pairs of arms."""
     table = experiment_table(results)
     compared = experiment_comparer(results, table)
