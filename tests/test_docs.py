@@ -1,6 +1,9 @@
 """The documentation agrees with the code: snippets, commands, paths, links and listed results."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -157,3 +160,17 @@ def test_every_section_of_a_report_is_explained() -> None:
         for name in re.split(", (?=[A-Z])", row.split("|")[1])
     }
     assert titles <= named
+
+
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    reference = (tmp_path / "api" / "index.html").read_text()
+    for name in ("harness.declare", "harness.study.Study.run", "PretrainingModule.loss"):
+        assert name in reference
