@@ -137,8 +137,13 @@ def _models(annotation: Any) -> list[type[ConfigModel]]:
     if isinstance(annotation, FieldInfo):
         annotation = annotation.annotation
     if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
-        return [annotation]
+        return [annotation] if annotation.model_fields else _descendants(annotation)
     return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _descendants(model: type[ConfigModel]) -> list[type[ConfigModel]]:
+    """All subclasses of a base without fields, such as `Transform`."""
+    return [m for child in model.__subclasses__() for m in (child, *_descendants(child))]
 
 
 def _tags(model: type[ConfigModel]) -> tuple[Any, ...]:

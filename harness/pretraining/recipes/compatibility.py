@@ -46,7 +46,7 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
 def _checkpoint(run: PretrainSettings) -> Iterator[str]:
     """An imported checkpoint uses no field of the run but its model."""
     if run.init_from or run.teacher:
-        yield "an imported checkpoint is not trained: leave init_from and teacher out"
+        yield "imported weights are not trained: leave init_from and teacher out"
 
 
 def _network(run: PretrainSettings) -> Iterator[str]:
