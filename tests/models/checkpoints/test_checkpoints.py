@@ -310,7 +310,7 @@ def test_a_perfect_writer_scores_1_on_tags(write: Callable[..., None], tmp_path:
     form = TextOutput(TAGGING, Protocol(answer="text"), _adopted(write, tmp_path))
     data = form.encode(examples)
     batch = form.collate(data, np.arange(2))
-    found = form.answers(form.read(batch["target_ids"], batch), data, examples)
+    found = form.predictions(form.decode(batch["target_ids"], batch), data, examples)
     assert list(found) == list(labels)
 
 
