@@ -239,16 +239,17 @@ def test_every_family_is_fine_tuned(
             folder, [TaskData(head, data)], settings, seed=0, adaptation=ADAPTATIONS[adaptation]
         )
         assert np.isfinite(done.losses[0]) and not done.diverged
-        assert set(predict(done.model.part(0), head, data, examples_of(data))) <= {0.0, 1.0}
-        assert isinstance(done.model.part(0), Classifier)
+        model = done.model.part(0)
+        assert set(predict(model, head, data, examples_of(data))) <= {0.0, 1.0}
+        assert isinstance(model, Classifier)
         before = load(folder).state_dict()
-        after = done.model.part(0).backbone.state_dict()
+        after = model.backbone.state_dict()
         same = [torch.equal(value, after[name].cpu()) for name, value in before.items()]
         assert all(same) == (adaptation == "frozen")
         if adaptation == "frozen":
-            assert done.model.part(0).mix is not None
-            assert len(done.model.part(0).mix.weights) == (1 if family == "static" else 3)
-            assert done.model.part(0).mix.gamma.item() != 1
+            assert model.mix is not None
+            assert len(model.mix.weights) == (1 if family == "static" else 3)
+            assert model.mix.gamma.item() != 1
 
 
 def test_a_frozen_backbone_has_no_dropout() -> None:

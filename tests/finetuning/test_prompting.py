@@ -297,11 +297,11 @@ def run_of(recipe: str) -> Pretrain:
         ("gpt2", "prompt", {"prompt": None}, {}, "the task has no prompt"),
         ("gpt2", "prompt", {"train": None}, {"num_fewshot": 2}, "no train set to draw"),
         ("electra", "prompt", {}, {}, "replaced tokens"),
-        ("bert", "full", {}, {"answer": "text"}, "read bidirectional"),
-        ("electra", "full", {}, {"answer": "text"}, "read bidirectional"),
-        ("elmo", "full", {}, {"answer": "text"}, "read bilm"),
-        ("cbow", "full", {}, {"answer": "text"}, "read cbow"),
-        ("bert", "full", {"kind": "generation"}, {}, "read bidirectional"),
+        ("bert", "full", {}, {"answer": "text"}, "a bidirectional model"),
+        ("electra", "full", {}, {"answer": "text"}, "a bidirectional model"),
+        ("elmo", "full", {}, {"answer": "text"}, "a bilm model"),
+        ("cbow", "full", {}, {"answer": "text"}, "a cbow model"),
+        ("bert", "full", {"kind": "generation"}, {}, "a bidirectional model"),
         ("bert", "full", {"kind": "similarity"}, {"answer": "text"}, ""),
         ("gpt2", "full", {"kind": "generation"}, {"num_beams": 4}, ""),
         ("gpt2", "frozen", {"kind": "generation"}, {}, "weights are frozen"),
@@ -320,8 +320,6 @@ def run_of(recipe: str) -> Pretrain:
 def test_unsupported_prompts(
     recipe: str, adaptation: str, task: dict[str, Any], protocol: dict[str, Any], why: str
 ) -> None:
-    requested = task_of().model_copy(update=task)
-    found = unsupported_reason(
-        requested, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe)
-    )
+    given = task_of().model_copy(update=task)
+    found = unsupported_reason(given, Protocol(**protocol), ADAPTATIONS[adaptation], run_of(recipe))
     assert (why in found) if why else not found

@@ -83,7 +83,8 @@ class Cosine(Similarity):
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Mean squared error of the cosines of vectors [2 B, H]."""
-        cosine = F.cosine_similarity(*grouped(outputs, 2))
+        first, second = grouped(outputs, 2)
+        cosine = F.cosine_similarity(first, second)
         return F.mse_loss(cosine, batch["labels"].to(cosine.dtype) / HIGHEST)
 
 

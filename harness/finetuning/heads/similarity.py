@@ -50,7 +50,8 @@ class Similarity(TaskHead):
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
         """[B] cosines of vectors [2 B, H]."""
-        return list(F.cosine_similarity(*grouped(outputs, 2)).tolist())
+        first, second = grouped(outputs, 2)
+        return list(F.cosine_similarity(first, second).tolist())
 
 
 def grouped(outputs: Tensor, size: int) -> tuple[Tensor, ...]:
