@@ -36,7 +36,7 @@ def table_and_scores(data: MadeUpResults) -> Any:
 
 def threats_of(results: Results) -> list[str]:
     table = table_of(results)
-    return threats(results, table, pairs_of(results, table), all_run_scores(results, table))
+    return threats(results, table, pairs_of(results, table), all_run_scores(results))
 
 
 def test_runs_at_chance_are_counted_and_collapsed_arms_named(
