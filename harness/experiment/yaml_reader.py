@@ -119,9 +119,9 @@ class _Reader:
             return None
         if isinstance(value, datetime.date):
             return node.value
-        if _tag(node) == "float" and "e" in node.value.lower():
-            if value.is_integer() and abs(value) < INT64:
-                value = int(value)  # a budget of 1e6 tokens
+        exponent = _tag(node) == "float" and "e" in node.value.lower()
+        if exponent and value.is_integer() and abs(value) < INT64:
+            value = int(value)  # a budget of 1e6 tokens
         if isinstance(value, int) and not -INT64 <= value < INT64:
             self._report(line, f"integers must fit in 64 bits, but {_short(node.value)} does not")
         return value

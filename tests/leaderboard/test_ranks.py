@@ -12,7 +12,7 @@ from harness.analysis.statistics.multiple_testing import benjamini_hochberg, tie
 from harness.leaderboard import ranks as ties
 from harness.leaderboard.experiment_table import experiment_comparer
 from harness.leaderboard.ranks import RANKING, with_ties
-from harness.leaderboard.render import render
+from harness.leaderboard.render import markdown_escape, render
 from tests.made_up_results import pairs_of, table_of
 
 
@@ -36,7 +36,7 @@ def test_arms_without_a_significant_adjusted_difference_share_a_rank(fabricate):
             tied_up = len({ranks[name] for name in names}) == 1
             assert tied_up == (p_value >= 0.05)
     assert table.ranking == RANKING
-    assert RANKING in render(table, "md")
+    assert markdown_escape(RANKING) in render(table, "md")
 
 
 def test_bold_is_the_first_rank_of_a_column(fabricate):

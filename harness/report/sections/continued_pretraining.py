@@ -24,10 +24,6 @@ def continued_pretraining_section(results: Results) -> Section | None:
     return Section("Continued pretraining", [NOTE], tables={"": table}) if table.rows else None
 
 
-def _mean_of_all(seeds: "pd.Series[float]") -> float:
-    return float(seeds.mean(skipna=False))
-
-
 def losses_table(losses: pd.DataFrame) -> TextTable:
     """One row per arm and text.
 
@@ -38,9 +34,13 @@ def losses_table(losses: pd.DataFrame) -> TextTable:
         return TextTable(HEAD, [])
     runs = losses.drop_duplicates(["arm", "key"]).groupby(["arm", "step", "corpus"], sort=False)
     # A missing seed leaves its cell empty: the others would be a mean of fewer seeds.
-    means = runs[LOSSES].agg(_mean_of_all)
+    means = runs[LOSSES].agg(_mean)
     rows = [
         [str(arm), str(corpus), *(number_cell(loss, "{:.3f}") for loss in found)]
         for (arm, _, corpus), *found in means.itertuples(name=None)
     ]
     return TextTable(HEAD, rows, text_columns=(0, 1))
+
+
+def _mean(seeds: pd.Series) -> float:
+    return float(seeds.mean(skipna=False))

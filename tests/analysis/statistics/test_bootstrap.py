@@ -287,6 +287,7 @@ def test_summarise_by_hand():
     assert found.p_value == pytest.approx(2 * (0.1 + 0.05))
     assert (found.low, found.high) == pytest.approx((-0.775, 7.775))
     assert summarise(np.arange(1.0, 102)).p_value == pytest.approx(2 / 100)
+    assert summarise(np.array([3.0, 3.0])).p_value == 1  # one replicate shows nothing
 
 
 def test_what_is_not_finite_is_refused():

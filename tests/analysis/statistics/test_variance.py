@@ -102,6 +102,16 @@ def test_detectable_difference_is_found_so_often(seeds, paired):
     assert np.mean(p_values < 0.05) == pytest.approx(0.8, abs=0.02)
 
 
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_power_is_the_share_of_significant_welch_tests(seeds):
+    """Without the opposite tail; 200,000 simulated pairs of arms."""
+    arms = np.random.default_rng(0).standard_normal((2, 200_000, seeds))
+    arms[0] += 3 * np.sqrt(2 / seeds)
+    test = scipy.stats.ttest_ind(*arms, axis=1, equal_var=False)
+    found = np.mean((test.pvalue < 0.05) & (test.statistic > 0))
+    assert power(3.0, seeds, paired=False) == pytest.approx(found, abs=0.004)  # 3.5 standard errors
+
+
 def test_with_many_seeds_the_power_is_that_of_the_pooled_test():
     assert power(2.5, 60, paired=False) == pytest.approx(
         TTestIndPower().power(2.5 / np.sqrt(60 / 2), 60, 0.05), abs=1e-3
