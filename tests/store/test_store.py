@@ -147,6 +147,7 @@ def test_a_server_is_read_through_mlflow(
     store: Store, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where MLflow puts files by default
+    monkeypatch.setattr(mlflow_runs, "PAGE", 1)
     copyfile(store.root / "mlflow.db", tmp_path / "server.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
     remote = Store(tmp_path / "other")
@@ -172,6 +173,12 @@ def test_downloads_are_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(OSError, match="s3://files are damaged"):
         local_folder(Artifact("s3://files", "another"))
     assert local_folder(Artifact(folder.as_uri(), "another")) == folder  # checked when stored
+
+
+def test_mlflow_downloads_files(folder: Path) -> None:
+    assert digest(mlflow_runs.download(folder.as_uri())) == digest(folder)
+    with pytest.raises(OSError, match="no-such-scheme"):
+        mlflow_runs.download("no-such-scheme://host/files")
 
 
 def test_digest_is_of_sorted_names_and_contents(folder: Path) -> None:
