@@ -122,5 +122,5 @@ def test_classes_without_names_are_those_up_to_the_highest(name: str) -> None:
     labels, predictions = np.array([0, 1, 2, 2]), np.array([0, 2, 2, 1])
     metric, names = METRICS[name], ("a", "b", "c")
     assert metric(labels, predictions) == metric(labels, predictions, names=names)
-    first, second = (metric.counts(labels, predictions, None, known) for known in ((), names))
-    assert np.array_equal(first, second)
+    one, other = (metric.counts(labels, predictions, None, known) for known in ((), names))
+    assert np.array_equal(one, other)
