@@ -129,7 +129,7 @@ class Evaluate(ConfigModel):
         names = ("intermediate_tasks", "multitask", "sequential")
         given = [name for name in names if getattr(self, name)]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} do not go together; keep one of them")
+            raise ValueError(f"{' and '.join(given)} exclude each other; keep one")
         if (self.multitask or self.sequential) and self.adaptation.kind != "full":
             raise ValueError(
                 f"{given[0]} trains the whole model and needs the adaptation full, but it is "

@@ -61,7 +61,7 @@ class Comparison(ConfigModel):
             return value
         sides = [side.strip() for side in value.split(">")]
         if len(sides) != 2 or not all(sides):
-            raise ValueError(f"an expectation reads 'arm > arm', but is {value!r}")
+            raise ValueError(f"an expectation must have the form 'arm > arm', but is {value!r}")
         return {"better": sides[0], "worse": sides[1]}
 
 

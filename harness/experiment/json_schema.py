@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from harness.experiment.checks.grid import ONE_FOR_ALL
+from harness.experiment.checks.grid import FIXED_FIELDS
 from harness.experiment.composition import Composition
 from harness.experiment.experiment import Experiment
 from harness.experiment.named_values import NAMED, ROLES
@@ -43,7 +43,7 @@ def json_schema() -> Schema:
         axes.setdefault(path, []).append(field)
     axes |= {f"pretrain.{name}": [named["properties"][name]] for name in NAMED}
     fields["grid"]["properties"] = {
-        path: _axis(kinds) for path, kinds in axes.items() if path not in ONE_FOR_ALL
+        path: _axis(kinds) for path, kinds in axes.items() if path not in FIXED_FIELDS
     }
     del definitions["Size"]["required"]  # what is missing comes from the recipe's size
     evaluate = definitions["Evaluate"]["properties"]

@@ -130,7 +130,7 @@ class Source:
         places = dict(self.places)
         keys = split_path(path)
         if not self._merge(keys, value, places, given):
-            self.problems[places[given], f"{path} lies within a single value"] = None
+            self.problems[places[given], f"{path} is inside a value without fields"] = None
 
     def set(self, override: str) -> None:
         """Replaces a value by that of `path=value`."""
@@ -139,7 +139,9 @@ class Source:
         place = Place(order, f"--set {override.strip()}")
         path, equals, text = override.partition("=")
         if not equals or not path.strip():
-            self.problems[place, "an override reads path=value, such as seeds.pretrain=3"] = None
+            self.problems[
+                place, "an override must have the form path=value, such as seeds.pretrain=3"
+            ] = None
             return
         try:
             document = parse(text)
@@ -149,7 +151,7 @@ class Source:
         self.problems |= {(place, message): None for _, message in document.problems}
         places = dict.fromkeys(document.lines, place)
         if not self._replace(split_path(path.strip()), document.data, places, ()):
-            self.problems[place, f"{path.strip()} lies within a single value"] = None
+            self.problems[place, f"{path.strip()} is inside a value without fields"] = None
 
     def _merge(self, keys: Keys, value: Any, places: Mapping[Keys, Place], given: Keys) -> bool:
         """Lays a value with the places below `given` over that at `keys`.

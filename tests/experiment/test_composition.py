@@ -151,7 +151,7 @@ def test_a_wrong_variant(tmp_path: Path) -> None:
     (unknown,) = problems(tmp_path, "larg", x=STUDY)
     assert unknown.startswith("--variant larg: the variant 'larg' is not known; did you mean")
     first, second = problems(tmp_path, "wrong", x={**STUDY, "pretrain": {"batch_size": 4}})
-    assert first.endswith("pretrain.batch_size.x lies within a single value")
+    assert first.endswith("pretrain.batch_size.x is inside a value without fields")
     assert "'sice' is not known; did you mean 'size'" in second
 
 

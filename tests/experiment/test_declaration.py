@@ -179,11 +179,11 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ("seeds.pretrain", "an override reads path=value, such as seeds.pretrain=3"),
-        ("=3", "an override reads path=value, such as seeds.pretrain=3"),
+        ("seeds.pretrain", "an override must have the form path=value, such as seeds.pretrain=3"),
+        ("=3", "an override must have the form path=value, such as seeds.pretrain=3"),
         ("seeds.pretrain=0", "seeds.pretrain must be 1 to 1000 replicates, but is 0"),
         ("seeds.pretrian=1", "seeds: the field 'pretrian' is not known; did you mean 'pretrain'?"),
-        ("name.first=x", "name.first lies within a single value"),
+        ("name.first=x", "name.first is inside a value without fields"),
         ("pretrain.budget.tokens=[1,", "not YAML: while parsing a flow node"),
         ("pretrain.budget.tokens=many", "pretrain.budget.tokens must be a whole number"),
         (

@@ -139,7 +139,7 @@ def test_expectations() -> None:
     assert experiment(expect="a > b").expect == (Comparison(better="a", worse="b"),)
     assert len(experiment(expect=["a > b", {"better": "c", "worse": "d"}]).expect) == 2
     for wrong in ("a", "a > ", "a > b > c", "a < b"):
-        with pytest.raises(ValidationError, match="an expectation reads 'arm > arm'"):
+        with pytest.raises(ValidationError, match="an expectation must have the form 'arm > arm'"):
             experiment(expect=wrong)
 
 

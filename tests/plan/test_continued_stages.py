@@ -345,7 +345,7 @@ def test_a_baseline_has_nothing_to_go_on_from(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     step = "{corpus: task, budget: {tokens: 9}}"
     path.write_text(FILE.format(recipe="bag_of_words", tokens=0, step=step))
-    with pytest.raises(DeclarationError, match="nothing to go on from"):
+    with pytest.raises(DeclarationError, match="needs a pretrained model"):
         load_plan(path)
 
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_written_is_an_obstacle() -> None:
         ),
         (
             {"intermediate_tasks": [MNLI], "sequential": True},
-            "intermediate_tasks and sequential do not go",
+            "intermediate_tasks and sequential exclude each other",
         ),
         ({"multitask": {}, "adaptation": "prompt"}, "needs the adaptation full, but it is prompt"),
         ({"multitask": {"temperature": 0.5}}, "greater than or equal to 1"),

@@ -1,1 +1,4 @@
-"""What must hold of a declared experiment beyond the types of its fields."""
+"""Checks of a declared experiment beyond the types of its fields: of the grid, of single arms, and of
+arms side by side. Each yields (keys, message) for every problem. Checks of data files are in
+`harness.experiment.data_checks`.
+"""

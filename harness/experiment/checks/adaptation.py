@@ -1,4 +1,4 @@
-"""What must hold of the way in which an arm's model meets a task."""
+"""Checks of adaptation, fine-tuning settings and search space of each arm."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,14 +14,15 @@ from harness.models import LEARNED_POSITIONS
 
 
 def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """What a model that reads as an arm's does cannot be fine-tuned with."""
+    """Settings of fine-tuning that are incompatible with the model of an arm."""
     for arm in arms:
-        reading, evaluate = arm.adapted.representation, arm.evaluate
-        if evaluate.protocol.pooling == "cls" and reading in UNSEEING:
+        representation, evaluate = arm.adapted.representation, arm.evaluate
+        if evaluate.protocol.pooling == "cls" and representation in UNSEEING:
             yield (
                 ("evaluate", "protocol", "pooling"),
-                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
-                f"read {reading}, whose first token has seen nothing else, but is 'cls'",
+                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, whose "
+                f"representation is {representation} (its first token attends to no other), "
+                "but is 'cls'",
             )
         for message in _settings(arm, evaluate.finetune, evaluate.adaptation):
             field = message.partition(" ")[0].split(".")
@@ -36,20 +37,20 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     if num_fewshot and all(arm.evaluate.adaptation.trains for arm in arms):
         yield (
             ("evaluate", "protocol", "num_fewshot"),
-            "evaluate.protocol.num_fewshot is for the adaptation prompt, which no arm has, but is "
-            f"{num_fewshot}; set evaluate.adaptation, or leave it out",
+            "evaluate.protocol.num_fewshot needs the adaptation prompt, which no arm uses, but is "
+            f"{num_fewshot}; set evaluate.adaptation or remove it",
         )
 
 
 def _settings(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[str]:
-    """What fields of fine-tuning and of the adaptation do not go with the network of an arm: each
-    message begins with one."""
-    reading, is_frozen = arm.adapted.representation, adaptation.kind == "frozen"
-    if settings.auxiliary_lm_weight and (reading != "causal" or is_frozen):
+    """Problems of fine-tuning settings with the network of an arm; each message begins with the
+    field."""
+    representation, is_frozen = arm.adapted.representation, adaptation.kind == "frozen"
+    if settings.auxiliary_lm_weight and (representation != "causal" or is_frozen):
         yield (
-            "finetune.auxiliary_lm_weight must be 0 for a model that is "
-            f"{'frozen' if is_frozen else f'read {reading}'}: the loss is for causal models that "
-            "are trained"
+            "finetune.auxiliary_lm_weight must be 0 for a "
+            f"{'frozen' if is_frozen else representation} model: its loss needs a trained causal "
+            "model"
         )
     found = (
         settings_problem(settings, adaptation),
@@ -59,8 +60,8 @@ def _settings(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[
 
 
 def _length_problems(arm: Arm) -> Problems:
-    """Inputs longer than a network with a table of positions can read; a checkpoint's are known
-    from its files and checked there."""
+    """Inputs longer than the position embeddings of a network. Those of a checkpoint are in its
+    files; see `checkpoint.data_problems`."""
     model, protocol = arm.pretrain.model, arm.evaluate.protocol
     if model.family not in LEARNED_POSITIONS:
         return
@@ -73,13 +74,13 @@ def _length_problems(arm: Arm) -> Problems:
 
 
 def _answer_problems(arm: Arm) -> Problems:
-    """What answers in words do not go with."""
+    """Settings that are incompatible with answers as text."""
     evaluate = arm.evaluate
     if evaluate.protocol.answer == "text" and evaluate.adaptation.kind == "frozen":
         yield (
             ("evaluate", "protocol", "answer"),
-            f"evaluate.protocol.answer must be 'head' for {arm.name!r}, which is frozen: in words "
-            "answers the model itself, and that has to be trained",
+            f"evaluate.protocol.answer must be 'head' for {arm.name!r}, which is frozen: only a "
+            "trained model can generate answers",
         )
     tasks = evaluate.chosen.items()
     written = [name for name, task in tasks if answered_as_text(task, evaluate.protocol)]
@@ -87,12 +88,12 @@ def _answer_problems(arm: Arm) -> Problems:
         yield (
             ("evaluate", "finetune", "auxiliary_lm_weight"),
             f"evaluate.finetune.auxiliary_lm_weight must be 0 for {written[0]}, which is answered "
-            "in words: it has the next-token loss of its targets alone",
+            "as text: its loss is the next-token loss of the targets alone",
         )
 
 
 def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """What is searched, but what an arm has not or refuses."""
+    """Searched hyperparameters that an arm does not have or cannot use."""
     for name, dimension in experiment.sweep.space.items():
         for arm in arms:
             try:
@@ -111,15 +112,16 @@ def _check_searched(arm: Arm, name: str, value: Choice) -> None:
         return
     fields = [known for known in type(adaptation).model_fields if known != "kind"]
     if field not in fields:
-        has = ", ".join(fields) or "none"
+        known_fields = ", ".join(fields) or "none"
         raise ValueError(
-            f"the adaptation {adaptation.kind} of {arm.name!r} has no field {field}; it has: {has}"
+            f"the adaptation {adaptation.kind} of {arm.name!r} has no field {field}; "
+            f"known: {known_fields}"
         )
     check_tried(type(adaptation), field, value, kind=adaptation.kind)
 
 
 def _check_setting(arm: Arm, name: str, value: Choice) -> None:
-    """Nothing is searched where nothing is trained."""
+    """Raises if `name` cannot be searched; arms without training are not searched at all."""
     adaptation = arm.evaluate.adaptation
     if arm.pretrain.model.facts.kind == "baseline" or not adaptation.trains:
         return

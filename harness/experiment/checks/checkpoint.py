@@ -1,4 +1,4 @@
-"""What must hold of an arm that is someone else's checkpoint."""
+"""Checks of an arm that is an external checkpoint."""
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
@@ -8,7 +8,7 @@ KEYS = ("pretrain", "model", "checkpoint")
 
 
 def problems(arm: Arm) -> Problems:
-    """What is wrong whatever the checkpoint's files say."""
+    """Problems that do not depend on the files of the checkpoint."""
     model = arm.pretrain.model
     if model.facts.kind == "checkpoint" and not model.checkpoint:
         yield (
@@ -22,7 +22,7 @@ def problems(arm: Arm) -> Problems:
 
 
 def data_problems(arm: Arm) -> Problems:
-    """What is wrong with the files, where they lie at hand."""
+    """Problems of the files, if they are local or cached."""
     model = arm.pretrain.model
     folder = files.found(str(model.checkpoint), model.revision)
     if folder is None:

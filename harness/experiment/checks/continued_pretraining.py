@@ -1,4 +1,4 @@
-"""What must hold of the runs that an arm goes on with."""
+"""Checks of `evaluate.continued_pretraining`."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,22 +13,22 @@ from harness.finetuning.continued_pretraining import ContinuedPretraining, conti
 from harness.pretraining.steps import planned_steps
 from harness.tasks.custom import tasks_of
 
-HERE = ("evaluate", "continued_pretraining")
+KEYS = ("evaluate", "continued_pretraining")
 
 
 def problems(arm: Arm) -> Problems:
-    """What is wrong whatever the texts hold."""
+    """Problems that do not depend on the files of the corpora."""
     steps, run = arm.evaluate.continued_pretraining, arm.pretrain
     if steps:
         yield from _arm_problems(arm)
     for number, step in enumerate(steps):
         for message in (*_texts(arm, step), *_run(arm, step, run.objective)):
-            yield (*HERE, number), f"evaluate.continued_pretraining[{number}]: {message}"
+            yield (*KEYS, number), f"evaluate.continued_pretraining[{number}]: {message}"
         run = run.model_copy(update={"objective": step.objective or run.objective})
 
 
 def data_problems(arm: Arm) -> Problems:
-    """Texts that are missing."""
+    """Corpora without their files."""
     for number, step in enumerate(arm.evaluate.continued_pretraining):
         texts = step.corpus.values() if isinstance(step.corpus, Mapping) else (step.corpus,)
         for text in texts:
@@ -36,16 +36,16 @@ def data_problems(arm: Arm) -> Problems:
                 if not isinstance(text, TaskCorpus):
                     load_corpus.fingerprint(text)
             except ValueError as error:
-                keys = (*HERE, number, "corpus")
+                keys = (*KEYS, number, "corpus")
                 yield keys, f"evaluate.continued_pretraining[{number}].{error}"
 
 
 def _arm_problems(arm: Arm) -> Problems:
-    """What does not go with any run that goes on."""
+    """Fields of an arm that are incompatible with any continued pretraining."""
     evaluate = arm.evaluate
     if arm.pretrain.model.facts.kind == "baseline":
-        message = f"has nothing to go on from in {arm.name!r}, a {arm.pretrain.model.family}"
-        yield HERE, f"evaluate.continued_pretraining {message}; leave it out of this arm"
+        message = f"needs a pretrained model, but {arm.name!r} is a {arm.pretrain.model.family}"
+        yield KEYS, f"evaluate.continued_pretraining {message}; remove it from this arm"
     if arm.pretrain.checkpoint_fractions:
         yield (
             ("pretrain", "checkpoint_fractions"),
@@ -56,14 +56,14 @@ def _arm_problems(arm: Arm) -> Problems:
     if by_task and evaluate.probes:
         yield (
             ("evaluate", "probes"),
-            f"evaluate.probes ask one model, but evaluate.continued_pretraining gives each task of "
-            f"{arm.name!r} its own; leave the probes out of this arm",
+            "evaluate.probes need one model per arm, but evaluate.continued_pretraining makes one "
+            f"for each task of {arm.name!r}; remove the probes from this arm",
         )
     if by_task and (evaluate.multitask or evaluate.sequential):
         yield (
-            HERE,
-            f"evaluate.continued_pretraining gives each task of {arm.name!r} a model of its own, "
-            "but one model is to learn all tasks; give one corpus for all",
+            KEYS,
+            f"evaluate.continued_pretraining makes a model for each task of {arm.name!r}, but "
+            "multitask and sequential train one model on all tasks; give one corpus for all",
         )
 
 
@@ -74,16 +74,16 @@ def _texts(arm: Arm, step: ContinuedPretraining) -> Iterator[str]:
         for name in step.corpus:
             if name not in tasks_of(suite):
                 yield "corpus: " + unknown_name(f"in {suite.name} the task", name, tasks)
-        if lacking := [name for name in tasks if name not in step.corpus]:
-            yield f"corpus must give a text for each task, but has none for {', '.join(lacking)}"
+        if missing := [name for name in tasks if name not in step.corpus]:
+            yield f"corpus must give a text for each task, but has none for {', '.join(missing)}"
             return
     for name, task in tasks.items():
         text = step.corpus_of(name)
         if isinstance(text, TaskCorpus) and not task.train:
-            yield f"{name} has no train set whose texts could be read; give it another corpus"
-        asks = task.data.source == "microworld"
-        if asks and text.source == "microworld" and text.world != 0:
-            yield f"corpus.world must be 0 for {name}, which asks about it, but is {text.world}"
+            yield f"corpus task needs a train set, but {name} has none; give it another corpus"
+        in_world_0 = task.data.source == "microworld"
+        if in_world_0 and text.source == "microworld" and text.world != 0:
+            yield f"corpus.world must be 0, the world of {name}, but is {text.world}"
 
 
 def _run(arm: Arm, step: ContinuedPretraining, objective: object) -> Iterator[str]:

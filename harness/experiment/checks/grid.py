@@ -1,4 +1,4 @@
-"""What must hold of a grid and its arms beyond their types: (keys, message) for every problem."""
+"""Checks of the grid, its arms, and what the experiment expects of them."""
 
 import json
 import math
@@ -14,21 +14,22 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
-ONE_FOR_ALL = ("evaluate.suite", "evaluate.tasks", "evaluate.predict_test")
-"""What no axis may vary."""
+FIXED_FIELDS = ("evaluate.suite", "evaluate.tasks", "evaluate.predict_test")
+"""Fields that no axis may vary."""
 
 Problems = Iterator[tuple[Keys, str]]
+"""(keys, message) of each problem."""
 
 
 def axis_problems(grid: Mapping[str, Axis]) -> Problems:
-    """What is wrong with the axes, one by one and beside each other."""
+    """Problems of the axes, and of axes that set the same field."""
     owners: dict[str, str] = {}
     for axis, values in grid.items():
         yield from _values(axis, values)
         for keys, path in _paths(axis, values):
             yield from _path(keys, path)
             if owners.setdefault(path, axis) != axis:
-                yield keys, f"{path} is set by two axes, {owners[path]} and {axis}; let one set it"
+                yield keys, f"{path} is set by two axes, {owners[path]} and {axis}; keep one"
     size = math.prod(len(values) for values in grid.values())
     if size > MAX_ARMS:
         counts = " x ".join(str(len(values)) for values in grid.values())
@@ -44,7 +45,10 @@ def _values(axis: str, values: Axis) -> Problems:
     if isinstance(values, Mapping):
         for label in values:
             if not label.strip() or ">" in label:
-                yield ("grid", axis, label), f"a label must have text and no '>', but is {label!r}"
+                yield (
+                    ("grid", axis, label),
+                    f"a label must not be empty or contain '>', but is {label!r}",
+                )
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):
@@ -54,13 +58,13 @@ def _values(axis: str, values: Axis) -> Problems:
         if not value_label(axis, value).isprintable():
             yield (
                 ("grid", axis, number),
-                f"a value with line breaks cannot name an arm; give {text} a label",
+                f"the name of an arm cannot contain line breaks; give {text} a label",
             )
         seen[text] = number
 
 
 def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
-    """The dotted paths that an axis sets, and where it names them; each once."""
+    """(keys, dotted path) of each field that an axis sets, at its first place."""
     if not isinstance(values, Mapping):
         yield ("grid", axis), axis
         return
@@ -73,7 +77,7 @@ def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
 
 
 def _path(keys: Keys, path: str) -> Problems:
-    if path in ONE_FOR_ALL or path.startswith("evaluate.suite."):
+    if path in FIXED_FIELDS or path.startswith("evaluate.suite."):
         yield keys, f"{path} must be the same for all arms, or their scores cannot be compared"
     elif not _PATH.fullmatch(path):
         inside = path.split(".")[0] in Pretrain.model_fields
@@ -84,43 +88,42 @@ def _path(keys: Keys, path: str) -> Problems:
         )
         yield (
             keys,
-            f"what an axis sets must be a dotted path below pretrain or evaluate, "
-            f"but is {path!r}; {hint}",
+            f"an axis must set a dotted path below pretrain or evaluate, but sets {path!r}; {hint}",
         )
 
 
 def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Arms that cannot be told apart, by name or by what they do."""
+    """Arms with equal names or equal settings."""
     names: dict[str, Arm] = {}
     values: dict[object, Arm] = {}
     for arm in arms:
-        # The recipe's name changes nothing where all that it gives is set otherwise.
+        # The name of the recipe has no effect if the experiment sets all its fields.
         value = (arm.pretrain.model_copy(update={"recipe": ""}), arm.evaluate)
         twin = values.setdefault(value, arm)
         if names.setdefault(arm.name, arm) is not arm:
-            yield ("grid",), f"two arms are named {arm.name!r}; give their values other labels"
+            yield ("grid",), f"two arms are named {arm.name!r}; give their values different labels"
         elif twin is not arm:
             axis = next(axis for axis in arm.labels if arm.labels[axis] != twin.labels[axis])
             keys = origin(experiment.grid, axis, arm.labels[axis])
-            yield keys, f"the arms {twin.name!r} and {arm.name!r} are equal; one of them is enough"
+            yield keys, f"the arms {twin.name!r} and {arm.name!r} are identical; remove one"
 
 
 def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Tasks of the embedded world ask about world 0: another one would teach other words."""
+    """Corpora of another micro-world than the tasks, which use the vocabulary of world 0."""
     suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
-    asks = any(task.data.source == "microworld" for task in chosen)
+    in_world_0 = any(task.data.source == "microworld" for task in chosen)
     for arm in arms:
         corpus = arm.pretrain.corpus
-        if asks and corpus.source == "microworld" and corpus.world != 0:
+        if in_world_0 and corpus.source == "microworld" and corpus.world != 0:
             yield (
                 ("pretrain", "corpus", "world"),
-                f"pretrain.corpus.world must be 0 for {suite}, whose tasks ask "
-                f"about world 0, but is {corpus.world}",
+                f"pretrain.corpus.world must be 0, the world of the tasks of {suite}, "
+                f"but is {corpus.world}",
             )
 
 
 def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """Expectations about arms that there are not."""
+    """Expectations about unknown arms, and expectations that contradict each other."""
     names = [arm.name for arm in arms]
     for number, expected in enumerate(experiment.expect):
         keys = ("expect", number)
@@ -131,25 +134,26 @@ def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
         if expected.better == expected.worse:
             yield (
                 keys,
-                f"expect: an arm cannot be above itself, but it is {expected.better!r} twice",
+                f"expect: the two arms must differ, but both are {expected.better!r}",
             )
         elif (expected.worse, expected.better) in earlier:
-            yield keys, f"expect: {expected.better!r} and {expected.worse!r} are put both ways"
+            sides = f"{expected.better!r} > {expected.worse!r}"
+            yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
 
 
 def sweep_problems(experiment: Experiment) -> Problems:
-    """Axes over a hyperparameter that the sweep chooses anyway."""
+    """Axes over a hyperparameter that the sweep selects."""
     if not experiment.sweep.trials:
         return
     for axis, values in experiment.grid.items():
         for keys, path in _paths(axis, values):
             name = path.removeprefix("evaluate.").removeprefix("finetune.")
             if name in experiment.sweep.space:
-                yield keys, f"{path} has no effect, for the sweep searches {name}; drop one of them"
+                yield keys, f"{path} has no effect: the sweep searches {name}; remove one of them"
 
 
 def base_problems(experiment: Experiment) -> Problems:
-    """Fields of the base that no arm has, for an axis puts a named value in place of the whole."""
+    """Fields of the base that an axis replaces by named values in every arm."""
     for name in NAMED:
         axis = f"pretrain.{name}"
         values = experiment.grid.get(axis, ())
@@ -157,12 +161,12 @@ def base_problems(experiment: Experiment) -> Problems:
         if values and named and isinstance(experiment.pretrain.get(name), Mapping):
             yield (
                 ("pretrain", name),
-                f"{axis} has no effect here, for the axis {axis} gives it whole values; drop one",
+                f"{axis} has no effect here: the axis {axis} replaces it; remove one of them",
             )
 
 
 def origin(grid: Mapping[str, Axis], axis: str, label: str, path: str | None = None) -> Keys:
-    """Where the grid gives the value `label` of an axis, or what that value sets at `path`."""
+    """Keys of the value `label` of an axis, or of what that value sets at `path`."""
     values = grid[axis]
     if isinstance(values, Mapping):
         return ("grid", axis, label) if path is None else ("grid", axis, label, path)

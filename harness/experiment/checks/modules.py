@@ -6,7 +6,7 @@ from harness.experiment.checks.grid import Problems
 
 
 def problems(arm: Arm) -> Problems:
-    """A module that no plug-in of the experiment has."""
+    """A module that no plug-in of the experiment defines."""
     name = arm.pretrain.module
     if name is None:
         return

@@ -1,4 +1,4 @@
-"""What must hold of arms that learn several tasks with one model."""
+"""Checks of arms that train one model on several tasks."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from harness.experiment.experiment import Experiment
 
 
 def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
-    """What one model for all tasks does not go with."""
+    """Fields that are incompatible with one model for all tasks."""
     for arm in arms:
         evaluate = arm.evaluate
         field = "multitask" if evaluate.multitask else "sequential"
@@ -17,14 +17,14 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         if experiment.sweep.trials:
             yield (
                 ("sweep", "trials"),
-                f"sweep.trials must be 0 for {arm.name!r}: a search is of one task, but "
+                f"sweep.trials must be 0 for {arm.name!r}: a search tunes one task, but "
                 f"evaluate.{field} trains one model for all; set evaluate.finetune instead",
             )
         if evaluate.protocol.selection == "best":
             yield (
                 ("evaluate", "protocol", "selection"),
-                f"evaluate.protocol.selection must be 'last' for {arm.name!r}: the epochs of one "
-                f"task select nothing where evaluate.{field} trains one model for all",
+                f"evaluate.protocol.selection must be 'last' for {arm.name!r}: evaluate.{field} "
+                "trains one model for all tasks, which has no best epoch for each",
             )
         for name, given in (
             ("diagnostics", evaluate.diagnostics),
@@ -33,6 +33,6 @@ def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             if given:
                 yield (
                     ("evaluate", name),
-                    f"evaluate.{name} is of runs on one task, but evaluate.{field} of {arm.name!r} "
-                    "trains one model for all, and their runs only score it; leave it out",
+                    f"evaluate.{name} needs a model for each task, but evaluate.{field} of "
+                    f"{arm.name!r} trains one for all; remove it",
                 )
