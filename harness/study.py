@@ -34,6 +34,7 @@ from harness.store.recorded import SCORES_FILE, SPEC_FILE
 from harness.store.store import Store
 
 if TYPE_CHECKING:
+    from harness.execution.finetuned_model import FinetunedModel
     from harness.experiment.experiment import Experiment
     from harness.report.layout import Plot
 
@@ -202,6 +203,36 @@ class Study:
             (network,) = transformers.AutoConfig.from_pretrained(out).architectures
             model = getattr(transformers, network).from_pretrained(out)
             return model, transformers.AutoTokenizer.from_pretrained(out)
+
+    def finetuned(
+        self, task: str, arm: str | None = None, pretrain_seed: int = 0, finetune_seed: int = 0
+    ) -> "FinetunedModel":
+        """The model of one fine-tuning run; needs `evaluate.save_weights: true`.
+
+        Args:
+            arm: null: the only one.
+
+        Raises:
+            ValueError: there is no such run, it is not finished, or its weights were not saved.
+        """
+        from harness.execution.finetuned_model import load_finetuned
+
+        arm = arm or self.plan.arms[0].name if len(self.plan.arms) == 1 else arm
+        wanted = (arm, task, pretrain_seed, finetune_seed, 1.0)
+        runs = {
+            (one.arm, one.task, one.pretrain_seed, one.finetune_seed, one.pretrain_fraction): one
+            for one in self.plan.finetune_runs
+        }
+        if wanted not in runs:
+            known = ", ".join(sorted({f"{arm} on {task}" for arm, task, *_ in runs}))
+            raise ValueError(f"no run of arm {arm} on {task} with these seeds; known: {known}")
+        stage = self.plan.stages[runs[wanted].key]
+        found = self.store.finished([stage.key, *stage.parents.values()])
+        if stage.key not in found:
+            raise ValueError(f"{stage.label} is not finished: run it first")
+        inputs = {role: self.store.files(found[key]) for role, key in stage.parents.items()}
+        out, shared = self.store.files(found[stage.key]), Workspace(self.store.root).root
+        return load_finetuned(stage.spec, inputs, out, shared)
 
     def status(self) -> pd.DataFrame:
         """One row per stage: key, kind, label and state (done, failed with the reason, started,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -20,6 +21,7 @@ from harness.models import SIZES
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.transforms.order import Identity, identity
 from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.tasks.load_examples import load_examples
 
 NANO = SIZES["nano"]
 EXPERIMENT: dict[str, Any] = {
@@ -148,6 +150,23 @@ def test_a_module_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert logits.shape[-1] == len(tokenizer) and torch.isfinite(logits).all()
     again = harness.declare(experiment, plugins=["a_plugin"], store=tmp_path / "runs")
     assert again.run(jobs=1).last_run.computed == []
+
+
+def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path) -> None:
+    evaluate = {**EXPERIMENT["evaluate"], "save_weights": True, "adaptation": "lora"}
+    study = harness.declare({**EXPERIMENT, "evaluate": evaluate}, store=tmp_path)
+    with pytest.raises(ValueError, match="is not finished"):
+        study.finetuned("micro-sst2")
+    study.run(jobs=1)
+    found = study.finetuned("micro-sst2")
+    examples = load_examples(found.task, found.task.evaluation[0])
+    (run,) = study.plan.finetune_runs
+    record = study.store.find(run.key)
+    assert record is not None
+    stored = pd.read_parquet(study.store.files(record) / "predictions.parquet")
+    assert found.predict(examples).tolist() == stored["prediction"].tolist()
+    with pytest.raises(ValueError, match="known: declared on micro-sst2"):
+        study.finetuned("micro-cola")
 
 
 def test_the_source_of_a_plugin_is_part_of_the_keys(

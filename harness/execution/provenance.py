@@ -60,13 +60,15 @@ def makers(made: Iterable[str]) -> dict[str, str]:
     return {line or "not recorded": f"stages: {count}" for line, count in counts}
 
 
-def run_again(path: Path, overrides: Sequence[str]) -> str:
+def run_again(path: Path, overrides: Sequence[str], variants: Sequence[str] = ()) -> str:
     """The command that reruns or resumes an experiment; the command of this process if `path` is no
     file. Absolute paths are cut to the file name."""
     if not path.is_file():
         return provenance()["command"]
     file = path.name if path.is_absolute() else str(path)
-    return shlex.join(["harness", "run", file, *(f"--set={override}" for override in overrides)])
+    options = [f"--variant={variant}" for variant in variants]
+    options += [f"--set={override}" for override in overrides]
+    return shlex.join(["harness", "run", file, *options])
 
 
 def fingerprints(stages: "Iterable[Stage]") -> dict[str, str]:

@@ -13,7 +13,7 @@ def report_provenance(results: Results) -> dict[str, object]:
     return {
         "software of this report": provenance(),
         "software of the stages": makers(one.made_with for one in results.finished.values()),
-        "to reproduce": run_again(declaration.path, declaration.overrides),
+        "to reproduce": run_again(declaration.path, declaration.overrides, declaration.variants),
         "data": fingerprints(plan.stages.values()),
         "experiment": resolved_yaml(results),
         "stages": {f"{stage.kind} {stage.label}": key for key, stage in plan.stages.items()},

@@ -15,6 +15,9 @@ def test_the_command_that_runs_it_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert run_again(Path("x.yaml"), ["seeds.pretrain=3"]) == (
         "harness run x.yaml --set=seeds.pretrain=3"
     )
+    assert run_again(Path("x.yaml"), ["a=1"], ["large"]) == (
+        "harness run x.yaml --variant=large --set=a=1"
+    )
     assert run_again(Path("x.yaml"), ["pretrain.budget={steps: 5}"]).endswith(
         "'--set=pretrain.budget={steps: 5}'"
     )

@@ -146,7 +146,7 @@ class TaskRunner:
         model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
             load_head(model, inputs["head"] / HEADS / f"{self.task.name}.safetensors")
-        return self._predictor(model)
+        return self.predictor(model)
 
     def _finetune(
         self,
@@ -161,7 +161,7 @@ class TaskRunner:
 
         def after_epoch(model: MultitaskModel, epoch: int) -> None:
             own = model.part(0)
-            score = self._holdout_score(self._predictor(own))
+            score = self._holdout_score(self.predictor(own))
             if select:
                 weights = {name: value.clone() for name, value in own.state_dict().items()}
                 epochs.append((optuna_search.WORST if score is None else score, weights))
@@ -183,7 +183,7 @@ class TaskRunner:
         model = run.model.part(0)
         if epochs:
             model.load_state_dict(max(epochs, key=lambda epoch: epoch[0])[1])
-        predictor = self._predictor(model)
+        predictor = self.predictor(model)
         holdout = None if run.diverged else self._holdout_score(predictor)
         diagnostics = recorder.frame(model) if recorder else None
         return TaskRun(
@@ -196,7 +196,8 @@ class TaskRunner:
             return None
         return Recorder(requested, self.head, self.encode(self._split[1].head(MAX_EXAMPLES)))
 
-    def _predictor(self, model: TaskModel) -> Predictor:
+    def predictor(self, model: TaskModel) -> Predictor:
+        """Examples to predictions of a model with this runner's head."""
         return lambda examples: predict(model, self.head, self.encode(examples), examples)
 
     def _holdout_score(self, predict: Predictor) -> float | None:
