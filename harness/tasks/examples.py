@@ -1,6 +1,8 @@
 """Examples of a task, and the split into train and hold-out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -118,3 +120,13 @@ def _class_quantiles(labels: np.ndarray) -> np.ndarray:
         members = np.flatnonzero(labels == label)
         quantiles[members] = (np.arange(len(members)) + 0.5) / len(members)
     return quantiles
+
+
+def column(values: Sequence[Any] | np.ndarray) -> np.ndarray:
+    """[num_examples] array; lists become entries of dtype object."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values
+    entries = np.empty(len(values), dtype=object)
+    for row, value in enumerate(values):
+        entries[row] = value
+    return entries

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.tasks.examples import Answers, Examples
+from harness.tasks.examples import Answers, Examples, column
 from harness.tasks.metrics import METRICS
-from harness.tasks.metrics.metric import column
 from harness.tasks.task import Task
 
 Predictions = Sequence[Any] | np.ndarray

@@ -14,8 +14,7 @@ import numpy as np
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.finetuning.baselines.majority import most_frequent_label, most_frequent_tag
 from harness.finetuning.baselines.predictor import Predictor
-from harness.tasks.examples import Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
 if TYPE_CHECKING:

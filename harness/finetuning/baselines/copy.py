@@ -2,8 +2,7 @@
 
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.finetuning.baselines.predictor import Predictor
-from harness.tasks.examples import Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
 LEAD = 3

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.finetuning.baselines.predictor import Predictor
-from harness.tasks.examples import Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
 

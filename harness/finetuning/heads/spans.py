@@ -19,8 +19,7 @@ from harness.finetuning.pooling import pool
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
-from harness.tasks.examples import Answers, Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Answers, Examples, column
 
 MAX_QUESTION = 64
 """Most tokens of a question (google-research/bert, run_squad.py, as the next two), and at most half

@@ -13,8 +13,7 @@ from torch.nn import functional as F
 
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
-from harness.tasks.examples import HIDDEN, Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import HIDDEN, Examples, column
 
 IGNORED = -100
 """Target of special tokens and of all subwords but the first of a word."""

@@ -21,8 +21,7 @@ from harness.finetuning.inputs import Batch, Encoded, Ragged
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
-from harness.tasks.examples import Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
 DIGITS = "0 1 2 3 4 5 6 7 8 9"

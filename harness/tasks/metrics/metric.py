@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.tasks.examples import column
+
 Array = np.ndarray
 Groups = Array | None
 """[num_examples] text, the group of each example; None without groups."""
@@ -61,16 +63,6 @@ class Metric:
         if self.grouped and (groups is None or len(groups) != len(labels)):
             raise ValueError(f"{self.name} needs the group of every example")
         return self.function(column(labels), column(predictions), groups, names)
-
-
-def column(values: Sequence[Any] | Array) -> Array:
-    """[num_examples] array; lists become entries of dtype object."""
-    if isinstance(values, np.ndarray) and values.ndim == 1:
-        return values
-    entries = np.empty(len(values), dtype=object)
-    for row, value in enumerate(values):
-        entries[row] = value
-    return entries
 
 
 def mean_metric(

@@ -12,10 +12,9 @@ from harness.finetuning.protocol import Protocol
 from harness.models import FAMILIES
 from harness.pretraining.recipes import RECIPES
 from harness.tasks import TASKS
-from harness.tasks.examples import Answers, Examples
+from harness.tasks.examples import Answers, Examples, column
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
-from harness.tasks.metrics.metric import column
 from harness.tasks.task import Kind, Task
 
 SENTENCES = TASKS["micro-sst2"]

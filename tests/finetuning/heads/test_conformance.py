@@ -22,8 +22,7 @@ from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build
-from harness.tasks.examples import Answers, Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Answers, Examples, column
 from harness.tasks.task import Task
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)

@@ -15,8 +15,7 @@ from harness.finetuning.inputs import Encoded
 from harness.finetuning.module import FinetuningModule
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import predict
-from harness.tasks.examples import Answers, Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Answers, Examples, column
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
 
 __all__ = ["tokenizer"]

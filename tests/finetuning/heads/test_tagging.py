@@ -9,8 +9,7 @@ from harness.finetuning.heads.tagging import IGNORED, Tagging
 from harness.finetuning.inputs import Ragged
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.run import predict
-from harness.tasks.examples import HIDDEN, Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import HIDDEN, Examples, column
 from tests.finetuning.heads.test_conformance import make_backbone, make_task, tokenizer
 
 __all__ = ["tokenizer"]

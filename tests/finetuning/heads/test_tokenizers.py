@@ -11,8 +11,7 @@ from harness.data.tokenizers.training import train
 from harness.finetuning.heads.spans import Span, SpanExtraction
 from harness.finetuning.heads.tagging import Tagging
 from harness.finetuning.protocol import Protocol
-from harness.tasks.examples import Answers, Examples
-from harness.tasks.metrics.metric import column
+from harness.tasks.examples import Answers, Examples, column
 from tests.finetuning.heads.test_conformance import make_task
 
 CONTEXT = (

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.tasks.examples import Answers
+from harness.tasks.examples import Answers, column
 from harness.tasks.metrics import METRICS
-from harness.tasks.metrics.metric import column
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 CLASSES = ("no", "yes", "other")
