@@ -45,7 +45,10 @@ def _values(axis: str, values: Axis) -> Problems:
     if isinstance(values, Mapping):
         for label in values:
             if not label.strip() or ">" in label:
-                yield ("grid", axis, label), f"a label must not be empty or contain '>', but is {label!r}"
+                yield (
+                    ("grid", axis, label),
+                    f"a label must not be empty or contain '>', but is {label!r}",
+                )
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):
