@@ -1,4 +1,4 @@
-"""The arms that a grid makes of an experiment."""
+"""The arms of an experiment: every combination of the values of its axes."""
 
 import itertools
 import json
@@ -17,22 +17,24 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 @dataclass(frozen=True)
 class Arm:
-    """One fully resolved combination."""
+    """One combination of the grid, with all fields resolved."""
 
     name: str
     labels: Mapping[str, str]
     """Axis to the label of its value."""
     changes: Mapping[str, Any]
-    """Dotted path to the value that the axes set."""
+    """Dotted path to value of the fields that the axes set."""
     pretrain: Pretrain
     evaluate: Evaluate
 
     @property
     def adapted(self) -> Pretrain:
-        """The pretraining as a task meets it: with the objective of the last continued run that
-        has one of its own."""
-        told = [step.objective for step in self.evaluate.continued_pretraining if step.objective]
-        return self.pretrain.model_copy(update={"objective": told[-1]}) if told else self.pretrain
+        """The settings of the model that is fine-tuned: `pretrain` with the objective of the last
+        continued run that sets one."""
+        steps = self.evaluate.continued_pretraining
+        objectives = [step.objective for step in steps if step.objective]
+        update = {"objective": objectives[-1]} if objectives else {}
+        return self.pretrain.model_copy(update=update)
 
 
 def choices(axis: str, values: Axis) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -45,7 +47,7 @@ def choices(axis: str, values: Axis) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def value_label(axis: str, value: Any) -> str:
-    """What stands for a value in the names of arms: `none`, `mask_rate=0.3`, `tokens=0`."""
+    """The label of a value in the names of arms: `none`, `mask_rate=0.3`, `tokens=0`."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping) and value:
@@ -54,7 +56,10 @@ def value_label(axis: str, value: Any) -> str:
 
 
 def combinations(grid: Mapping[str, Axis]) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Each arm of the grid: its labels by axis, and all that it sets; one for an empty grid."""
+    """(axis to label, dotted path to value) of each arm; an empty grid has one arm without either.
+
+    The last axis varies fastest.
+    """
     axes = [[(axis, *choice) for choice in choices(axis, values)] for axis, values in grid.items()]
     for picked in itertools.product(*axes):
         labels = {axis: label for axis, label, _ in picked}
@@ -65,10 +70,14 @@ def combinations(grid: Mapping[str, Axis]) -> Iterator[tuple[dict[str, str], dic
 def resolve_arm(
     experiment: Experiment, labels: Mapping[str, str], changes: Mapping[str, Any]
 ) -> Arm:
-    """The base with one combination of the grid laid over it, on the recipe it names.
+    """The arm of one combination: base, values of the axes, and defaults of the recipe.
+
+    Args:
+        labels: axis to label, which make up the name.
+        changes: dotted path to value.
 
     Raises:
-        ValueError: the combination is not a possible run.
+        ValueError: the fields do not describe a run.
     """
     tree = changed_tree(experiment, changes)
     return Arm(
@@ -81,9 +90,9 @@ def resolve_arm(
 
 
 def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`pretrain` and `evaluate` with `changes`, in plain data; names replaced by their values.
+    """`pretrain` and `evaluate` with `changes` as plain data; names are replaced by their values.
 
-    A whole value goes before its fields, in whatever order the axes stand.
+    Changes of a field come before changes within it, in any order of the axes.
     """
     tree = {
         "pretrain": expand_names(experiment.pretrain),
@@ -98,7 +107,7 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
 
 
 def _with_adaptation(evaluate: Any) -> Any:
-    """The name of an adaptation replaced by its fields, so that others can be laid over them."""
+    """Replaces the name of an adaptation by its fields, so that changes can be merged into them."""
     name = evaluate.get("adaptation") if isinstance(evaluate, Mapping) else None
     if not isinstance(name, str) or name not in ADAPTATIONS:
         return evaluate

@@ -1,4 +1,4 @@
-"""Someone else's checkpoint as an experiment of one arm: what `harness evaluate` runs."""
+"""The evaluation of an external checkpoint as an experiment with one arm (`harness evaluate`)."""
 
 import json
 import re
@@ -12,48 +12,56 @@ from harness.experiment.declaration import Declaration, read
 from harness.models.checkpoints import files
 
 MAX_NAME = 64
-"""Characters that the name of an experiment may have."""
+"""Maximum length of the name of an experiment."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class CheckpointEvaluation:
-    """What is to be evaluated, and how."""
+    """The arguments of `harness evaluate`."""
 
     model: str
+    """A folder, or an id on the Hub."""
     suite: str
     seeds: int = 3
+    """Fine-tuning runs of each task."""
     tasks: tuple[str, ...] = ()
-    """Empty: all of the suite."""
+    """Empty: all tasks of the suite."""
     adaptation: str = "full"
     revision: str | None = None
+    """Commit, branch or tag on the Hub."""
     name: str | None = None
-    """Of its row; null: made from the model's."""
+    """Name of the row; null: from the name of the model."""
 
 
-def load_evaluation(wanted: CheckpointEvaluation, overrides: Sequence[str] = ()) -> Declaration:
-    """Reads the checkpoint's files, downloads them where they must be, and declares its evaluation.
+def load_evaluation(arguments: CheckpointEvaluation, overrides: Sequence[str] = ()) -> Declaration:
+    """Declares the evaluation of a checkpoint, whose files are downloaded if needed.
+
+    Args:
+        overrides: `path=value`, as for `--set`.
 
     Raises:
-        ValueError: there is no such checkpoint, it cannot be read, or is no model of text.
+        ValueError: the checkpoint does not exist, cannot be read, or is not a text model.
     """
-    revision = _check(wanted)
-    text = json.dumps(_experiment(wanted, revision), indent=2)  # quoted: a commit may look a number
-    declaration = read(text, Path(f"evaluate {wanted.model}"), overrides)
+    revision = _check(arguments)
+    text = json.dumps(
+        _experiment(arguments, revision), indent=2
+    )  # quoted: a commit may look like a number
+    declaration = read(text, Path(f"evaluate {arguments.model}"), overrides)
     check_data(declaration)
     return declaration
 
 
-def _check(wanted: CheckpointEvaluation) -> str | None:
-    """The commit that is evaluated, of a checkpoint of the Hub; it pins what is read.
+def _check(arguments: CheckpointEvaluation) -> str | None:
+    """The commit of a checkpoint on the Hub, to pin it; otherwise the revision given.
 
     Raises:
-        ValueError: what is there cannot be evaluated.
+        ValueError: the checkpoint cannot be evaluated.
     """
-    local = files.is_folder(wanted.model)
-    if local and wanted.revision:
-        raise ValueError(f"a revision is for ids of the Hub, but {wanted.model} is a folder")
-    folder = files.fetch(wanted.model, wanted.revision)
+    local = files.is_folder(arguments.model)
+    if local and arguments.revision:
+        raise ValueError(f"a revision is for ids on the Hub, but {arguments.model} is a folder")
+    folder = files.fetch(arguments.model, arguments.revision)
     if why := files.problem(folder):
         raise ValueError(why)
     from harness.data.tokenizers import pretrained
@@ -62,25 +70,25 @@ def _check(wanted: CheckpointEvaluation) -> str | None:
     check_type(folder)
     pretrained.check(folder)
     pinned = not local and COMMIT.fullmatch(folder.name)
-    return folder.name if pinned else wanted.revision
+    return folder.name if pinned else arguments.revision
 
 
-def _experiment(wanted: CheckpointEvaluation, revision: str | None) -> dict[str, Any]:
-    """What an experiment file would say. Its one arm is named by an axis, so that the row has the
-    model's name, and the experiment that of the suite, too."""
-    name = wanted.name or Path(wanted.model).resolve().name or "checkpoint"
+def _experiment(arguments: CheckpointEvaluation, revision: str | None) -> dict[str, Any]:
+    """The experiment as plain data. An axis with one value names the arm after the model; the name
+    of the experiment also contains the suite."""
+    name = arguments.name or Path(arguments.model).resolve().name or "checkpoint"
     label = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "checkpoint"
-    bundle = {"pretrain.model.checkpoint": wanted.model}
+    bundle = {"pretrain.model.checkpoint": arguments.model}
     if revision:
         bundle["pretrain.model.revision"] = revision
-    evaluate: dict[str, Any] = {"suite": wanted.suite, "adaptation": wanted.adaptation}
-    if wanted.tasks:
-        evaluate["tasks"] = list(wanted.tasks)
+    evaluate: dict[str, Any] = {"suite": arguments.suite, "adaptation": arguments.adaptation}
+    if arguments.tasks:
+        evaluate["tasks"] = list(arguments.tasks)
     return {
-        "name": f"{label}-{wanted.suite}"[:MAX_NAME],
-        "question": f"How does {wanted.model} do on {wanted.suite}?",
+        "name": f"{label}-{arguments.suite}"[:MAX_NAME],
+        "question": f"How does {arguments.model} do on {arguments.suite}?",
         "pretrain": {"recipe": "checkpoint"},
-        "grid": {"model": {wanted.name or name: bundle}},
-        "seeds": {"finetune": wanted.seeds},
+        "grid": {"model": {arguments.name or name: bundle}},
+        "seeds": {"finetune": arguments.seeds},
         "evaluate": evaluate,
     }

@@ -1,4 +1,4 @@
-"""`extends:` and `variants:`: an experiment made of others, each value with its place."""
+"""`extends:` and `variants:`: experiments based on others, with the place of every value."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,19 +8,19 @@ from pydantic import Field, ValidationError, field_validator
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.shipped import shipped_experiments
-from harness.experiment.messages import sentences
+from harness.experiment.messages import error_messages
 from harness.experiment.source import AFTER_ALL_FILES, Place, Source, read_text
 
 
 class Composition(ConfigModel):
-    """Fields of an experiment file that say what it is made of."""
+    """Fields of an experiment file that compose it from other files."""
 
     extends: tuple[str, ...] = ()
-    """Experiments that this one is based on, a file (relative to this one) or the name of a shipped
-    experiment, one or a list; later ones and this file take precedence. Mappings are merged;
-    lists, budgets and the grid are replaced; `name` is not inherited."""
+    """One or several base experiments: a file (relative to this one) or the name of a shipped
+    experiment. Later ones and this file take precedence. Mappings are merged; lists, budgets and
+    the grid are replaced; `name` is not inherited."""
     variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
-    """Name to the fields (dotted path to value) that `--variant NAME` changes."""
+    """Name to the fields that `--variant NAME` changes, as dotted path to value."""
 
     @field_validator("extends", mode="before", json_schema_input_type=str | list[str])
     @classmethod
@@ -28,11 +28,13 @@ class Composition(ConfigModel):
         return (value,) if isinstance(value, str) else as_tuples(value)
 
 
-def complete(source: Source, variants: Sequence[str] = ()) -> Source:
-    """`source` over the files that it extends, with `variants` applied.
+def compose(source: Source, variants: Sequence[str] = ()) -> Source:
+    """`source` merged into the files that it extends, with `variants` applied.
+
+    Wrong fields and unknown names are reported to the source.
 
     Raises:
-        DeclarationError: a file cannot be read, or is no mapping.
+        DeclarationError: a file cannot be read, or is not a mapping.
     """
     source = _on_bases(source, (source.path.resolve(),))
     declared = source.data.pop("variants", {})
@@ -47,18 +49,18 @@ def _on_bases(source: Source, chain: tuple[Path, ...]) -> Source:
     source.data.pop("extends", None)
     merged = Source(source.path, {}, source.depth, {(): source.places[()]})
     for layer in [*(base for base in bases if base), source]:
-        merged.lay_over(layer)
+        merged.merge(layer)
     return merged
 
 
 def _checked(source: Source) -> Composition:
-    """The fields of composition; those that are wrong are reported and left out."""
+    """`extends` and `variants`; both are reported and removed if one is wrong."""
     names = Composition.model_fields
     fields = {name: source.data[name] for name in names if name in source.data}
     try:
         return Composition.read(fields)
     except ValidationError as error:
-        for keys, message in sentences(error, Composition, (), fields):
+        for keys, message in error_messages(error, Composition, (), fields):
             source.report(keys, message)
         for name in fields:
             del source.data[name]
@@ -66,7 +68,7 @@ def _checked(source: Source) -> Composition:
 
 
 def _base(source: Source, index: int, chain: tuple[Path, ...]) -> Source | None:
-    """The base at `index` of `extends`, on its own bases; null if it is reported as wrong."""
+    """Base `index` of `extends`, composed; null if it cannot be found, which is reported."""
     given = source.data["extends"]
     name = given if isinstance(given, str) else given[index]
     keys = ("extends",) if isinstance(given, str) else ("extends", index)
@@ -85,13 +87,13 @@ def _base(source: Source, index: int, chain: tuple[Path, ...]) -> Source | None:
 
 
 def find(name: str, folder: Path) -> Path | None:
-    """The experiment file called `name`: relative to `folder`, or shipped."""
+    """The experiment file `name`: relative to `folder`, or shipped; null if there is none."""
     path = folder / name
     return path if path.is_file() else shipped_experiments().get(name)
 
 
 def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:
-    """Applies a variant; the experiment's name gets it as a suffix, unless it sets another."""
+    """Applies a variant and appends its name to the experiment's, unless the variant sets one."""
     if name not in declared:
         message = unknown_name("the variant", name, declared or ["none"])
         source.problems[Place((AFTER_ALL_FILES, "", 0), f"--variant {name}"), message] = None

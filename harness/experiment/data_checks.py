@@ -15,13 +15,13 @@ from harness.tasks.task import Task
 
 
 def check_data(declaration: Declaration) -> None:
-    """Looks whether the files of all corpora and tasks are there.
+    """Checks the files of all corpora, tasks, probes, vectors and local checkpoints.
 
     Raises:
-        DeclarationError: some are not, each with the line that asks for them.
+        DeclarationError: files are missing or cannot be read; each with the line that names it.
     """
     experiment, source = declaration.experiment, declaration.source
-    assert source is not None  # what was read from text has one
+    assert source is not None  # null only for declarations made by tests
     for arm in declaration.arms:
         vectors = arm.pretrain.model.vectors
         if vectors and not Path(vectors).is_file():
@@ -58,7 +58,7 @@ def check_data(declaration: Declaration) -> None:
 
 
 def _tasks_read(declaration: Declaration) -> list[Task]:
-    """The chosen tasks, and those that an arm learns before them."""
+    """The chosen tasks and the intermediate tasks of all arms."""
     found = dict(declaration.experiment.evaluate.chosen)
     for arm in declaration.arms:
         known = arm.evaluate.known_tasks
@@ -67,7 +67,7 @@ def _tasks_read(declaration: Declaration) -> list[Task]:
 
 
 def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
-    """Where a task is declared, or named: by itself, or with its suite."""
+    """Keys at which a task is declared, or at which it or its suite is named."""
     suite = experiment.evaluate.suite
     if isinstance(suite, custom.CustomSuite) and task in suite.tasks:
         return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)

@@ -1,4 +1,4 @@
-"""Experiment file -> Declaration: the experiment and its arms, or every problem with its line."""
+"""Experiment file -> Declaration, or an error with the line of every problem."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,39 +17,39 @@ from harness.experiment.checks import (
     modules,
     multitask,
 )
-from harness.experiment.composition import complete, find
+from harness.experiment.composition import compose, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
-from harness.experiment.messages import sentences
+from harness.experiment.messages import error_messages
 from harness.experiment.named_values import DEFAULT_RECIPE
 from harness.experiment.origins import value_place
 from harness.experiment.plugins import load_plugin
-from harness.experiment.recipe_defaults import on_recipe
+from harness.experiment.recipe_defaults import with_recipe_defaults
 from harness.experiment.source import Source, read_text
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 
 PLACEHOLDERS = {"name": "unnamed", "question": "?"}
-"""For fields without a default, so that the others are checked where these are wrong."""
+"""For required fields, so that the others are checked even if these are wrong."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """A valid experiment, and where it was read from."""
+    """A valid experiment, its arms, and where each value was given."""
 
     experiment: Experiment
     arms: tuple[Arm, ...]
     overrides: tuple[str, ...] = ()
     """`path=value`, as given to `--set`; recorded with the run."""
     variants: tuple[str, ...] = ()
-    """Names of the variants chosen, in the order applied."""
+    """Names of the variants, in the order in which they were applied."""
     path: Path = Path("experiment")
-    """The file, or what stands for it in error messages."""
+    """The file as named in error messages."""
     source: Source | None = field(default=None, repr=False, compare=False)
-    """Where each value was given; null if the experiment was not read from text."""
+    """The place of each value; null if the experiment was not read from a file or from data."""
 
     def resolved(self) -> dict[str, Any]:
-        """Plain data: the experiment, its overrides, and the resolved fields of each arm."""
+        """The experiment, its variants and overrides, and the fields of each arm as plain data."""
         return {
             "experiment": self.experiment.model_dump(mode="json"),
             "variants": list(self.variants),
@@ -69,7 +69,7 @@ def load(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
 
     Args:
         path: a file, or the name of a shipped experiment.
-        overrides: `path=value`, as `--set` takes them.
+        overrides: `path=value`, as for `--set`.
         variants: names of variants that the file declares, applied before the overrides.
 
     Raises:
@@ -82,7 +82,12 @@ def load(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
 def read(
     text: str, path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
 ) -> Declaration:
-    """The same for a text that need not be in a file; messages cite its lines by `path`.
+    """The experiment in a text and its arms.
+
+    Args:
+        path: the file as named in messages, and the base of relative paths in `extends`.
+        overrides: as in `load`.
+        variants: as in `load`.
 
     Raises:
         DeclarationError: every problem of the text, each with its line.
@@ -93,7 +98,11 @@ def read(
 def from_data(
     data: Mapping[str, Any], overrides: Sequence[str] = (), variants: Sequence[str] = ()
 ) -> Declaration:
-    """The same for plain data, as an experiment file would hold them.
+    """The experiment in plain data with the fields of an experiment file, and its arms.
+
+    Args:
+        overrides: as in `load`.
+        variants: as in `load`.
 
     Raises:
         DeclarationError: every problem of the data.
@@ -102,21 +111,21 @@ def from_data(
 
 
 def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[str]) -> Declaration:
-    source = complete(source, variants)
+    source = compose(source, variants)
     for override in overrides:
         source.set(override)
     _load_plugins(source)
     experiment = _experiment(source)
     arms = _arms(source, experiment) if experiment else []
     source.raise_problems()
-    assert experiment is not None  # or there was a problem
+    assert experiment is not None  # else `raise_problems` has raised
     return Declaration(
         experiment, tuple(arms), tuple(overrides), tuple(variants), source.path, source
     )
 
 
 def _load_plugins(source: Source) -> None:
-    """Loads the plug-ins that are named, so that the fields can name their members."""
+    """Loads the plug-ins, so that the fields can name their members."""
     names = source.data.get("plugins", [])
     for index, name in enumerate(names if isinstance(names, list) else []):
         try:
@@ -127,11 +136,11 @@ def _load_plugins(source: Source) -> None:
 
 
 def _experiment(source: Source) -> Experiment | None:
-    """The experiment; where parts of it are wrong, what is left without them, if that is any."""
+    """The experiment without its invalid fields, which are reported; null if `pretrain` is one."""
     try:
         return Experiment.read(source.data)
     except ValidationError as error:
-        for keys, message in sentences(error, Experiment, (), source.data):
+        for keys, message in error_messages(error, Experiment, (), source.data):
             source.report(source.mentioned(keys, message), message)
         wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
     rest = {name: value for name, value in source.data.items() if name not in wrong}
@@ -139,14 +148,14 @@ def _experiment(source: Source) -> Experiment | None:
 
 
 def _arms(source: Source, experiment: Experiment) -> list[Arm]:
-    """The arms of the grid; only those of its sound axes if there is something wrong with it."""
+    """The arms of the grid without its invalid axes, which are reported."""
     broken = [*grid.axis_problems(experiment.grid), *grid.sweep_problems(experiment)]
     for keys, message in (*broken, *grid.base_problems(experiment)):
         source.report(keys, message)
     if broken:
         wrong = {keys[1] for keys, _ in broken if len(keys) > 1}
-        whole = any(len(keys) == 1 for keys, _ in broken)
-        rest = {} if whole else {a: v for a, v in experiment.grid.items() if a not in wrong}
+        too_large = any(len(keys) == 1 for keys, _ in broken)
+        rest = {} if too_large else {a: v for a, v in experiment.grid.items() if a not in wrong}
         experiment = experiment.model_copy(update={"grid": rest})
     arms = list(_resolved(source, experiment))
     if source.problems:
@@ -181,15 +190,15 @@ def _resolved(source: Source, experiment: Experiment) -> Iterator[Arm]:
 
 
 def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Problems:
-    """Why a combination of the grid is not a possible run."""
+    """The problems of a combination of the grid that describes no valid run."""
     tree = changed_tree(experiment, changes)
     fields = tree["pretrain"]
     try:
-        fields = on_recipe(fields)
+        fields = with_recipe_defaults(fields)
     except ValueError:
         message = unknown_name("the recipe", fields["recipe"], RECIPES)
         yield ("pretrain", "recipe"), f"pretrain.recipe: {message}"
-        fields = on_recipe({**fields, "recipe": DEFAULT_RECIPE})
+        fields = with_recipe_defaults({**fields, "recipe": DEFAULT_RECIPE})
     for name, model, data in (
         ("pretrain", Pretrain, fields),
         ("evaluate", Evaluate, tree["evaluate"]),
@@ -197,4 +206,4 @@ def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Pr
         try:
             model.read(data)
         except ValidationError as error:
-            yield from sentences(error, model, (name,), data)
+            yield from error_messages(error, model, (name,), data)

@@ -1,4 +1,4 @@
-"""What the arms are judged on, and how they meet it."""
+"""`evaluate`: the tasks that arms are scored on, and how they are fine-tuned."""
 
 from typing import Annotated
 
@@ -22,43 +22,42 @@ from harness.tasks.task import Suite, Task
 
 
 class Evaluate(ConfigModel):
-    """What the arms are judged on."""
+    """The tasks that arms are scored on, and how they are fine-tuned."""
 
     suite: AnySuite = "micro-glue-v1"
-    """A name in `harness list suites`, or a suite of one's own: its name and its tasks."""
+    """A name in `harness list suites`, or a custom suite: its name and its tasks."""
     tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Some tasks of the suite; null takes all. An average needs them all."""
+    """Some tasks of the suite; null means all. The average needs all tasks."""
     probes: tuple[str, ...] = ()
-    """Names in `harness list probes`: what pretrained models are tested with as they are."""
+    """Zero-shot tests of the pretrained models: names in `harness list probes`."""
     adaptation: AnyAdaptation = Full()
     """A name in `harness list adaptations`, or its fields."""
     protocol: Protocol = Protocol()
     finetune: Finetune = Finetune()
     predict_test: bool = False
-    """Whether test splits without public labels are predicted as well, for a benchmark's server."""
+    """Whether to predict test splits without public labels, for the server of a benchmark."""
     diagnostics: tuple[str, ...] = ()
-    """Measurements of fine-tuning beside its scores: names in `harness list diagnostics`."""
+    """Additional measurements of fine-tuning: names in `harness list diagnostics`."""
     save_weights: bool = False
-    """Whether fine-tuning runs save the trained weights beside their predictions."""
+    """Whether fine-tuning runs save their weights in addition to their predictions."""
     continued_pretraining: tuple[ContinuedPretraining, ...] = ()
     """Further pretraining on other text before fine-tuning, in order (Gururangan et al. 2020)."""
     intermediate_tasks: tuple[IntermediateTask, ...] = ()
-    """Tasks that a model is trained on, one after the other, before the chosen ones (Phang et al.
-    2018)."""
+    """Tasks on which a model is fine-tuned before the chosen task, in order (Phang et al. 2018)."""
     multitask: Multitask | None = None
-    """How one model learns the chosen tasks together; null: a model for each task."""
+    """Multi-task fine-tuning of one model on the chosen tasks; null: a model for each task."""
     sequential: bool = False
-    """Whether one model learns the chosen tasks one after the other, in their order. It is scored
-    on all of them after the last, and on the earlier ones after each."""
+    """Whether one model is fine-tuned on the chosen tasks one after the other, in order. After each
+    task, it is scored on that task and on the earlier ones."""
 
     @property
     def starts_from_tasks(self) -> bool:
-        """Whether a task starts from a model that has learned other tasks."""
+        """Whether the model of a task is also trained on other tasks."""
         return bool(self.other_tasks)
 
     @property
     def other_tasks(self) -> dict[str, object]:
-        """The tasks learned before a task or beside it, as lines of the protocol; empty if none."""
+        """Other tasks that models are trained on, as entries of the protocol; empty if none."""
         lines: dict[str, object] = {}
         if self.intermediate_tasks:
             labels = (one.label for one in self.intermediate_tasks)
@@ -71,17 +70,17 @@ class Evaluate(ConfigModel):
 
     @property
     def known_tasks(self) -> dict[str, Task]:
-        """Name to task: all that ship, and those of the suite."""
+        """Name to task: all shipped tasks, and those of the suite."""
         return {**TASKS, **tasks_of(self.suite_value)}
 
     @property
     def suite_value(self) -> Suite:
-        """The whole suite."""
+        """The suite with all its tasks."""
         return as_suite(self.suite)
 
     @property
     def chosen(self) -> dict[str, Task]:
-        """Name to task of those that the arms are judged on."""
+        """Name to task of the tasks that arms are scored on."""
         known = tasks_of(self.suite_value)
         return {name: known[name] for name in self.tasks or known}
 
@@ -95,7 +94,7 @@ class Evaluate(ConfigModel):
     @field_validator("tasks")
     @classmethod
     def _tasks(cls, tasks: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
-        given = info.data.get("suite")  # absent where it is wrong itself
+        given = info.data.get("suite")  # absent if it is invalid
         suite = as_suite(given) if given else None
         for number, task in enumerate(tasks or ()):
             if suite and task not in suite.tasks:

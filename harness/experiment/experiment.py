@@ -1,4 +1,4 @@
-"""What a user declares: a question, a base, the axes that vary, seeds and a search."""
+"""The experiment as a user declares it: question, base, axes, seeds and search."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ MAX_SEEDS = 1_000
 
 
 class Seeds(ConfigModel):
-    """Replicates: a number n stands for 0 .. n-1."""
+    """Seeds of the replicates: a list, or a number n for 0 .. n-1."""
 
     pretrain: tuple[int, ...] = (0,)
     finetune: tuple[int, ...] = (0,)
@@ -39,7 +39,7 @@ class Seeds(ConfigModel):
     @field_validator("pretrain", "finetune")
     @classmethod
     def _distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        valid = all(0 <= seed < 2**32 for seed in seeds)  # what torch and numpy both take
+        valid = all(0 <= seed < 2**32 for seed in seeds)  # the range that torch and numpy share
         if not seeds or len(seeds) > MAX_SEEDS or len(set(seeds)) < len(seeds) or not valid:
             raise ValueError(
                 f"must be 1 to {MAX_SEEDS} distinct numbers from 0 to 2^32 - 1, "
@@ -49,7 +49,7 @@ class Seeds(ConfigModel):
 
 
 class Comparison(ConfigModel):
-    """An expectation to confirm or refute: `better` scores above `worse`."""
+    """An expectation to confirm or refute: arm `better` scores above arm `worse`."""
 
     better: str
     worse: str
@@ -74,36 +74,35 @@ Axis = Annotated[
     | Annotated[Mapping[str, Mapping[str, Any]], Tag("bundles")],
     Discriminator(_axis_kind),
 ]
-"""Values of one field, or named bundles of several fields (dotted path to value)."""
+"""Values of one field, or label to values of several fields (dotted path to value)."""
 
 
 class Experiment(ConfigModel):
-    """A question, a base, the axes that vary, and how the answer is judged."""
+    """A question, a base, the axes that vary, and how arms are evaluated."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     """Lower-case letters, digits, - and _."""
     question: str = Field(min_length=1)
     source: str = ""
-    """Where the claim comes from."""
+    """The source of the claim, such as a paper."""
     tags: tuple[str, ...] = ()
-    """Words to find it by among others: `harness leaderboard SUITE --tag WORD`."""
+    """Labels that select experiments: `harness leaderboard SUITE --tag TAG`."""
     expect: tuple[Comparison, ...] = ()
-    """What the source says will come out: 'arm > arm', one or a list."""
+    """Expected outcomes, 'arm > arm': one or a list."""
     threats: tuple[str, ...] = ()
-    """What could make the outcome other than it looks and no check can see: sentences that the
-    report shows among its threats."""
+    """Threats to validity that no automatic check finds: sentences for the report."""
     pretrain: Mapping[str, Any]
-    """Fields of a pretraining run; what is not set comes from the recipe."""
+    """Fields of a pretraining run; the recipe provides the others."""
     grid: Mapping[str, Axis] = Field(default_factory=dict)
-    """Axis to values. An axis named by a dotted path varies that field; another name varies the
-    bundles it lists."""
+    """Axis to values. An axis is a dotted path with the values of that field, or any name with
+    labelled sets of fields (label to {dotted path: value})."""
     seeds: Seeds = Seeds()
     evaluate: Evaluate = Evaluate()
     sweep: Sweep = Sweep()
     compute: Compute = Compute()
     plugins: tuple[str, ...] = ()
-    """Modules, or entry points of the group `pretraining_harness.plugins`, whose members join the
-    families; their source is part of the keys of the stages that can use them."""
+    """Modules, or entry points of the group `pretraining_harness.plugins`, that add members to the
+    families. Their source is part of the keys of the stages that can use them."""
 
     @field_validator(
         "expect",

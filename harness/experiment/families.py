@@ -1,4 +1,4 @@
-"""Every family whose members an experiment can name: recipes, tasks, suites, ..."""
+"""The families whose members an experiment can name: recipes, tasks, suites, ..."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -19,14 +19,14 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "probes": ("harness.tasks.probes", "PROBES"),
     "spaces": ("harness.finetuning.search.spaces", "SPACES"),
 }
-"""Family to the module and the name of its dict, which is imported when it is needed."""
+"""Family to the module and the name of its dict; modules are imported on demand."""
 
 
 def members(family: str) -> Mapping[str, Any]:
     """Name to member of a family.
 
     Raises:
-        ValueError: there is no such family.
+        ValueError: the family does not exist.
     """
     module, name = _get("the harness", FAMILIES, family)
     found: Mapping[str, Any] = getattr(import_module(module), name)
@@ -37,7 +37,7 @@ def rows(family: str) -> Iterator[tuple[str, str]]:
     """(name, description in one line) of each member of a family.
 
     Raises:
-        ValueError: there is no such family.
+        ValueError: the family does not exist.
     """
     for name, member in members(family).items():
         yield name, _line(member)
@@ -47,7 +47,7 @@ def details(family: str, name: str) -> str:
     """All fields of one member, as YAML.
 
     Raises:
-        ValueError: there is no such family, or it has no such member.
+        ValueError: the family or the member does not exist.
     """
     import yaml
 

@@ -1,4 +1,4 @@
-"""JSON schema of an experiment file, for editors: completion, descriptions and early errors."""
+"""JSON schema of experiment files, with which editors complete, describe and check fields."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -19,16 +19,16 @@ from harness.tasks import SUITES, TASKS
 from harness.tasks.probes import PROBES
 
 UNDERSCORED = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$"}
-"""`1_000_000`: a number to the harness, a text to the YAML of most editors."""
+"""`1_000_000`: a number in YAML 1.2 of the harness, but a string in most editors."""
 
 Schema = dict[str, Any]
 
 
 def json_schema() -> Schema:
-    """The schema; what it lets pass may still be refused, as a grid that makes equal arms is."""
+    """The schema. It accepts some invalid experiments, such as grids with identical arms."""
     schema = Experiment.model_json_schema()
     schema["properties"] |= Composition.model_json_schema()["properties"]
-    schema.pop("required", None)  # a base may hold what is required
+    schema.pop("required", None)  # a base may provide required fields
     definitions = schema["$defs"] | Pretrain.model_json_schema()["$defs"]
     pretrain = definitions["Pretrain"]
     definitions["Pretrain"] = named = _pretrain(pretrain)
@@ -45,11 +45,11 @@ def json_schema() -> Schema:
     fields["grid"]["properties"] = {
         path: _axis(kinds) for path, kinds in axes.items() if path not in FIXED_FIELDS
     }
-    del definitions["Size"]["required"]  # what is missing comes from the recipe's size
+    del definitions["Size"]["required"]  # the size of the recipe provides the others
     evaluate = definitions["Evaluate"]["properties"]
     evaluate["suite"]["oneOf"][0]["enum"] = list(SUITES)
     evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
-    names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or the suite's own
+    names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or a task of a custom suite
     evaluate["tasks"]["anyOf"][0]["items"] = names
     evaluate["diagnostics"]["items"] = {"enum": list(DIAGNOSTICS)}
     evaluate["probes"]["items"] = {"enum": list(PROBES)}
@@ -64,7 +64,7 @@ def json_schema() -> Schema:
 
 
 def _pretrain(schema: Schema) -> Schema:
-    """Every field optional, for the recipe gives the rest; a name may stand for a value."""
+    """`pretrain` with optional fields, because the recipe provides the others, and with names."""
     fields = dict(schema["properties"])
     fields["recipe"] = {**fields["recipe"], "enum": list(RECIPES)}
     for name, family in NAMED.items():
@@ -73,25 +73,25 @@ def _pretrain(schema: Schema) -> Schema:
 
 
 def _or_name(field: Schema, family: Iterable[str]) -> Schema:
-    """A field that may be given by a name of the family."""
+    """The schema of a field that also accepts the names of a family."""
     value = {key: part for key, part in field.items() if key not in ("description", "default")}
     about = {"description": field["description"]} if "description" in field else {}
     return {"anyOf": [{"enum": list(family)}, value], **about}
 
 
 def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:
-    """Dotted path and schema of each field, and of those within it."""
+    """(dotted path, schema) of each field, and of the fields within it."""
     for name, field in fields.items():
         path = f"{prefix}.{name}"
         yield path, field
-        if name not in ROLES:  # runs within a run, without end
+        if name not in ROLES:  # nested runs, which would recurse without end
             for option in (field, *field.get("oneOf", ()), *field.get("anyOf", ())):
                 inner = definitions.get(option.get("$ref", "").rpartition("/")[2], {})
                 yield from _leaves(path, inner.get("properties", {}), definitions)
 
 
 def _axis(kinds: list[Schema]) -> Schema:
-    """A list of what the field may be; a field of several kinds of value may be any of theirs."""
+    """The schema of an axis: a list of values, which match any schema of the field."""
     options = []
     for field in kinds:
         plain = {key: part for key, part in field.items() if key not in ("default", "description")}
@@ -103,7 +103,7 @@ def _axis(kinds: list[Schema]) -> Schema:
 
 
 def _name_texts(continued: Schema) -> None:
-    """A text by name, for all tasks or for one."""
+    """Accepts names of corpora, for all tasks or for one."""
     for_all, by_task = continued["corpus"].pop("oneOf")
     by_task["additionalProperties"] = _or_name(by_task["additionalProperties"], TEXTS)
     about = {"description": continued["corpus"]["description"]}
@@ -112,8 +112,9 @@ def _name_texts(continued: Schema) -> None:
 
 
 def _name_spaces(space: Schema) -> None:
-    own = {
-        f"{ADAPTATION_PREFIX}{field}": None  # a set that keeps its order
+    """Accepts names of spaces; of a space, the names of all hyperparameters."""
+    adaptation_fields = {
+        f"{ADAPTATION_PREFIX}{field}": None  # an ordered set
         for adaptation in ADAPTATIONS.values()
         for field in type(adaptation).model_fields
         if field != "kind"
@@ -122,11 +123,11 @@ def _name_spaces(space: Schema) -> None:
         if option["type"] == "string":
             option["enum"] = list(SPACES)
         else:
-            option["propertyNames"] = {"enum": [*Finetune.model_fields, *own]}
+            option["propertyNames"] = {"enum": [*Finetune.model_fields, *adaptation_fields]}
 
 
 def _tidy(schema: Any) -> Any:
-    """Without the titles that pydantic makes from names, and with underscores in whole numbers."""
+    """Removes the titles made by pydantic, and accepts underscores in integers."""
     if isinstance(schema, list):
         return [_tidy(part) for part in schema]
     if not isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""pydantic's errors in plain words: the field, what must hold, what was given, what is allowed."""
+"""Error messages from pydantic's errors: field, requirement, given value, allowed values."""
 
 import json
 import re
@@ -35,25 +35,28 @@ MUST = {
     "model_type": "must be a mapping of fields",
     "model_attributes_type": "must be a mapping of fields",
 }
-"""Error type to what must hold; other types keep pydantic's sentence."""
+"""Error type to requirement; other types keep pydantic's message."""
 MAX_SHOWN = 60
+"""Maximum length of a value in a message."""
 
 
-def sentences(
+def error_messages(
     error: ValidationError, model: type[ConfigModel], root: Keys, data: Any
 ) -> Iterator[tuple[Keys, str]]:
-    """Where in `data` (found at `root`) each error stands, and a sentence on it; one per place.
+    """(keys, message) of each error, at most one for each place.
 
     Args:
-        model: what the data were to be.
+        model: the class that refused the data.
+        root: keys of the data in the experiment.
+        data: the data that were refused.
     """
     seen: set[tuple[Keys, bool]] = set()
     for detail in error.errors(include_url=False):
         keys = _keys(detail["loc"], data, missing=detail["type"] == "missing")
         whole = detail["type"] == "value_error"
-        if (keys, whole) not in seen:  # each branch of a union complains of its own
+        if (keys, whole) not in seen:  # each branch of a union reports its own errors
             seen.add((keys, whole))
-            yield (*root, *keys), _sentence(detail, (*root, *keys), model)
+            yield (*root, *keys), _message(detail, (*root, *keys), model)
 
 
 def dotted(keys: Keys) -> str:
@@ -63,7 +66,7 @@ def dotted(keys: Keys) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as YAML would have it, in a few words."""
+    """A value as in YAML, at most MAX_SHOWN characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if isinstance(value, str):
         text = repr(value)
@@ -71,22 +74,22 @@ def shown(value: Any) -> str:
 
 
 def _keys(loc: tuple[int | str, ...], data: Any, *, missing: bool) -> Keys:
-    """`loc` without the names of union members, which pydantic puts between the keys."""
+    """`loc` without the names of union members, which pydantic inserts between the keys."""
     keys: Keys = ()
     for step in loc[:-1] if missing else loc:
-        if _holds(data, step):
+        if _contains(data, step):
             data = data[step]
             keys = (*keys, step)
     return (*keys, loc[-1]) if missing else keys
 
 
-def _holds(data: Any, step: int | str) -> bool:
+def _contains(data: Any, step: int | str) -> bool:
     if isinstance(data, (list, tuple)):
         return isinstance(step, int) and step < len(data)
     return isinstance(data, Mapping) and step in data
 
 
-def _sentence(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
+def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
     kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
     name = dotted(keys) or "the file"
     if kind == "missing":
@@ -106,7 +109,7 @@ def _sentence(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str
 
 
 def _tag(name: str, given: Any, context: Mapping[str, Any]) -> str:
-    """On a mapping whose kind is not named, or is none of those there are."""
+    """The message on a mapping whose kind is missing or unknown."""
     field = f"{name}.{context['discriminator'].strip(chr(39))}"
     if "tag" not in context:
         return f"{field} is required, but is not given"
@@ -123,7 +126,7 @@ def _near(given: Any, expected: str) -> str:
 
 
 def _fields(model: type[ConfigModel], loc: tuple[int | str, ...]) -> Mapping[str, FieldInfo]:
-    """The fields that could stand where the last step of `loc` does."""
+    """The fields allowed in place of the last step of `loc`."""
     models = [model]
     for step in loc[:-1]:
         inner = [m for holder in models for m in _models(holder.model_fields.get(str(step)))]
@@ -133,7 +136,7 @@ def _fields(model: type[ConfigModel], loc: tuple[int | str, ...]) -> Mapping[str
 
 
 def _models(annotation: Any) -> list[type[ConfigModel]]:
-    """The value classes that a field's type names, at any depth."""
+    """The config classes in the type of a field, at any depth."""
     if isinstance(annotation, FieldInfo):
         annotation = annotation.annotation
     if isinstance(annotation, type) and issubclass(annotation, ConfigModel):

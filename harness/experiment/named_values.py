@@ -1,4 +1,4 @@
-"""Names that stand for values, and runs within a run."""
+"""Fields of `pretrain` that accept the name of a shipped value, and nested runs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,16 +16,16 @@ NAMED: dict[str, Mapping[str, ConfigModel]] = {
     "model": MODELS,
     "size": SIZES,
 }
-"""Fields of `pretrain` that may be given by name instead of by value."""
+"""Field of `pretrain` to the values that it accepts by name."""
 
 DEFAULT_RECIPE = "bert"
 
 ROLES = ("init_from", "teacher")
-"""Fields of a run that are runs themselves."""
+"""Fields of a pretraining run that are pretraining runs themselves."""
 
 
 def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Names replaced by the values they stand for; unknown names stay, for validation to refuse."""
+    """`fields` with names replaced by values; unknown names are kept, and refused by validation."""
     out = dict(fields)
     for field, family in NAMED.items():
         name = out.get(field)
@@ -40,8 +40,8 @@ def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_kinds(objective: Mapping[str, Any]) -> dict[str, Any]:
-    """`transform: prefix` as `transform: {kind: prefix}`, so that fields can be laid over it; what
-    lists a mixture is one."""
+    """Expands `transform: prefix` to `transform: {kind: prefix}`, so that fields can be merged into
+    it, and adds the kind of a mixture."""
     out = {"kind": "mixture", **objective} if "mixture" in objective else dict(objective)
     for part in ("transform", "output"):
         if isinstance(out.get(part), str):

@@ -1,4 +1,4 @@
-"""Where an arm's values were given: by an axis of the grid or by the base."""
+"""Where the values of an arm were given: by an axis of the grid or by the base."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,14 @@ from harness.experiment.yaml_reader import Keys
 def value_place(
     source: Source, experiment: Experiment, labels: Mapping[str, str], keys: Keys, message: str
 ) -> Keys:
-    """Where an arm's value at `keys` was given: by an axis or by the base.
+    """Keys in the file of an arm's value at `keys`: in an axis of the grid or in the base.
 
-    A message about several fields is about the innermost one that it mentions, an axis' first.
+    If the value has several fields, the innermost one that the message mentions is chosen; fields
+    that an axis sets take precedence.
+
+    Args:
+        labels: axis to label, as in `Arm.labels`.
+        message: the problem with the value; empty for the value as a whole.
     """
     by_axis = axis_place(experiment, labels, keys)
     if by_axis is not None:
@@ -31,18 +36,18 @@ def value_place(
 
 
 def axis_place(experiment: Experiment, labels: Mapping[str, str], keys: Keys) -> Keys | None:
-    """Where in the file an axis sets an arm's value at `keys`; null if none does."""
+    """Keys in the file at which an axis sets an arm's value at `keys`; null if none does."""
     sets = _axis_values(experiment, labels)
     for path in sorted(sets, key=len, reverse=True):
         place, value = sets[path]
         rest = keys[len(path) :]
-        if path == keys[: len(path)] and _gives(value, rest):
+        if path == keys[: len(path)] and _determines(value, rest):
             return (*place, *rest)
     return None
 
 
 def _axis_values(experiment: Experiment, labels: Mapping[str, str]) -> dict[Keys, tuple[Keys, Any]]:
-    """What the grid sets in an arm: keys in the arm, to keys in the file and the value."""
+    """Fields that axes set in an arm: keys in the arm to (keys in the file, value)."""
     return {
         tuple(path.split(".")): (grid.origin(experiment.grid, axis, label, path), value)
         for axis, label in labels.items()
@@ -50,6 +55,6 @@ def _axis_values(experiment: Experiment, labels: Mapping[str, str]) -> dict[Keys
     }
 
 
-def _gives(value: Any, keys: Keys) -> bool:
-    """Whether an axis' value decides what stands at `keys` within it: all but mappings replace."""
+def _determines(value: Any, keys: Keys) -> bool:
+    """Whether the value of an axis sets `keys` within it: mappings are merged, others replace."""
     return not keys or not isinstance(value, Mapping) or keys[0] in value

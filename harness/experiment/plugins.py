@@ -1,4 +1,4 @@
-"""Members that others add to the families: a module, or an object, with dicts of their names."""
+"""Plug-ins: modules or objects whose dicts (`TASKS`, `RECIPES`, ...) extend the families."""
 
 import hashlib
 import inspect
@@ -12,7 +12,7 @@ from typing import Any
 from harness.core.config import ConfigModel, unknown_name
 
 ENTRY_POINTS = "pretraining_harness.plugins"
-"""Group of the entry points that give a plug-in a name other than its module's."""
+"""Group of entry points under which packages register plug-ins."""
 
 FAMILIES = {
     "TRANSFORMS": "harness.pretraining.objectives.transforms",
@@ -32,16 +32,17 @@ FAMILIES = {
     "METRICS": "harness.tasks.metrics",
     "METRICS_OF_KIND": "harness.tasks.custom",
 }
-"""Dict or list that a plug-in may have, to the module of the family, which is imported only then:
-metrics and modules load torch."""
+"""Dict or list that a plug-in may define, to the module of the family. Modules are imported on
+demand, because metrics and pretraining modules load torch."""
 
 _loaded: dict[str, str] = {}
-"""Name of a plug-in to the digest of its source."""
+"""Name to digest of the source, of all plug-ins loaded in this process."""
 _objects: set[str] = set()
+"""Names of plug-ins that are objects of this process."""
 
 
 def load_plugin(name: str) -> str:
-    """Adds the members of an installed plug-in to their families, once for each process.
+    """Adds the members of an installed plug-in to their families, once per process.
 
     Args:
         name: an entry point of the group `pretraining_harness.plugins`, or an importable module.
@@ -50,7 +51,7 @@ def load_plugin(name: str) -> str:
         The digest of its source, 16 hexadecimal digits.
 
     Raises:
-        ValueError: there is no such module, or a member's name is taken.
+        ValueError: the module cannot be imported, or a member's name is taken.
     """
     if name not in _loaded:
         found = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
@@ -65,7 +66,10 @@ def load_plugin(name: str) -> str:
 def add_plugin(plugin: Any) -> str:
     """Adds the members of a module, or of an object with dicts as attributes.
 
-    An object that a notebook defines can only be used in its own process: `executor="serial"`.
+    An object defined in a notebook can only be used in its own process: `executor="serial"`.
+
+    Args:
+        plugin: a name as for `load_plugin`, a module, a class or an object.
 
     Returns:
         The plug-in's name, for `Experiment.plugins`.
@@ -91,15 +95,15 @@ def add_plugin(plugin: Any) -> str:
 
 
 def needs_this_process(name: str) -> bool:
-    """Whether a plug-in is an object of this process, which no other can import."""
+    """Whether a plug-in is an object of this process, which other processes cannot import."""
     return name in _objects
 
 
 def digests(names: tuple[str, ...]) -> dict[str, str]:
-    """Name to digest of plug-ins; part of the keys of the stages that can use them.
+    """Name to digest of the source; part of the keys of stages that can use plug-ins.
 
     Raises:
-        ValueError: one cannot be loaded.
+        ValueError: a plug-in cannot be loaded.
     """
     return {name: load_plugin(name) for name in names}
 
@@ -107,8 +111,11 @@ def digests(names: tuple[str, ...]) -> dict[str, str]:
 def require(expected: Mapping[str, str]) -> None:
     """Loads the plug-ins of a stage.
 
+    Args:
+        expected: name to digest, as when the stage was planned.
+
     Raises:
-        ValueError: one cannot be loaded, or its source is not what the stage was planned with.
+        ValueError: a plug-in cannot be loaded, or its source has changed since.
     """
     for name, digest in expected.items():
         if load_plugin(name) != digest:
@@ -144,21 +151,21 @@ def _extend(name: str, family: str, known: Any, added: Any) -> None:
 
 
 def _rebuild(model: type[ConfigModel]) -> None:
-    """Makes the values that hold a transform accept the new ones; parts before what holds them."""
+    """Rebuilds all subclasses, so that unions of transforms accept new members."""
     for part in model.__subclasses__():
         part.model_rebuild(force=True)
         _rebuild(part)
 
 
 def _module_source(module: ModuleType) -> bytes:
-    """The bytes of a module's file, or of all Python files of a package."""
+    """The bytes of the module's file, or of all Python files of the package."""
     file = Path(inspect.getsourcefile(module) or "")
     files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
     return b"\0".join(file.read_bytes() for file in files)
 
 
 def _object_source(name: str, plugin: Any) -> bytes:
-    """The source of an object's class and of the classes and functions that its families hold."""
+    """The source of the object's class and of the classes and functions in its families."""
     parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
     for family in FAMILIES:
         members = getattr(plugin, family, {})

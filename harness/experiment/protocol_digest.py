@@ -1,4 +1,4 @@
-"""A protocol as canonical JSON, and its digest, so that results from elsewhere can be compared."""
+"""The protocol as canonical JSON with a digest, to compare results of different sources."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
-    """The protocol of an arm as JSON with sorted names and without nulls.
+    """The protocol of an arm as JSON with sorted names and no nulls.
 
     Args:
         evaluate: the arm's `Evaluate`, as plain data.
@@ -19,7 +19,7 @@ def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
 
 
 def protocol_digest(text: str) -> str:
-    """16 hexadecimal digits of a protocol's JSON, whatever its spacing.
+    """16 hexadecimal digits that identify a protocol, independent of the spacing of its JSON.
 
     Raises:
         ValueError: the text is not a JSON object.

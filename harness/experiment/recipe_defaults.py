@@ -1,4 +1,4 @@
-"""From what is said of a run to all of it: what is missing comes from its recipe."""
+"""Completes the declared fields of a run with those of its recipe."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,85 +11,86 @@ from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 
 UNBOUNDED = 2**30
-"""Positions of a checkpoint whose files name no bound."""
+"""`max_position` of checkpoints without a limit."""
 
-OF_THE_TEXT = ("corpus", "tokenizer")
-"""What another run has from the run that builds on it in any case,"""
+TEXT_FIELDS = ("corpus", "tokenizer")
+"""Fields that `init_from` and `teacher` always take from the run that uses them."""
 
-OF_THE_TRAINING = ("packing", "phases", "batch_size", "optimizer", "schedule", "budget")
-"""what it takes over where the experiment says it and it says nothing itself,"""
+TRAINING_FIELDS = ("packing", "phases", "batch_size", "optimizer", "schedule", "budget")
+"""Fields that they take from it unless they set them, if the experiment declares them."""
 
-OF_THE_NETWORK = ("max_position", "dropout", "attention_dropout", "initializer_range")
-"""and the same of its model."""
+MODEL_FIELDS = ("max_position", "dropout", "attention_dropout", "initializer_range")
+"""The same for fields of the model."""
 
 
 def resolve_pretrain(fields: Mapping[str, Any]) -> Pretrain:
-    """`fields` laid over the recipe they name (BERT if they name none).
+    """The run with `fields`, completed by the recipe they name (default: BERT).
 
     Raises:
-        ValueError: they do not describe a run.
+        ValueError: the fields do not describe a run.
     """
-    return Pretrain.read(on_recipe(fields))
+    return Pretrain.read(with_recipe_defaults(fields))
 
 
-def on_recipe(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`fields` and, where they say nothing, those of the recipe; so, too, for the runs that this
-    one builds on.
+def with_recipe_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`fields` merged into those of the recipe; also for `init_from` and `teacher`.
 
     Raises:
-        ValueError: there is no such recipe.
+        ValueError: the recipe does not exist.
     """
     recipe = fields.get("recipe", DEFAULT_RECIPE)
     if not isinstance(recipe, str) or recipe not in RECIPES:
         raise ValueError(unknown_name("the recipe", recipe, RECIPES))
-    resolved = _laid(RECIPES[recipe].model_dump(), fields)
+    resolved = _merged(RECIPES[recipe].model_dump(), fields)
     for role in ROLES:
         if isinstance(resolved.get(role), Mapping):
-            resolved[role] = _other_run(role, resolved, fields)
-    return resolved | _of_the_checkpoint(resolved["model"])
+            resolved[role] = _nested_run(role, resolved, fields)
+    return resolved | _checkpoint_fields(resolved["model"])
 
 
-def _of_the_checkpoint(model: Any) -> dict[str, Any]:
-    """What stands in place of a run's fields where there is a checkpoint: nothing to spend, and, if
-    its files lie at hand, what it was trained on and how far it can read."""
+def _checkpoint_fields(model: Any) -> dict[str, Any]:
+    """Fields that an external checkpoint determines: a budget of 0 and, if its files are local or
+    cached, objective and maximum position; empty for other models."""
     name = model.get("checkpoint") if isinstance(model, Mapping) else None
     if not isinstance(name, str):
         return {}
     fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoint_fractions": ()}
     folder = files.found(name, model.get("revision"))
-    if folder and not files.problem(folder):  # else said where data are checked
-        learned = objectives.trained_objective(folder)
-        fields["objective"] = learned
-        if isinstance(learned, str):
-            fields["objective"] = OBJECTIVES[learned].model_dump()
+    if folder and not files.problem(folder):  # other problems are reported by `check_data`
+        objective = objectives.trained_objective(folder)
+        if isinstance(objective, str):
+            objective = OBJECTIVES[objective].model_dump()
+        fields["objective"] = objective
         most = files.positions(files.read_config(folder))
         fields["model"] = {**model, "max_position": int(min(most, UNBOUNDED))}
     return fields
 
 
-def _other_run(role: str, resolved: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A teacher or a start: its own fields over those of the run that builds on it, over those of
-    the recipe that it names, or that the run's recipe gives it."""
+def _nested_run(
+    role: str, resolved: Mapping[str, Any], fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of `init_from` or `teacher`. In order of precedence: its own fields, those of the
+    run that uses it, those of the recipe that it names or that this run's recipe gives it."""
     own = fields.get(role) or {}
-    inherited = {name: fields[name] for name in OF_THE_TRAINING if name in fields}
-    inherited |= {name: resolved[name] for name in OF_THE_TEXT}
+    inherited = {name: fields[name] for name in TRAINING_FIELDS if name in fields}
+    inherited |= {name: resolved[name] for name in TEXT_FIELDS}
     network = fields.get("model")
     if isinstance(network, Mapping):
-        common = {name: network[name] for name in OF_THE_NETWORK if name in network}
+        common = {name: network[name] for name in MODEL_FIELDS if name in network}
         inherited["model"] = common
     if "recipe" in own:
-        return on_recipe(_laid(inherited, own))
+        return with_recipe_defaults(_merged(inherited, own))
     given = RECIPES[resolved["recipe"]].model_dump()[role]
     plain = {
         name: value
         for name, value in resolved.items()
         if name not in (*ROLES, "checkpoint_fractions")
     }
-    return _laid(_laid(given or plain, inherited), own)
+    return _merged(_merged(given or plain, inherited), own)
 
 
-def _laid(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`fields` over `base`; a budget replaces the other, for its units exclude each other."""
+def _merged(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`fields` merged into `base`; a budget is replaced, because its units exclude each other."""
     if "budget" in fields:
         base = {name: value for name, value in base.items() if name != "budget"}
     return deep_merge(base, fields)

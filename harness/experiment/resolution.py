@@ -1,4 +1,4 @@
-"""Every field of an experiment and its arms, with where its value came from."""
+"""Every field of an experiment and its arms, with the origin of its value."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from harness.experiment.origins import axis_place
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes import RECIPES
 
-OF_ARMS = ("pretrain", "evaluate")
-"""Fields that each arm resolves."""
+ARM_FIELDS = ("pretrain", "evaluate")
+"""Fields that differ between arms."""
 DEFAULT = "default"
 
 
 @dataclass(frozen=True)
 class ResolvedField:
-    """A field with its value."""
+    """A field with its value and the origin of the value."""
 
     path: str
-    """Dotted."""
+    """Dotted path."""
     value: Any
-    """Plain data."""
+    """The value as plain data."""
     origin: str
-    """`file:line`, an option of the command line, `recipe NAME`, or `default`."""
+    """`file:line`, a command-line option, `recipe NAME`, `default`, or the run that uses it."""
 
 
 def experiment_fields(declaration: Declaration) -> list[ResolvedField]:
-    """The fields that do not belong to an arm."""
-    dump = declaration.experiment.model_dump(mode="json", exclude={*OF_ARMS, "grid"})
+    """The fields that all arms share by definition: all but `pretrain`, `evaluate` and `grid`."""
+    dump = declaration.experiment.model_dump(mode="json", exclude={*ARM_FIELDS, "grid"})
     return [
         ResolvedField(dotted(keys), value, _given(declaration, keys) or DEFAULT)
         for keys, value in _leaves(dump)
@@ -39,8 +39,8 @@ def experiment_fields(declaration: Declaration) -> list[ResolvedField]:
 
 
 def arm_fields(declaration: Declaration, arm: Arm) -> list[ResolvedField]:
-    """The fields of `pretrain` and `evaluate` of one arm."""
-    dump = {name: getattr(arm, name).model_dump(mode="json") for name in OF_ARMS}
+    """The fields in `pretrain` and `evaluate` of one arm."""
+    dump = {name: getattr(arm, name).model_dump(mode="json") for name in ARM_FIELDS}
     return [
         ResolvedField(dotted(keys), value, _origin(declaration, arm, keys, value))
         for keys, value in _leaves(dump)
@@ -66,11 +66,11 @@ def _origin(declaration: Declaration, arm: Arm, keys: Keys, value: Any) -> str:
     recipe = RECIPES[arm.pretrain.recipe].model_dump(mode="json")
     if keys[0] == "pretrain" and _value_at(recipe, keys[1:]) == value:
         return f"recipe {arm.pretrain.recipe}"
-    return "the run built on it" if keys[1] in ROLES else DEFAULT
+    return "the run that uses it" if keys[1] in ROLES else DEFAULT
 
 
 def _given(declaration: Declaration, keys: Keys) -> str | None:
-    """Where the user gave a value at `keys`, or a name that stands for the value around it."""
+    """Where the user gave the value at `keys`, or a name in place of a value that contains it."""
     source = declaration.source
     assert source is not None
     for depth in range(len(keys), 0, -1):

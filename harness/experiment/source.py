@@ -1,4 +1,4 @@
-"""An experiment file as data, with the place of every value, and the problems found in it."""
+"""An experiment file as plain data, with the place of every value and the problems found."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from harness.experiment.named_values import expand_names
 from harness.experiment.yaml_reader import Keys, YamlError, parse
 
 AFTER_ALL_FILES = 2**31
-"""Depth of what is given on the command line."""
+"""`Place.order` of command-line options."""
 REPLACED = ("grid", "budget")
-"""Mappings that another one replaces as a whole: axes and the units of a budget exclude others."""
+"""Mappings that are replaced, not merged, because axes and units of a budget exclude others."""
 
 
 class DeclarationError(ValueError):
-    """An experiment that cannot be run: each problem in a line, `file:line: what is wrong`."""
+    """An invalid experiment; the message has one line per problem, `file:line: problem`."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(_one_line(problem) for problem in problems)
@@ -34,30 +34,34 @@ class Place:
     """Where a value was given."""
 
     order: tuple[int, str, int]
-    """Depth among the files that extend each other, file and line; problems are sorted by it."""
+    """Depth in the chain of `extends`, file and line: the sort key of problems."""
     text: str
-    """`file:line`, or an option of the command line."""
+    """`file:line`, or a command-line option."""
 
 
 @dataclass
 class Source:
-    """What the user wrote."""
+    """What the user declared: data, places and problems."""
 
     path: Path
     data: Any = None
     depth: int = 0
-    """0 for the experiment file, 1 for a file that it extends, and so on."""
+    """0 for the experiment file, 1 for its bases, 2 for their bases, and so on."""
     places: dict[Keys, Place] = field(default_factory=dict)
+    """Keys of each value to its place."""
     problems: dict[tuple[Place, str], None] = field(default_factory=dict)
-    """An ordered set."""
+    """(place, message) of each problem; an ordered set."""
     num_overrides: int = 0
 
     @classmethod
     def parse(cls, path: Path, text: str, depth: int = 0) -> "Source":
-        """The file's data; a problem for each key given twice and the like.
+        """Reads a file; duplicate keys and the like are reported as problems.
+
+        Args:
+            text: the content of the file.
 
         Raises:
-            DeclarationError: it is not YAML, or not a mapping.
+            DeclarationError: the text is not YAML, or not a mapping.
         """
         source = cls(path, depth=depth)
         try:
@@ -79,37 +83,40 @@ class Source:
         return Place((self.depth, str(self.path), line), f"{self.path}:{line}")
 
     def place(self, keys: Keys) -> Place:
-        """Where the value at `keys` was given, or the innermost value around it."""
+        """The place of the value at `keys`, or of the innermost value that contains it."""
         while keys not in self.places:
             keys = keys[:-1]
         return self.places[keys]
 
     def report(self, keys: Keys, message: str) -> None:
-        """Notes a problem with the value at `keys`."""
+        """Records a problem with the value at `keys`."""
         self.problems[self.place(keys), message] = None
 
     def raise_problems(self) -> None:
-        """Ends the reading if there was any problem.
+        """Raises if any problem was reported.
 
         Raises:
-            DeclarationError: with all of them, in the order of the file.
+            DeclarationError: all problems, in the order of the file.
         """
         if self.problems:
             ordered = sorted(self.problems, key=lambda problem: problem[0].order)
             raise DeclarationError([f"{place.text}: {message}" for place, message in ordered])
 
     def mentioned(self, keys: Keys, message: str) -> Keys:
-        """The innermost value within `keys` that the message names or quotes; else `keys`."""
+        """Keys of the innermost value in `keys` that the message names or quotes; else `keys`."""
         inside = [below for below in self.places if below[: len(keys)] == keys and below != keys]
         found = [below for below in inside if mentions(message, below, self._value(below))]
         return max(found, key=len, default=keys)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any], name: str) -> "Source":
-        """Data that no file holds; `name` stands for the file in messages.
+        """Plain data without a file.
+
+        Args:
+            name: replaces the file in messages.
 
         Raises:
-            DeclarationError: a value has no counterpart in YAML.
+            DeclarationError: a value cannot be represented in YAML.
         """
         try:
             plain = from_json(to_json(data, inf_nan_mode="constants"))
@@ -119,21 +126,21 @@ class Source:
         source.places = {(): Place((0, name, 0), name)}
         return source
 
-    def lay_over(self, top: "Source") -> None:
-        """Lays another source over this one: mappings are merged, other values replaced."""
+    def merge(self, top: "Source") -> None:
+        """Merges `top` into this source: mappings are merged, other values replaced."""
         self.problems |= top.problems
         for name, value in top.data.items():
             self._merge((name,), value, top.places, (name,))
 
     def merge_path(self, path: str, value: Any, given: Keys) -> None:
-        """Lays `value`, which stands at `given` in this source, over the value at a dotted path."""
+        """Merges `value`, which is at `given` in this source, into the value at a dotted path."""
         places = dict(self.places)
         keys = split_path(path)
         if not self._merge(keys, value, places, given):
             self.problems[places[given], f"{path} is inside a value without fields"] = None
 
     def set(self, override: str) -> None:
-        """Replaces a value by that of `path=value`."""
+        """Applies an override `path=value`; what is wrong with it is recorded as a problem."""
         self.num_overrides += 1
         order = (AFTER_ALL_FILES, "", self.num_overrides)
         place = Place(order, f"--set {override.strip()}")
@@ -154,10 +161,10 @@ class Source:
             self.problems[place, f"{path.strip()} is inside a value without fields"] = None
 
     def _merge(self, keys: Keys, value: Any, places: Mapping[Keys, Place], given: Keys) -> bool:
-        """Lays a value with the places below `given` over that at `keys`.
+        """Merges `value` into the value at `keys`; its places are those below `given`.
 
         Returns:
-            whether there can be a value at `keys`.
+            Whether all parents of `keys` are mappings.
         """
         holder = self._holder(keys, places.get(given))
         if holder is None:
@@ -169,7 +176,7 @@ class Source:
         if given in places:
             self.places[keys] = places[given]
         merged = [self._merge((*keys, k), v, places, (*given, k)) for k, v in value.items()]
-        return all(merged)  # of all items, also after one that cannot be
+        return all(merged)  # a list: items after a failure are merged as well
 
     def _replace(self, keys: Keys, value: Any, places: Mapping[Keys, Place], given: Keys) -> bool:
         holder = self._holder(keys, places.get(given))
@@ -184,7 +191,8 @@ class Source:
         return True
 
     def _holder(self, keys: Keys, place: Place | None) -> dict[Any, Any] | None:
-        """The mapping that holds the last of `keys`; `place` is that of mappings made for it."""
+        """The mapping that contains the last key; null if a parent is not a mapping. Missing ones
+        are created at `place`."""
         holder: dict[Any, Any] = self.data
         for depth, key in enumerate(keys[:-1]):
             if depth == 1:
@@ -203,14 +211,14 @@ class Source:
         for key in keys:
             try:
                 value = value[key]
-            except (KeyError, TypeError, IndexError):  # an override put another value here
+            except (KeyError, TypeError, IndexError):  # an override has replaced the value
                 return None
         return value
 
 
 def mentions(message: str, keys: Keys, value: Any) -> bool:
-    """Whether a message has the last of `keys`, or a text that it holds, as a word."""
-    message = message.partition("known")[0]  # what could have been given is not what was
+    """Whether a message contains the last key, or its value if that is text, as a word."""
+    message = message.partition("known")[0]  # alternatives are not mentions
     words = [keys[-1]] if isinstance(keys[-1], str) else []
     words += [value] if isinstance(value, str) else []
     return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message) for word in words if word)
@@ -220,7 +228,7 @@ def read_text(path: Path) -> str:
     """The text of an experiment file.
 
     Raises:
-        DeclarationError: there is no such file, or it is not UTF-8.
+        DeclarationError: the file does not exist, cannot be read, or is not UTF-8.
     """
     if path.is_dir():
         found = ", ".join(sorted(file.name for file in path.glob("*.yaml"))) or "none"
@@ -245,13 +253,13 @@ def _near_file(path: Path) -> str:
 
 
 def _expand_name(holder: dict[Any, Any], keys: Keys) -> None:
-    """Replaces the name of a corpus, size and the like by its fields, which others can change."""
+    """Replaces the name of a corpus, size or the like by its fields, to merge others into."""
     if keys[0] == "pretrain" and keys[1] in holder:
         holder.update(expand_names({str(keys[1]): holder[keys[1]]}))
 
 
 def _keys_within(value: Any) -> Iterator[Keys]:
-    """The keys of a value and of all values in it, relative to it."""
+    """Keys of a value and of all values within it, relative to it."""
     yield ()
     items = value.items() if isinstance(value, dict) else ()
     for key, item in enumerate(value) if isinstance(value, list) else items:
@@ -260,7 +268,7 @@ def _keys_within(value: Any) -> Iterator[Keys]:
 
 
 def split_path(path: str) -> Keys:
-    """The keys of a dotted path; a dotted axis of the grid is one key."""
+    """The keys of a dotted path; a dotted axis of `grid` is a single key."""
     head, _, rest = path.partition(".")
     return (head, rest) if head == "grid" and rest else tuple(path.split("."))
 

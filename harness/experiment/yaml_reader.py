@@ -11,15 +11,15 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 Keys = tuple[str | int, ...]
-"""Keys and list indices from the root."""
+"""Path of keys and list indices from the root."""
 MAX_CHARACTERS = 1_000_000
 MAX_NODES = 100_000
-"""Values after aliases are followed: a few lines of nested aliases can stand for billions."""
+"""Limit after aliases are expanded: a few lines of nested aliases can expand to billions."""
 MAX_DEPTH = 32
 INT64 = 2**63
-"""Bound of the integers that the formats of stored results can hold."""
+"""Integers from here on do not fit the formats of stored results."""
 TAGS = ("null", "bool", "int", "float", "str", "timestamp", "map", "seq")
-"""Tags that a value may have."""
+"""Allowed tags."""
 
 
 class YamlError(ValueError):
@@ -35,15 +35,15 @@ class Document:
     """A YAML document."""
 
     data: Any = None
-    """Null if the document is empty."""
+    """Plain data; null for an empty document."""
     lines: dict[Keys, int] = field(default_factory=dict)
-    """Line of each value, from 1: a scalar's own line; the key's line of a mapping or list."""
+    """Line of each value, from 1: that of the scalar, or that of the key of a mapping or list."""
     problems: list[tuple[int, str]] = field(default_factory=list)
-    """(line, message): a key that is given twice, a tag, a number that is too large."""
+    """(line, message) of duplicate keys, forbidden tags and integers that are too large."""
 
 
 def parse(text: str) -> Document:
-    """Reads one document. Keys are text, as written.
+    """Reads one document. Keys are kept as text.
 
     Raises:
         YamlError: the text is not YAML, has more than one document, or is too large.
@@ -66,7 +66,7 @@ def parse(text: str) -> Document:
 
 
 class _Reader:
-    """Turns nodes into data."""
+    """Converts the nodes of ruamel.yaml to plain data."""
 
     def __init__(self) -> None:
         self.yaml = YAML(typ="safe", pure=True)
@@ -77,7 +77,7 @@ class _Reader:
         line = _line(node) if isinstance(node, ScalarNode) else key_line
         self.document.lines[keys] = line
         self._num_nodes += 1
-        if len(keys) > MAX_DEPTH:  # an alias may also contain itself
+        if len(keys) > MAX_DEPTH:  # also for an alias that contains itself
             raise YamlError(line, f"values are nested deeper than {MAX_DEPTH} levels")
         if self._num_nodes > MAX_NODES:
             raise YamlError(line, f"with its aliases the file has over {MAX_NODES:,} values")
@@ -92,7 +92,7 @@ class _Reader:
         return self._scalar(node, line)
 
     def _pairs(self, node: MappingNode, keys: Keys) -> Iterator[tuple[str, tuple[int, Node]]]:
-        """Each key with its line and value; those that `<<` merges in come first."""
+        """(key, (line, value)) of each pair; pairs merged by `<<` come first."""
         self.yaml.constructor.flatten_mapping(node)
         num_merged = len(node.merge or ())
         first: dict[str, int] = {}
@@ -114,7 +114,7 @@ class _Reader:
         try:
             value = self.yaml.constructor.construct_object(node)
             str(value).encode()
-        except (ValueError, KeyError):  # another tag than the text's, or half a character
+        except (ValueError, KeyError):  # a tag that does not fit the text, or a lone surrogate
             self._report(line, f"{_short(node.value)} cannot be read as {_tag(node)}")
             return None
         if isinstance(value, datetime.date):

@@ -1,3 +1,6 @@
-"""From a declared experiment to a plan: stages with content keys, their cost, and the proof that
-arms differ only where an axis says so. Nothing here trains a model or reads the store.
+"""From a declared experiment to a plan: stages with content keys, their cost, and the check that
+arms differ only in the fields that axes vary.
+
+Not here: how a stage is computed (`harness.execution`), and its results (`harness.store`). Planning
+imports no torch.
 """

@@ -1,4 +1,4 @@
-"""From arms to stages."""
+"""Builds the stages of arms."""
 
 import hashlib
 import itertools
@@ -19,14 +19,14 @@ from harness.plan.task_chain_stages import (
     add_retained_losses,
     add_sequential_scores,
     chain_unsupported_reason,
-    learns_in_sequence,
+    is_sequential,
 )
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
 
 
 class PlanBuilder:
-    """Adds the stages of one arm after the other to a graph."""
+    """Adds the stages of arms to a graph and lists the runs that their results come from."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -38,7 +38,11 @@ class PlanBuilder:
         self.unsupported: dict[tuple[str, str], str] = {}
 
     def add(self, arm: Arm) -> None:
-        """Adds all stages of an arm."""
+        """Adds all stages of an arm.
+
+        Raises:
+            ValueError: the files of a corpus, task, probe or checkpoint are missing.
+        """
         tokenizer = self._add_pretraining(arm)
         evaluate = arm.evaluate
         for name, task in evaluate.chosen.items():
@@ -48,19 +52,19 @@ class PlanBuilder:
                 self.unsupported[arm.name, name] = why
             else:
                 self._add_task(arm, task, tokenizer)
-        if learns_in_sequence(evaluate, arm):
+        if is_sequential(arm):
             self._add_sequence(arm, tokenizer)
         for probe, seed in itertools.product(evaluate.probes, self._seeds(arm)):
             self._add_probe(arm, probe, seed, tokenizer)
 
     def _seeds(self, arm: Arm) -> tuple[int, ...]:
-        """Pretraining seeds. A checkpoint was pretrained once, but its continued runs were not."""
+        """Pretraining seeds of an arm. A checkpoint has one, unless its pretraining is continued."""
         seeds = self.experiment.seeds.pretrain
-        once = arm.pretrain.model.checkpoint and not arm.evaluate.continued_pretraining
-        return seeds[:1] if once else seeds
+        is_single = arm.pretrain.model.checkpoint and not arm.evaluate.continued_pretraining
+        return seeds[:1] if is_single else seeds
 
     def _add_pretraining(self, arm: Arm) -> str:
-        """Adds all that makes an arm's pretrained models; returns the key of their tokenizer."""
+        """Adds the pretrained models of an arm; returns the key of their tokenizer."""
         if arm.pretrain.model.checkpoint:
             return self._add_import(arm)
         tokenizer, tokens = self._add_data(arm.pretrain)
@@ -70,7 +74,7 @@ class PlanBuilder:
         return tokenizer
 
     def _add_import(self, arm: Arm) -> str:
-        """A checkpoint's tokenizer and network, converted to the format of our own."""
+        """Adds the import of a checkpoint and its tokenizer; returns the key of the tokenizer."""
         name, revision = str(arm.pretrain.model.checkpoint), arm.pretrain.model.revision
         folder = files.is_folder(name)
         spec = {
@@ -84,25 +88,24 @@ class PlanBuilder:
         return tokenizer
 
     def _add_data(self, spec: Pretrain) -> tuple[str, str]:
-        """Keys of the tokenizer and of the tokenized corpus."""
+        """Adds the tokenizer and the tokenized corpus; returns both keys."""
         fingerprint = self.graph.corpus_fingerprint(spec.corpus)
         data = {"corpus": spec.corpus.model_dump(), "fingerprint": fingerprint}
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
-        learned = {**data, "tokenizer": spec.tokenizer.model_dump()}
-        tokenizer = self.graph.stage("tokenizer", f"{algorithm} {size}", learned, {})
+        tokenizer_spec = {**data, "tokenizer": spec.tokenizer.model_dump()}
+        tokenizer = self.graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, self.graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
 
     def _add_pretrain(
         self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str
     ) -> str:
-        """Adds a run after those it builds on (`init_from`, `teacher`), which have the same
-        seed."""
+        """Adds a run after those it builds on (`init_from`, `teacher`), with the same seed."""
         parents = {"tokenizer": tokenizer, "tokens": tokens}
         for role in ROLES:
             if other := getattr(run, role):
-                about = f"{role} of {label}"
-                parents[role] = self._add_pretrain(other, about, seed, tokenizer, tokens)
+                other_label = f"{role} of {label}"
+                parents[role] = self._add_pretrain(other, other_label, seed, tokenizer, tokens)
         content = self.graph.pretrain_spec(run, seed)
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
@@ -121,7 +124,7 @@ class PlanBuilder:
             first = self._parents(arm, task, seeds.pretrain[0], tokenizer)
             first |= add_other_tasks(self.graph, arm, task, first, seeds.finetune[0])
             tune["tune"] = add_search(self.graph, arm, task, base, first, cost)
-        # Else every fine-tuning seed gives the same.
+        # Otherwise all fine-tuning seeds give the same result.
         varies = trained or (
             has_model and (evaluate.protocol.num_fewshot or evaluate.starts_from_tasks)
         )
@@ -131,7 +134,7 @@ class PlanBuilder:
             "save_weights": bool(evaluate.save_weights and trained),
         }
         base |= {name: value for name, value in optional.items() if value}
-        # The settings are those selected at the end of pretraining: the curve varies one thing.
+        # Settings are selected at the end of pretraining, so that the curve varies one thing.
         budget = arm.pretrain.budget
         fractions = () if budget.is_zero else arm.pretrain.checkpoint_fractions
         for pretrain_seed, seed, fraction in itertools.product(
@@ -164,7 +167,7 @@ class PlanBuilder:
 
     def _add_probe(self, arm: Arm, probe: str, seed: int, tokenizer: str) -> None:
         spec = {"probe": probe, "fingerprint": self.graph.probe_fingerprint(probe)}
-        # Where there are probes, continued runs are the same for all tasks.
+        # With probes, continued pretraining is the same for all tasks.
         any_task = next(iter(arm.evaluate.chosen.values()))
         parents = self._parents(arm, any_task, seed, tokenizer)
         flops = probe_flops(arm, probe)

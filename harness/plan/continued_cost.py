@@ -1,4 +1,4 @@
-"""The cost of continued pretraining, summed over the runs of an arm."""
+"""Total cost of continued pretraining of an arm."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from harness.plan.plan import ContinuedRun, Plan
 
 
 def continued_runs(plan: Plan, arm: str) -> list[ContinuedRun]:
-    """The continued runs of an arm, of all pretraining seeds."""
+    """The continued runs of an arm, for all pretraining seeds."""
     return [run for run in plan.continued_runs if run.arm == arm]
 
 
 def total_continued_cost(plan: Plan, arm: str) -> Cost | None:
-    """The cost of all continued runs of an arm under one pretraining seed; null if it has none. A
-    sum with an unknown part is null."""
+    """The cost of all continued runs of an arm for one pretraining seed; null if it has none. A sum
+    with an unknown term is null."""
     runs = continued_runs(plan, arm)
     if not runs:
         return None

@@ -1,4 +1,4 @@
-"""Stages between pretraining and a task: continued pretraining, and the losses around it."""
+"""Stages of continued pretraining, and of the held-out losses before and after it."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from harness.tasks.task import Task
 
 
 def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer: str) -> str:
-    """Adds the continued pretraining of an arm before `task`, under one pretraining seed.
+    """Adds the continued pretraining of an arm before `task`, for one pretraining seed.
 
     Args:
         tokenizer: key of the arm's tokenizer stage.
@@ -24,10 +24,9 @@ def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer:
     Returns:
         Key of the pretrained model that is fine-tuned on `task`.
     """
-    first = model = graph.pretrain_keys[arm.name, seed]
-    run, before_on_old_text = arm.pretrain, None
-    if not arm.pretrain.model.checkpoint:
-        before_on_old_text = first  # the pretraining stage holds its own held-out loss
+    model = graph.pretrain_keys[arm.name, seed]
+    # The pretraining stage also measures its held-out loss; a checkpoint comes without text.
+    run, before_on_old_text = arm.pretrain, None if arm.pretrain.model.checkpoint else model
     for step, declared in enumerate(arm.evaluate.continued_pretraining):
         text = declared.corpus_of(task.name)
         run = continued_run(arm.pretrain.model_copy(update={"objective": run.objective}), declared)
@@ -59,7 +58,7 @@ def _add_training(
 def _tokenized(
     graph: StageGraph, arm: Arm, task: Task, text: Corpus | TaskCorpus, tokenizer: str
 ) -> str:
-    """Key of the stage that tokenizes a text with the vocabulary of the model."""
+    """Adds the stage that tokenizes a text with the vocabulary of the model; returns its key."""
     spec: dict[str, Any] = {"corpus": text.model_dump()}
     if isinstance(text, TaskCorpus):
         protocol = arm.evaluate.protocol
@@ -75,14 +74,14 @@ def _tokenized(
 def add_pretraining_loss(
     graph: StageGraph, arm: Arm, seed: int, model: str, when: str
 ) -> str | None:
-    """Adds the loss of `model` under the arm's pretraining objective and on its held-out text.
+    """Adds the held-out loss of `model` under the arm's pretraining objective and on its corpus.
 
     Args:
-        model: key of the stage that leaves the model.
-        when: ends the label.
+        model: key of the stage that trains the model.
+        when: end of the label.
 
     Returns:
-        Its key; null for a checkpoint, which brings no text.
+        Key of the stage; null for checkpoints, which come without text.
     """
     tokens = graph.stages[graph.pretrain_keys[arm.name, seed]].parents.get("tokens")
     if tokens is None:
@@ -96,8 +95,12 @@ def add_held_out_loss(
 ) -> str | None:
     """Adds the loss of `model` under the objective of `run` on the held-out text of `tokens`.
 
+    Args:
+        model: key of the stage that trains the model.
+        tokens: key of the stage that tokenizes the text.
+
     Returns:
-        Its key; null for replaced-token detection, whose discriminator predicts no tokens.
+        Key of the stage; null for replaced-token detection, whose discriminator predicts no tokens.
     """
     if run.objectives[-1].output.kind == "replaced_token":
         return None
@@ -109,14 +112,14 @@ def add_held_out_loss(
 
 
 def _without_checkpoint_name(run: Pretrain) -> Pretrain:
-    """A run without the name of the checkpoint it continues from: that is a parent, by content."""
+    """A run without the name of its checkpoint, whose content enters the key as a parent."""
     model = run.model.model_copy(update={"checkpoint": None, "revision": None})
     return run.model_copy(update={"model": model})
 
 
 def held_out_settings(run: Pretrain) -> Pretrain:
-    """The settings of a run that decide its held-out loss; all others at their defaults, so that
-    runs that differ only in those share the stage."""
+    """`run` with the settings that do not affect its held-out loss at their defaults, so that runs
+    that differ only in these share the stage."""
     last = without_distillation(run.objectives[-1]).model_copy(update={"sentence_pair": "none"})
     return run.model_copy(
         update={
@@ -133,7 +136,7 @@ def held_out_settings(run: Pretrain) -> Pretrain:
 
 
 def corpus_label(text: Corpus | TaskCorpus, task: Task) -> str:
-    """A short name of a text: `texts of sst2`, `microworld medicine`, a path."""
+    """A short label of a corpus: `texts of sst2`, `microworld medicine`, a path."""
     if isinstance(text, TaskCorpus):
         return f"texts of {task.name}"
     if isinstance(text, MicroworldCorpus):

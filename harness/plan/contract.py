@@ -1,4 +1,4 @@
-"""The single-variable contract: arms differ only where an axis, or a varied recipe, says so."""
+"""The single-variable contract: arms differ only in fields set by an axis or a varied recipe."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _FIELDS_OF_A_CHECKPOINT = (
 
 
 def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
-    """Dotted path to {arm: value} for each field whose value is not the same in all arms."""
+    """Dotted path to {arm: value}, for each field whose values differ between arms."""
     flat = {
         arm.name: _pretrain_fields(arm) | dict(flat_fields("evaluate", arm.evaluate))
         for arm in arms
@@ -24,7 +24,7 @@ def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
 
 
 def _pretrain_fields(arm: Arm) -> dict[str, Any]:
-    """Path to value of the settings that apply to a run; of a checkpoint, what identifies it."""
+    """Dotted path to value of all fields of a run; of a checkpoint, those that identify it."""
     fields = dict(flat_fields("pretrain", arm.pretrain))
     if not arm.pretrain.model.checkpoint:
         return fields
@@ -32,7 +32,7 @@ def _pretrain_fields(arm: Arm) -> dict[str, Any]:
 
 
 def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) of each field of a value, and of those within it."""
+    """(dotted path, value) of each field of a config value, at any depth."""
     if isinstance(value, ConfigModel):
         for name in type(value).model_fields:
             yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
@@ -43,7 +43,7 @@ def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(path: str, arms: Sequence[Arm]) -> bool:
-    """Whether an axis sets the field at a dotted `path`, or a value that contains it."""
+    """Whether an axis sets the field at dotted `path`, or a value that contains it."""
     axes = {axis for arm in arms for axis in arm.changes}
     return any(path == axis or path.startswith(f"{axis}.") for axis in axes)
 
@@ -53,7 +53,7 @@ def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> 
 
     Args:
         differences: as `differing_fields` returns them.
-        declared: those paths that an axis sets.
+        declared: the paths that axes set.
 
     Raises:
         ValueError: the arms differ in a field that no axis varies.

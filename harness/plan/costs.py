@@ -1,4 +1,4 @@
-"""What the stages take, as far as it can be known before anything is spent."""
+"""Planned cost of stages: updates, tokens, parameters and FLOPs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,34 +16,37 @@ from harness.pretraining.training_flops import TRAINING
 from harness.tasks.probes import PROBES
 from harness.tasks.task import Task
 
-# Assumptions of the time estimate alone.
+# Assumptions, used only in the estimate of the time.
 MEAN_TASK_TOKENS = 40
-"""Tokens of a fine-tuning input."""
+"""Tokens per fine-tuning input."""
 PROBE_INPUTS = 3_000
-"""Inputs of each category of a probe."""
+"""Inputs per category of a probe."""
 PROBE_TOKENS = 12
-"""Tokens of such an input."""
+"""Tokens per input of a probe."""
 HELD_OUT_INPUTS = 1_000
 """Sequences of held-out text."""
 HELD_OUT_TOKENS = 128
-"""Tokens of such a sequence."""
+"""Tokens per sequence of held-out text."""
 SUSTAINED_FLOPS = 5e10
 """FLOP/s of one CPU thread at `nano` and `tiny`."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of pretraining one seed of an arm; null where a budget in seconds leaves a number open,
+    """Cost of pretraining one seed of an arm; null if a budget in seconds leaves a number unknown,
     and for checkpoints."""
 
     steps: int | None
+    """Updates."""
     tokens: int | None
     parameters: int | None
+    """Parameters of the network without pretraining heads."""
     flops: float | None
+    """Training FLOPs."""
 
 
 def pretraining_cost(spec: Pretrain) -> Cost:
-    """The planned cost of one pretraining run, by the declared vocabulary size."""
+    """The planned cost of one pretraining run, with the declared vocabulary size."""
     if spec.model.checkpoint:
         return Cost(None, None, None, None)
     parameters = count_parameters(
@@ -65,8 +68,9 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
 
     Args:
         run: the continued run.
-        start: the pretraining of the model it starts from. Where that is a checkpoint, a forward
-            pass is taken as 2 FLOPs per weight and token, a backward pass as twice that.
+        start: the pretraining of the model it starts from. For a checkpoint, a forward pass
+            counts 2 FLOPs per weight and token, and a backward pass twice that (Kaplan et al.
+            2020, section 2.1).
     """
     if not start.model.checkpoint:
         return pretraining_cost(run)
@@ -80,22 +84,22 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
 
 
 def expected_flops(spec: Pretrain) -> float:
-    """Training FLOPs of a run, for the time estimate."""
+    """Training FLOPs of a run, for the estimate of the time."""
     return pretraining_cost(spec).flops or training_seconds_as_flops(spec.budget)
 
 
 def training_seconds_as_flops(budget: Budget) -> float:
-    """FLOPs that a budget in seconds pays for at the assumed rate; 0 for other budgets."""
+    """FLOPs in the seconds of a budget at the assumed rate; 0 for budgets in other units."""
     return (budget.seconds or 0.0) * SUSTAINED_FLOPS
 
 
 def held_out_flops(run: Pretrain) -> float:
-    """FLOPs of one pass over the held-out text, an upper bound."""
+    """FLOPs of one forward pass over the held-out text, an upper bound."""
     return _forward_flops(run, HELD_OUT_TOKENS) * HELD_OUT_INPUTS
 
 
 def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
-    """FLOPs of one fine-tuning run, for the time estimate."""
+    """FLOPs of one fine-tuning run, for the estimate of the time."""
     protocol = arm.evaluate.protocol
     examples = min(task.train_size, protocol.max_train_examples or task.train_size)
     one = _forward_flops(arm.pretrain, MEAN_TASK_TOKENS)
@@ -103,18 +107,19 @@ def finetuning_flops(arm: Arm, task: Task, settings: Finetune) -> float:
 
 
 def probe_flops(arm: Arm, probe: str) -> float:
-    """FLOPs of one probe, for the time estimate."""
+    """FLOPs of one probe, for the estimate of the time."""
     one = _forward_flops(arm.pretrain, PROBE_TOKENS)
     return one * PROBE_INPUTS * len(PROBES[probe].categories)
 
 
 def estimated_seconds(flops: Sequence[float], num_threads: int) -> float:
-    """Time of stages on `num_threads` CPU threads at the assumed rate: an order of magnitude."""
+    """Seconds that stages take on `num_threads` CPU threads at the assumed rate, to an order of
+    magnitude."""
     return sum(flops) / SUSTAINED_FLOPS / max(1, num_threads)
 
 
 def _forward_flops(run: Pretrain, tokens: int) -> float:
-    """FLOPs of a forward pass over one input; of a checkpoint, 2 per weight and token."""
+    """FLOPs of a forward pass over one input; for checkpoints 2 per weight and token."""
     if run.model.checkpoint:
         folder = files.found(run.model.checkpoint, run.model.revision)
         return 2.0 * weights.num_weights(folder) * tokens

@@ -1,4 +1,4 @@
-"""Declaration -> Plan."""
+"""Experiment file or declaration -> Plan."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str]
 
     Args:
         path: a file, or the name of a shipped experiment.
-        overrides: `path=value`, as `--set` takes them.
+        overrides: `path=value`, as for `--set`.
         variants: names of variants that the file declares.
 
     Raises:
-        DeclarationError: the file is wrong or its data is missing; every problem with its line.
+        DeclarationError: the file is invalid or data are missing; every problem with its line.
     """
     declaration = load(path, overrides, variants)
     check_data(declaration)
@@ -28,10 +28,10 @@ def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str]
 
 
 def make_plan(declaration: Declaration) -> Plan:
-    """The plan of a declared experiment. Reads fingerprints of the data; imports no torch.
+    """The plan of a declared experiment. Reads fingerprints of the data.
 
     Raises:
-        ValueError: a data set is missing, or two arms differ where no axis says so.
+        ValueError: a data set is missing, or arms differ in a field that no axis sets.
     """
     arms = declaration.arms
     builder = PlanBuilder(declaration.experiment)

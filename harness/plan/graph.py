@@ -1,4 +1,4 @@
-"""The stages of a plan while it is built."""
+"""The graph of stages to which the builder adds."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -18,7 +18,7 @@ from harness.tasks.task import Task
 
 
 class StageGraph:
-    """Stages by key; equal keys are one stage. Fingerprints of data are read once for each plan."""
+    """Stages by key; equal stages are shared. Fingerprints of data are read once per plan."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -27,7 +27,7 @@ class StageGraph:
         self.pretrain_keys: dict[tuple[str, int], str] = {}
         """(arm, pretraining seed) to the key of the pretraining stage."""
         self.continued_runs: dict[tuple[str, str, int, int], ContinuedRun] = {}
-        """By (arm, task, step, pretraining seed)."""
+        """(arm, task, step, pretraining seed) to run."""
         tasks = experiment.evaluate.known_tasks
         self.corpus_fingerprint = cache(load_corpus.fingerprint)
         self.task_fingerprint = cache(lambda task: load_examples.fingerprint(tasks[task]))
@@ -41,14 +41,17 @@ class StageGraph:
         parents: Mapping[str, str],
         flops: float = 0.0,
     ) -> str:
-        """Adds a stage unless an equal one is there.
+        """Adds a stage unless it exists.
 
         Args:
+            kind: a name in `STAGE_KINDS`.
+            label: arm, task and seeds in words.
             spec: arguments of the stage, as JSON values.
             parents: role to key.
+            flops: estimate, for the remaining time and the order of execution.
 
         Returns:
-            Its key.
+            Key of the stage.
         """
         if self.plugins and STAGE_KINDS[kind].uses_plugins:
             spec = {**spec, "plugins": self.plugins}
@@ -57,13 +60,13 @@ class StageGraph:
         return key
 
     def pretrain_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
-        """The spec of a pretraining run; the precision is part of it where it changes results."""
+        """The spec of a pretraining run; the precision is included unless it is the default."""
         precision = self.experiment.compute.precision
         reduced = {} if precision == "32-true" else {"precision": precision}
         return {"pretrain": run_content(run), "seed": seed, **reduced}
 
     def task_content(self, task: Task) -> dict[str, Any]:
-        """The part of a spec that says which examples are read."""
+        """The part of a spec that identifies the examples of a task."""
         return {
             "task": task.name,
             "content": task.content,

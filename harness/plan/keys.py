@@ -1,4 +1,4 @@
-"""Stage keys: a hash of everything that can change an outcome."""
+"""Stage keys: hashes of everything that can change the result of a stage."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 
 def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) -> str:
-    """The key of a stage: 16 hexadecimal digits. Where local files lie does not enter it.
+    """The key of a stage: 16 hexadecimal digits. Paths of local files are not part of it.
 
     Args:
         kind: a name in `STAGE_KINDS`.
@@ -23,7 +23,7 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
         spec = {**spec, "corpus": _without(corpus, "path")}
     if kind in ("tokenizer", "pretrain"):  # the fingerprint identifies a checkpoint, not its name
         spec = _without(spec, "checkpoint")
-    if "vectors" in spec:  # the digest of the file, which stands for its path
+    if "vectors" in spec:  # the digest of the file replaces its path
         run = spec["pretrain"]
         spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
     if "content" in spec:
@@ -36,8 +36,8 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
 
 
 def run_content(run: Pretrain) -> dict[str, Any]:
-    """The settings of a run that enter its key. The corpus does so through the parents; the name of
-    the recipe changes nothing."""
+    """The settings of a run that enter its key. The corpus enters through the parents; the name of
+    the recipe has no effect on the result."""
     spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
     others = {role: getattr(run, role) for role in ROLES}
     return spec | {role: run_content(other) if other else None for role, other in others.items()}
@@ -48,14 +48,14 @@ def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A null field counts as absent, so that a new optional field leaves old keys as they are."""
+    """Removes null fields, so that new optional fields do not change existing keys."""
     if isinstance(value, Mapping):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _without_paths(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A task on files without their paths: its fingerprint is of what they hold."""
+    """The content of a task without the paths of its files, whose fingerprint is in the key."""
     data = content.get("data", {})
     if "files" not in data:
         return content

@@ -1,4 +1,4 @@
-"""What a plan consists of."""
+"""The plan of an experiment: its stages, and the runs that results are read from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from harness.plan.costs import Cost
 
 @dataclass(frozen=True)
 class Stage:
-    """A unit of work, identified by the hash of everything that can change its outcome."""
+    """A unit of work, identified by a hash of everything that can change its result."""
 
     kind: str
     """A name in `STAGE_KINDS`."""
     key: str
     label: str
-    """For people: arm, task and seeds."""
+    """Arm, task and seeds in words."""
     spec: Mapping[str, Any]
     """Arguments of the stage, as JSON values."""
     parents: Mapping[str, str]
-    """Role (tokenizer, tokens, pretrain, tune, ...) to the key of the stage that fills it."""
+    """Role (tokenizer, tokens, pretrain, tune, ...) to the key of a stage."""
     flops: float
     """Estimate, for the remaining time and the order of execution."""
 
 
 @dataclass(frozen=True)
 class FinetuneRun:
-    """One fine-tuning run: an arm on a task under two seeds, and its stage."""
+    """The fine-tuning of an arm on a task with a pair of seeds."""
 
     arm: str
     task: str
@@ -37,12 +37,12 @@ class FinetuneRun:
     finetune_seed: int
     key: str
     pretrain_fraction: float = 1.0
-    """Share of the pretraining updates behind the weights that are fine-tuned."""
+    """Share of the pretraining updates after which the fine-tuned weights were saved."""
 
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """One probe of a pretrained model, and its stage."""
+    """A probe of a pretrained model."""
 
     arm: str
     probe: str
@@ -52,7 +52,7 @@ class ProbeRun:
 
 @dataclass(frozen=True)
 class SequentialScore:
-    """The score of a task after a later task, or the task itself, was learned; and its stage."""
+    """The score on a task after sequential fine-tuning on this or a later task."""
 
     arm: str
     after_task: str
@@ -64,11 +64,11 @@ class SequentialScore:
 
 @dataclass(frozen=True)
 class RetainedLoss:
-    """The pretraining loss of a model that learns task after task, and its stage."""
+    """The pretraining loss of a model during sequential fine-tuning."""
 
     arm: str
     after_task: str
-    """The task just learned; empty before the first."""
+    """The last task trained on; empty before the first."""
     pretrain_seed: int
     finetune_seed: int
     key: str
@@ -76,30 +76,32 @@ class RetainedLoss:
 
 @dataclass(frozen=True)
 class ContinuedRun:
-    """One run of continued pretraining of an arm before a task, and the stages that hold the losses
-    around it. Runs that tasks share have equal keys."""
+    """Continued pretraining of an arm before a task, and the stages that measure losses before and
+    after it. Runs that tasks share have equal keys."""
 
     arm: str
     task: str
     step: int
-    """Number of the run among those of the arm, from 0."""
+    """Index among the continued runs of the arm, from 0."""
     corpus: str
-    """What it reads, in words."""
+    """Label of its text."""
     pretrain_seed: int
     key: str
-    """Its stage, which holds the loss after it."""
+    """Its stage, which also measures the loss on its own held-out text after it."""
     cost: Cost
     loss_before: str | None
-    """Stage with the loss before it on its own held-out text; null for models that predict no
-    tokens (replaced-token detection)."""
+    """Stage that measures the same loss before it; null for models that predict no tokens
+    (replaced-token detection)."""
     pretrain_loss_before: str | None
-    """The same on the held-out text of the pretraining, which a checkpoint does not bring."""
+    """Stage that measures the loss before it on the held-out text of pretraining; null for
+    checkpoints, which come without text."""
     pretrain_loss_after: str | None
+    """The same after it."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything an experiment will compute, before anything is spent."""
+    """Everything that an experiment computes."""
 
     declaration: Declaration
     stages: Mapping[str, Stage]
@@ -110,17 +112,17 @@ class Plan:
     costs: Mapping[str, Cost]
     """Arm to the cost of pretraining one seed."""
     differences: Mapping[str, Mapping[str, Any]]
-    """Dotted path to {arm: value}, for every field in which the resolved arms differ."""
+    """Dotted path to {arm: value}, for every field in which arms differ."""
     declared: frozenset[str]
-    """Those of `differences` that an axis sets; the others follow from a varied recipe or name."""
+    """Paths of `differences` that an axis sets; the others follow from a varied recipe."""
     probe_runs: tuple[ProbeRun, ...] = ()
     sequential_scores: tuple[SequentialScore, ...] = ()
-    """Of arms that learn task after task: every task after each step."""
+    """Scores of arms with sequential fine-tuning: after each task, on it and the earlier ones."""
     retained_losses: tuple[RetainedLoss, ...] = ()
-    """Of the same arms: the pretraining loss after each step."""
+    """Pretraining losses of the same arms, before the first task and after each."""
     continued_runs: tuple[ContinuedRun, ...] = ()
     unsupported: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """(arm, task) to why the arm cannot do the task; such pairs have no run."""
+    """(arm, task) to the reason why the arm does not support the task; such pairs have no run."""
 
     @property
     def experiment(self) -> Experiment:

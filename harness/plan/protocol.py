@@ -1,4 +1,4 @@
-"""The protocol of an experiment, as it is printed under tables."""
+"""The evaluation protocol of an experiment, as printed under tables."""
 
 from harness.experiment.evaluation import Evaluate
 from harness.plan.contract import flat_fields
@@ -6,8 +6,8 @@ from harness.plan.plan import Plan
 
 
 def protocol_of(plan: Plan) -> dict[str, object]:
-    """Name to value of how the arms are fine-tuned; then, for each arm that differs from the base,
-    what is different."""
+    """Name to value of the settings of fine-tuning; then, for each arm that deviates from the base,
+    the deviating fields."""
     evaluate, sweep = plan.experiment.evaluate, plan.experiment.sweep
     protocol = {"adaptation": evaluate.adaptation.label, **evaluate.protocol.model_dump()}
     protocol["finetune"] = evaluate.finetune.model_dump()
@@ -29,7 +29,7 @@ def _exceptions(plan: Plan) -> dict[str, object]:
 
 
 def _flat(evaluate: Evaluate) -> dict[str, object]:
-    """Fields by dotted path; the adaptation as one."""
+    """Dotted path to value; the adaptation is one field."""
     fields = {path.removeprefix("."): value for path, value in flat_fields("", evaluate)}
     rest = {path: value for path, value in fields.items() if not path.startswith("adaptation.")}
     return {"adaptation": evaluate.adaptation.label, **rest}

@@ -1,8 +1,8 @@
 """Stages of the hyperparameter search.
 
-Independent trials are stages of their own, keyed by their number and not by how many there are, so
-they run in parallel and a longer search reuses them. Trials that depend on earlier ones (TPE) are
-one stage; the key of its Optuna study leaves the number of trials out, too.
+Each independent trial is a stage. Its key contains its index but not the number of trials, so that
+trials run in parallel and a longer search reuses them. Trials that depend on earlier ones (TPE) are
+one stage; its Optuna study is named by a key without the number of trials, for the same reason.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ def add_search(
     parents: Mapping[str, str],
     flops: float,
 ) -> str:
-    """Adds the search of fine-tuning settings for `arm` on `task`.
+    """Adds the search for fine-tuning settings of `arm` on `task`.
 
     Args:
         base: spec of a fine-tuning run, without seed.
-        parents: role to key of what a run builds on.
+        parents: role to key of the stages that a run builds on.
         flops: estimate for one run.
 
     Returns:

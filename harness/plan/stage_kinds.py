@@ -1,18 +1,18 @@
-"""The kinds of stage that a plan is made of."""
+"""The kinds of stages."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class StageKind:
-    """What is known of all stages of one kind."""
+    """Properties of all stages of one kind."""
 
     version: int
-    """Part of every key of the kind; raised when its code computes something else."""
+    """Part of every key of the kind; increased when a change of the code changes results."""
     uses_plugins: bool = True
-    """Whether members of plug-ins can change its outcome."""
+    """Whether plug-ins can change the result."""
     is_result: bool = True
-    """Whether it is computed for its own sake, not only when a later stage needs it."""
+    """Whether the result itself is wanted; other stages run only if a later stage needs them."""
 
 
 STAGE_KINDS: dict[str, StageKind] = {
@@ -27,5 +27,5 @@ STAGE_KINDS: dict[str, StageKind] = {
     "tune": StageKind(4),
     "finetune": StageKind(3),
 }
-"""Kind to what is known of it, in the order of the data flow; `harness.execution.stages.STAGES` has
-the functions."""
+"""Kind to properties, in the order of the data flow; the functions are in
+`harness.execution.stages.STAGES`."""

@@ -1,14 +1,13 @@
-"""Stages of the tasks that are learned before a task, or together with it.
+"""Stages of training on other tasks: intermediate, multi-task and sequential fine-tuning.
 
-A `train_tasks` stage trains one task or several and leaves the network (role `body` of what builds
-on it) and a head for each task (role `head`).
+A `train_tasks` stage trains on one or several tasks. Later stages use its network (role `body`) and
+its head for their task (role `head`).
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.experiment.arms import Arm
-from harness.experiment.evaluation import Evaluate
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import unsupported_reason
 from harness.finetuning.protocol import Finetune
@@ -19,23 +18,23 @@ from harness.plan.plan import RetainedLoss, SequentialScore
 from harness.tasks.task import Task
 
 Parents = Mapping[str, str]
-"""Role to key of the stages that a run on a task builds on."""
+"""Role to key of the stages that a fine-tuning run builds on."""
 
 
 def chain_unsupported_reason(arm: Arm, task: Task) -> str:
-    """Why an arm cannot learn the intermediate tasks of `task`; empty if it can, or has none."""
+    """Why an arm does not support an intermediate task of `task`; empty if it supports all."""
     evaluate = arm.evaluate
     for one in () if _is_baseline(arm) else evaluate.intermediate_tasks:
         before = evaluate.known_tasks[one.task]
         why = unsupported_reason(before, evaluate.protocol, ADAPTATIONS["full"], arm.adapted)
         if why and not one.siamese and one.leads_to(task.name):
-            return f"of the intermediate task {one.task}, {why}"
+            return f"intermediate task {one.task}: {why}"
     return ""
 
 
-def learns_in_sequence(evaluate: Evaluate, arm: Arm) -> bool:
-    """Whether the arm learns task after task."""
-    return evaluate.sequential and not _is_baseline(arm)
+def is_sequential(arm: Arm) -> bool:
+    """Whether one model of the arm is fine-tuned on all tasks in sequence."""
+    return arm.evaluate.sequential and not _is_baseline(arm)
 
 
 def add_other_tasks(
@@ -46,21 +45,22 @@ def add_other_tasks(
     finetune_seed: int,
     pretrain_fraction: float = 1.0,
 ) -> dict[str, str]:
-    """Adds the stages of other tasks that a run on `task` builds on beside its pretrained model.
+    """Adds the stages of other tasks that a run on `task` builds on.
 
     Args:
-        pretrain_fraction: share of the pretraining updates behind that model.
+        parents: role to key of the pretrained model and its tokenizer.
+        pretrain_fraction: share of the pretraining updates after which the model was saved.
 
     Returns:
-        Role (`body`, `head`) to key; empty where the run builds on none.
+        Role (`body`, `head`) to key; empty if the run builds on no other task.
     """
     chain = TaskChain(graph, arm, parents, finetune_seed, pretrain_fraction)
     if _is_baseline(arm):
         return {}
     if arm.evaluate.multitask:
-        return chain.all_together(task)
+        return chain.multitask(task)
     if arm.evaluate.sequential:
-        steps = chain.in_sequence()
+        steps = chain.sequence()
         return chain.after(task, list(steps)[-1], steps) if steps else {}
     return chain.intermediate(task)
 
@@ -68,9 +68,9 @@ def add_other_tasks(
 def add_sequential_scores(
     graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
 ) -> list[SequentialScore]:
-    """Adds the runs that score, after each task of a sequence, that task and those before it."""
+    """Adds the runs that score the model after each task of a sequence, on it and earlier ones."""
     chain = TaskChain(graph, arm, parents, finetune_seed)
-    steps, scores = chain.in_sequence(), []
+    steps, scores = chain.sequence(), []
     for number, step in enumerate(steps):
         for name in list(steps)[: number + 1]:
             task = arm.evaluate.chosen[name]
@@ -85,10 +85,10 @@ def add_sequential_scores(
 def add_retained_losses(
     graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
 ) -> list[RetainedLoss]:
-    """Adds the pretraining losses before a sequence of tasks and after each of them."""
+    """Adds the pretraining losses before a sequence of tasks and after each task."""
     chain = TaskChain(graph, arm, parents, finetune_seed)
     losses = []
-    for step, model in {"": parents["pretrain"], **chain.in_sequence()}.items():
+    for step, model in {"": parents["pretrain"], **chain.sequence()}.items():
         when = f"pretraining loss {f'after {step}' if step else 'before any task'}"
         if key := add_pretraining_loss(graph, arm, pretrain_seed, model, when):
             losses.append(RetainedLoss(arm.name, step, pretrain_seed, finetune_seed, key))
@@ -100,7 +100,7 @@ def _is_baseline(arm: Arm) -> bool:
 
 
 class TaskChain:
-    """What is learned between one pretrained model of an arm and a task, under one seed."""
+    """Adds the training on other tasks between a pretrained model and a task, for one seed."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class TaskChain:
         self.pretrain_fraction = pretrain_fraction
 
     def intermediate(self, task: Task) -> dict[str, str]:
-        """Role to key after the intermediate tasks of `task`."""
+        """Role to key of the stages after the intermediate tasks of `task`."""
         body: dict[str, str] = {}
         for one in self.arm.evaluate.intermediate_tasks:
             if one.leads_to(task.name):
@@ -123,30 +123,30 @@ class TaskChain:
                 body = {"body": self._train([before], body, settings, one.siamese)}
         return body
 
-    def all_together(self, task: Task) -> dict[str, str]:
-        """Role to key after multi-task training. A task without a train set has no head: its texts
-        are read with the shared network."""
-        learned = list(self._learnable().values())
-        if not learned:
+    def multitask(self, task: Task) -> dict[str, str]:
+        """Role to key of the multi-task stage. A task without a train set has no head: it uses the
+        embeddings of the shared network."""
+        trainable = list(self._trainable_tasks().values())
+        if not trainable:
             return {}
-        key = self._train(learned, {}, self.arm.evaluate.finetune)
-        return {"body": key, "head": key} if task in learned else {"body": key}
+        key = self._train(trainable, {}, self.arm.evaluate.finetune)
+        return {"body": key, "head": key} if task in trainable else {"body": key}
 
-    def in_sequence(self) -> dict[str, str]:
-        """Task to the key of the stage that has learned it and those before it."""
+    def sequence(self) -> dict[str, str]:
+        """Task to key of the stage that trains on it after the earlier tasks."""
         steps: dict[str, str] = {}
         body: dict[str, str] = {}
-        for name, task in self._learnable().items():
+        for name, task in self._trainable_tasks().items():
             steps[name] = self._train([task], body, self.arm.evaluate.finetune)
             body = {"body": steps[name]}
         return steps
 
     def after(self, task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:
-        """Role to key: the network after `step`, with the head that `task` got at its own step."""
+        """Role to key of the network after `step` and of the head from the step of `task`."""
         head = {"head": steps[task.name]} if task.name in steps else {}
         return {"body": steps[step], **head}
 
-    def _learnable(self) -> dict[str, Task]:
+    def _trainable_tasks(self) -> dict[str, Task]:
         evaluate, run = self.arm.evaluate, self.arm.adapted
         return {
             name: task

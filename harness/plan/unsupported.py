@@ -1,10 +1,10 @@
-"""Tasks that arms cannot do, in words."""
+"""Descriptions of unsupported tasks."""
 
 from harness.plan.plan import Plan
 
 
 def unsupported_lines(plan: Plan) -> list[str]:
-    """One line for all arms that cannot do the same tasks for the same reason."""
+    """One line for each group of arms that do not support the same tasks for the same reason."""
     tasks: dict[tuple[str, str], list[str]] = {}
     for (arm, task), why in plan.unsupported.items():
         tasks.setdefault((arm, why), []).append(task)

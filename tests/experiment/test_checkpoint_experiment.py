@@ -244,7 +244,7 @@ def test_folders_that_hold_no_checkpoint_are_refused(bert: Path, tmp_path: Path)
 def test_what_is_asked_wrongly_is_refused(bert: Path) -> None:
     _refused(bert, "the suite 'glu' is not known", "--suite", "glu")
     _refused(bert, "the task 'cola' is not known", "--task", "cola")
-    _refused(bert, "revision is for ids of the Hub", "--revision", "main")
+    _refused(bert, "revision is for ids on the Hub", "--revision", "main")
     too_long = ("--set", "evaluate.protocol.max_sequence_length=129")
     _refused(bert, "max_sequence_length must be at most 128", *too_long)
 

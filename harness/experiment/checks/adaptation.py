@@ -20,8 +20,8 @@ def protocol_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         if evaluate.protocol.pooling == "cls" and representation in UNSEEING:
             yield (
                 ("evaluate", "protocol", "pooling"),
-                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, whose "
-                f"representation is {representation} (its first token attends to no other), "
+                f"evaluate.protocol.pooling must be native, last, mean or max for {arm.name!r}, "
+                f"whose representation is {representation} (its first token attends to no other), "
                 "but is 'cls'",
             )
         for message in _settings(arm, evaluate.finetune, evaluate.adaptation):

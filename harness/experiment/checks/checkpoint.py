@@ -14,11 +14,11 @@ def problems(arm: Arm) -> Problems:
         yield (
             ("pretrain", "recipe") if arm.pretrain.recipe == "checkpoint" else KEYS,
             "pretrain.model.checkpoint is required of the family checkpoint, but is not given; "
-            "name a folder or an id of the Hub",
+            "name a folder or an id on the Hub",
         )
     elif model.checkpoint and model.revision and files.is_folder(model.checkpoint):
         keys = ("pretrain", "model", "revision")
-        yield keys, "pretrain.model.revision is for ids of the Hub, but checkpoint is a folder"
+        yield keys, "pretrain.model.revision is for ids on the Hub, but checkpoint is a folder"
 
 
 def data_problems(arm: Arm) -> Problems:
