@@ -1,5 +1,4 @@
-"""`harness list` and `harness show`: recipes, tasks, suites and what else an experiment can
-name."""
+"""`harness list` and `harness show`: everything that an experiment can name."""
 
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from harness.experiment import families
 
 
 def _members(context: typer.Context) -> list[str]:
-    """For shell completion: the members of the family that was typed."""
+    """The members of the family typed so far, for shell completion."""
     family = str(context.params.get("family"))
     return list(families.members(family)) if family in families.FAMILIES else []
 
@@ -24,7 +23,7 @@ Family = Annotated[
 
 
 def list_families(family: Family) -> None:
-    """The members of a family: recipes, tasks, suites, corpora, ..."""
+    """Lists the members of a family: recipes, tasks, suites, corpora, ..."""
     with clear_errors():
         for name, text in families.rows(family):
             out.print(f"{name:20} {text}", markup=False)
@@ -32,8 +31,8 @@ def list_families(family: Family) -> None:
 
 def show(
     family: Family,
-    name: Annotated[str, typer.Argument(help="one of its members", autocompletion=_members)],
+    name: Annotated[str, typer.Argument(help="member of the family", autocompletion=_members)],
 ) -> None:
-    """One member of a family with all its fields, as YAML."""
+    """Shows a member of a family with all fields, as YAML."""
     with clear_errors():
         out.print(families.details(family, name), markup=False, end="")

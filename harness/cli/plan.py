@@ -1,4 +1,4 @@
-"""`harness plan`: what an experiment will compute."""
+"""`harness plan`: what an experiment would compute."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,23 +17,27 @@ def plan(
     set_: Overrides = None,
     variant: Variants = None,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="every field of every arm, with where it is set")
+        bool, typer.Option("--resolved", help="print every field of every arm with its origin")
     ] = False,
     store: Annotated[
         Path | None,
-        typer.Option(envvar="HARNESS_STORE", help="earlier results, for the spread over seeds"),
+        typer.Option(
+            envvar="HARNESS_STORE", help="folder of earlier results, for the variance between seeds"
+        ),
     ] = None,
 ) -> None:
-    """Arms, differences, stages, cost and statistical power; computes nothing."""
-    from harness.cli.plan_summary import print_plan
-    from harness.cli.resolved_fields import print_resolved
+    """Shows arms, differences, stages, cost and statistical power without computing anything."""
     from harness.plan.factory import load_plan
 
     with clear_errors():
         planned = load_plan(experiment, set_ or (), variant or ())
     if resolved:
+        from harness.cli.resolved_fields import print_resolved
+
         print_resolved(planned.declaration, out)
         return
+    from harness.cli.plan_summary import print_plan
+
     print_plan(planned, out, _measured_spread(planned, store) if store else None)
 
 

@@ -1,4 +1,4 @@
-"""`harness run`: computes an experiment."""
+"""`harness run`: runs an experiment."""
 
 import os
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from harness.cli.options import (
     Variants,
     clear_errors,
     err,
+    load_study,
     out,
 )
 
@@ -32,16 +33,18 @@ def run(
     variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
-    """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
-    from harness.study import Study
-
+    """Computes missing stages, then writes leaderboard and report. Run again to resume."""
     with clear_errors():
-        study = Study.load(experiment, set_ or (), store, variant or ())
+        study = load_study(experiment, set_, variant, store)
     compute(study, jobs, executor)
 
 
 def compute(study: "Study", jobs: int | None, executor: str) -> None:
-    """Runs a study, then prints its leaderboard and writes its report.
+    """Runs a study, prints its leaderboard and writes its report.
+
+    Args:
+        jobs: number of parallel stages; null: the default of the backend.
+        executor: a name in `BACKENDS`.
 
     Raises:
         typer.Exit: with code 1 if stages failed.
@@ -52,8 +55,8 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
         with clear_errors():
             done = study.run(jobs, out, executor).last_run
     except KeyboardInterrupt:
-        err.print("interrupted; the same command resumes", style="red")
-        os._exit(INTERRUPTED)  # at once: the workers end when they see that this process is gone
+        err.print("interrupted; run the same command again to resume", style="red")
+        os._exit(INTERRUPTED)  # no cleanup: workers stop when this process is gone
     if not done.computed and not done.failed:
         out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
     with clear_errors():

@@ -1,4 +1,4 @@
-"""`harness status`: the stages of an experiment."""
+"""`harness status`: the state of every stage."""
 
 from harness.cli.options import (
     DEFAULT_STORE,
@@ -7,6 +7,7 @@ from harness.cli.options import (
     StoreFolder,
     Variants,
     clear_errors,
+    load_study,
     out,
 )
 
@@ -17,11 +18,9 @@ def status(
     variant: Variants = None,
     store: StoreFolder = DEFAULT_STORE,
 ) -> None:
-    """Every stage: done, started, failed (with the reason), or waiting."""
-    from harness.study import Study
-
+    """Lists every stage as done, started, failed (with the error) or waiting."""
     with clear_errors():
-        stages = Study.load(experiment, set_ or (), store, variant or ()).status()
+        stages = load_study(experiment, set_, variant, store).status()
     for key, kind, label, state in stages.itertuples(index=False):
         out.print(f"{key}  {kind:20}  {label}: {state}", markup=False)
     out.print(f"{(stages['state'] == 'done').sum()} of {len(stages)} stages done")
