@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import BAD_INPUT, clear_errors, err, out
+from harness.cli import options
 
 app = typer.Typer(help="Data sets from the Hub: list, fetch, verify.", no_args_is_help=True)
 DataNames = Annotated[
@@ -25,7 +25,7 @@ def list_() -> None:
 
     for name, used_by, licence, where, size, commit in rows():
         line = f"{name:36} {where:9} {size:>10}  {commit:12}  {used_by} ({licence})"
-        out.print(line, markup=False)
+        options.out.print(line, markup=False)
 
 
 @app.command(name="fetch")
@@ -34,15 +34,15 @@ def fetch_command(names: DataNames = None, suite: SuiteName = None, to: FetchFol
     from harness.tasks.datasets import fetch
     from harness.tasks.datasets.catalog import to_fetch
 
-    with clear_errors():
+    with options.clear_errors():
         sets = to_fetch(names or (), suite)
     folder = to or fetch.DEFAULT_FOLDER
     failed = False
     for name, problem in fetch.fetch(sets, folder):
         failed |= _reported(name, "fetched", problem)
-    out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
+    options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
     if failed:
-        raise typer.Exit(BAD_INPUT)
+        raise typer.Exit(options.BAD_INPUT)
 
 
 @app.command(name="verify")
@@ -51,18 +51,18 @@ def verify_command(names: DataNames = None, suite: SuiteName = None) -> None:
     from harness.tasks.datasets import verify
     from harness.tasks.datasets.catalog import to_verify
 
-    with clear_errors():
+    with options.clear_errors():
         sets = to_verify(names or (), suite)
     problems = [_reported(*check) for check in verify.verify(sets)]
-    out.print(f"{len(sets)} data sets, {sum(problems)} problems")
+    options.out.print(f"{len(sets)} data sets, {sum(problems)} problems")
     if any(problems):
-        raise typer.Exit(BAD_INPUT)
+        raise typer.Exit(options.BAD_INPUT)
 
 
 def _reported(name: str, found: str, problem: str) -> bool:
     """Prints the status of a data set; returns whether there is a problem."""
     if problem:
-        err.print(f"{name}: {problem}", style="red", markup=False)
+        options.err.print(f"{name}: {problem}", style="red", markup=False)
     else:
-        out.print(f"{name}: {found}", markup=False)
+        options.out.print(f"{name}: {found}", markup=False)
     return bool(problem)

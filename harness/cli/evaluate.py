@@ -4,14 +4,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Executor,
-    Jobs,
-    Overrides,
-    StoreFolder,
-    clear_errors,
-)
+from harness.cli import options
 from harness.cli.run import compute
 
 
@@ -23,10 +16,10 @@ def evaluate(
     adaptation: Annotated[str, typer.Option(help="a name in 'harness list adaptations'")] = "full",
     revision: Annotated[str | None, typer.Option(help="commit, branch or tag on the Hub")] = None,
     name: Annotated[str | None, typer.Option(help="name in the leaderboard")] = None,
-    jobs: Jobs = None,
-    executor: Executor = "processes",
-    set_: Overrides = None,
-    store: StoreFolder = DEFAULT_STORE,
+    jobs: options.Jobs = None,
+    executor: options.Executor = "processes",
+    set_: options.Overrides = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Evaluates a Hugging Face checkpoint on a suite with the protocol of experiments."""
     from harness.experiment.checkpoint_experiment import CheckpointEvaluation, load_evaluation
@@ -34,6 +27,6 @@ def evaluate(
 
     tasks = tuple(task or ())
     arguments = CheckpointEvaluation(model, suite, seeds, tasks, adaptation, revision, name)
-    with clear_errors():
+    with options.clear_errors():
         study = Study(load_evaluation(arguments, set_ or ()), store)
     compute(study, jobs, executor)

@@ -5,15 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Overrides,
-    StoreFolder,
-    Variants,
-    clear_errors,
-    load_study,
-    out,
-)
+from harness.cli import options
 
 
 def export(
@@ -21,19 +13,19 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="new folder")],
     arm: Annotated[str | None, typer.Option(help="arm [default: the only one]")] = None,
     seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Writes a pretrained model for transformers' AutoModel, with a model card."""
     from harness.core.files import output_folder
     from harness.exchange.checkpoints import selection
     from harness.store.store import Store
 
-    with clear_errors():
+    with options.clear_errors():
         output_folder(folder)
         if Path(run).suffix in (".yaml", ".yml"):
-            study = load_study(Path(run), set_, variant, store)
+            study = options.load_study(Path(run), set_, variant, store)
             chosen, found = selection.of_experiment(study.results, arm, seed), study.store
         else:
             if arm is not None or seed is not None or set_ or variant:
@@ -42,4 +34,4 @@ def export(
                 )
             found = Store(store)
             chosen = selection.of_stage(run, found)
-        out.print(f"{selection.export(chosen, found, folder)}", markup=False)
+        options.out.print(f"{selection.export(chosen, found, folder)}", markup=False)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import clear_errors, out
+from harness.cli import options
 from harness.experiment import families
 
 
@@ -24,9 +24,9 @@ Family = Annotated[
 
 def list_families(family: Family) -> None:
     """Lists the members of a family: recipes, tasks, suites, corpora, ..."""
-    with clear_errors():
+    with options.clear_errors():
         for name, text in families.rows(family):
-            out.print(f"{name:20} {text}", markup=False)
+            options.out.print(f"{name:20} {text}", markup=False)
 
 
 def show(
@@ -34,5 +34,5 @@ def show(
     name: Annotated[str, typer.Argument(help="member of the family", autocompletion=_members)],
 ) -> None:
     """Shows a member of a family with all fields, as YAML."""
-    with clear_errors():
-        out.print(families.details(family, name), markup=False, end="")
+    with options.clear_errors():
+        options.out.print(families.details(family, name), markup=False, end="")

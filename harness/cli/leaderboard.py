@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Overrides,
-    StoreFolder,
-    Variants,
-    clear_errors,
-    load_study,
-)
+from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.leaderboard.render import Format as TableFormat
@@ -46,15 +39,15 @@ def leaderboard(
     budget: Annotated[
         str | None, typer.Option(metavar="UNIT=NUMBER", help="board: only arms with this budget")
     ] = None,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Prints the table of an experiment, of all experiments in the store on a board's suite, or of
     a paper."""
     from harness.leaderboard.render import render
 
-    with clear_errors():
+    with options.clear_errors():
         if published and (average or any((tag, size, budget, set_, variant))):
             raise ValueError(
                 "--published allows only a name and --format; remove the other options"
@@ -106,4 +99,4 @@ def _measured(
         )
     if any(filters):
         raise ValueError("--tag, --size and --budget need a board, but an experiment file is given")
-    return load_study(Path(name), *changes, store).table(average)
+    return options.load_study(Path(name), *changes, store).table(average)

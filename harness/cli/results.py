@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    StoreFolder,
-    clear_errors,
-    load_study,
-    out,
-    tracked,
-)
+from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.exchange.results.finished_runs import FinishedRuns
@@ -32,25 +25,25 @@ def export(
         bool, typer.Option("--all", help="all experiments in the store, as last run")
     ] = False,
     source: Annotated[str, typer.Option(help="who measured the results")] = "pretraining-harness",
-    store: StoreFolder = DEFAULT_STORE,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Writes scores of experiments, and their predictions to a second file (docs/results.md)."""
     from harness.exchange.results.export_results import export_results
     from harness.exchange.results.schema import examples_path
 
-    with clear_errors():
+    with options.clear_errors():
         if bool(experiments) == all_:
             raise ValueError("give experiment files or --all, and not both")
         found = _stored(store) if all_ else _declared(experiments or (), store)
-        scores, examples = export_results(found, file, source, tracked)
+        scores, examples = export_results(found, file, source, options.tracked)
     beside = examples_path(file)
-    out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
+    options.out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
 
 
 def _declared(paths: Sequence[Path], store: Path) -> "list[FinishedRuns]":
     from harness.exchange.results.finished_runs import runs_of_results
 
-    return [runs_of_results(load_study(path, None, None, store).results) for path in paths]
+    return [runs_of_results(options.load_study(path, None, None, store).results) for path in paths]
 
 
 def _stored(folder: Path) -> "list[FinishedRuns]":
@@ -63,11 +56,11 @@ def _stored(folder: Path) -> "list[FinishedRuns]":
 
 
 @app.command(name="import")
-def import_(file: ResultsFile, store: StoreFolder = DEFAULT_STORE) -> None:
+def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
     """Imports external results into the store; leaderboards list them separately."""
     from harness.exchange.results.import_results import import_results
     from harness.store.store import Store
 
-    with clear_errors():
+    with options.clear_errors():
         scores = import_results(file, Store(store))
-    out.print(f"{file}: {scores} scores imported", markup=False)
+    options.out.print(f"{file}: {scores} scores imported", markup=False)

@@ -5,22 +5,22 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, StoreFolder, clear_errors, out, tracked
+from harness.cli import options
 
 
 def site(
     folder: Annotated[
         Path | None, typer.Option("--out", help="folder [default: site in the store]")
     ] = None,
-    store: StoreFolder = DEFAULT_STORE,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Writes a static web site with leaderboards, reports and published tables."""
     from harness.core.files import output_folder
     from harness.report.site.build import build_site
     from harness.store.store import Store
 
-    with clear_errors():
+    with options.clear_errors():
         target = output_folder(folder) if folder else None
         results = Store(store)
-        page = build_site(results, target or results.root / "site", tracked)
-        out.print(f"{page}", markup=False)
+        page = build_site(results, target or results.root / "site", options.tracked)
+        options.out.print(f"{page}", markup=False)

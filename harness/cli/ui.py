@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, StoreFolder
+from harness.cli import options
 
 
 def ui(
     port: Annotated[int, typer.Option(help="local port")] = 5000,
-    store: StoreFolder = DEFAULT_STORE,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Serves the web interface of MLflow for the store, on this machine only."""
     import subprocess
