@@ -36,8 +36,8 @@ def export(
             raise ValueError("give experiment files or --all, and not both")
         found = _stored(store) if all_ else _declared(experiments or (), store)
         scores, examples = export_results(found, file, source, options.tracked)
-    beside = examples_path(file)
-    options.out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
+    options.out.print(f"{file}: {scores} scores", markup=False)
+    options.out.print(f"{examples_path(file)}: {examples} examples", markup=False)
 
 
 def _declared(paths: Sequence[Path], store: Path) -> "list[FinishedRuns]":
