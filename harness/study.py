@@ -1,5 +1,4 @@
-"""A declared experiment over a store: run it, look at it, export from it. The object of the Python
-API."""
+"""The main object of the Python API: an experiment with its plan, its store and its results."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -42,9 +41,10 @@ STATUS_COLUMNS = ["key", "kind", "label", "state"]
 
 
 class Study:
-    """One experiment over one store. Results are read anew for each call of a method."""
+    """An experiment and its results in a store. Every method reads the current results."""
 
     def __init__(self, declaration: Declaration, store: str | Path = "runs") -> None:
+        """Use `load` or `declare`; `declaration` is not checked for missing data."""
         self.declaration, self.folder = declaration, Path(store)
         self.last_run = Execution()
 
@@ -60,12 +60,12 @@ class Study:
 
         Args:
             path: a file, or the name of a shipped experiment.
-            overrides: `path=value`, as `--set` takes them.
-            store: folder of the results.
-            variants: names of variants that the file declares.
+            overrides: `path=value`, as for `--set`.
+            store: folder of results.
+            variants: names of variants declared in the file.
 
         Raises:
-            ValueError: the file is wrong, or a data set is missing; every problem with its line.
+            ValueError: the file is invalid or data are missing; every problem with its line.
         """
         declaration = load(Path(path), overrides, variants)
         check_data(declaration)
@@ -79,10 +79,10 @@ class Study:
         plugins: Sequence[Any] = (),
         store: str | Path = "runs",
     ) -> "Study":
-        """An experiment declared in Python; `harness.declare` says what the arguments are.
+        """An experiment declared in Python; for the arguments, see `harness.declare`.
 
         Raises:
-            ValueError: the experiment is wrong, or a data set is missing; every problem in a line.
+            ValueError: the experiment is invalid or data are missing; one line per problem.
         """
         if not isinstance(experiment, Mapping):
             experiment = experiment.model_dump(mode="json", exclude_unset=True)
@@ -103,17 +103,17 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """Arms, stages and costs; computes nothing."""
+        """Arms, stages and costs."""
         return make_plan(self.declaration)
 
     @cached_property
     def store(self) -> Store:
-        """Where results are kept."""
+        """The store of the results."""
         return Store(self.folder)
 
     @property
     def results(self) -> Results:
-        """What is finished now."""
+        """The results of the stages that are finished now."""
         return Results(self.plan, self.store)
 
     def run(
@@ -122,16 +122,19 @@ class Study:
         console: Console | None = None,
         executor: str | None = None,
     ) -> "Study":
-        """Computes what is missing; `last_run` says what that was.
+        """Computes missing stages; `last_run` lists those computed and failed.
 
         Args:
-            jobs: stages at a time; null: one for each CPU core, or 1 with a GPU.
-            console: where progress is shown.
+            jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
+            console: console for the progress display; null: none.
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
-                where a plug-in is an object of this process.
+                if a plug-in is an object of this process.
+
+        Returns:
+            This study.
         """
-        here = any(needs_this_process(name) for name in self.experiment.plugins)
-        executor = executor or ("serial" if here else DEFAULT_BACKEND)
+        in_process = any(needs_this_process(name) for name in self.experiment.plugins)
+        executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
         backend = BACKENDS[executor](Workspace(self.store.root), jobs)
         with Display(self.plan, console or Console(quiet=True)) as display:
             self.last_run = execute(self.plan, self.store, backend, display)
@@ -140,7 +143,7 @@ class Study:
         return self
 
     def scores(self) -> pd.DataFrame:
-        """Every score: one row per arm, task, split, metric and seeds."""
+        """All scores: one row per arm, task, split, metric and pair of seeds."""
         return self.results.get(scores_frame)
 
     def probes(self) -> pd.DataFrame:
@@ -148,8 +151,14 @@ class Study:
         return self.results.get(probes_frame)
 
     def table(self, average: str | None = None) -> Table:
-        """The leaderboard by the suite's averaging rule or another, published rows beside; arms
-        that do not differ significantly share a rank."""
+        """The leaderboard with published rows; arms that do not differ significantly share a rank.
+
+        Args:
+            average: averaging rule; null: that of the suite.
+
+        Raises:
+            ValueError: the averaging rule is unknown, or uses tasks that the suite does not have.
+        """
         results = self.results
         return tied(
             experiment_table(results, average),
@@ -160,24 +169,31 @@ class Study:
         )
 
     def leaderboard(self, average: str | None = None) -> pd.DataFrame:
-        """The leaderboard as a frame, scores x 100."""
+        """The leaderboard as a data frame, scores x 100; see `table`."""
         return self.table(average).to_frame()
 
     def resampled(self) -> dict[str, dict[str, Runs]]:
-        """Arm to task to its runs, scored on resampled examples as in reports: the input of
+        """Arm to task to scores of its runs on bootstrap samples of the examples, the input of
         `harness.analysis.statistics`."""
         results = self.results
         scores, layout = results.get(scores_frame), experiment_table(results).layout
         return arm_runs(results.arms, scores, results.counts, layout)
 
     def figures(self) -> "dict[str, Plot]":
-        """The figures of the report by name; a notebook shows each."""
+        """Name to figure of the report; notebooks display them."""
         from harness.report.page import report_figures
 
         return report_figures(self.results)
 
     def write_report(self, out: str | Path | None = None) -> Path:
-        """Writes the comparison report to `out`, or to reports/<name> in the store."""
+        """Writes the comparison report.
+
+        Args:
+            out: folder; null: reports/<name> in the store.
+
+        Returns:
+            The folder.
+        """
         from harness.report.page import write_report
 
         folder = Path(out) if out else self.folder / "reports" / self.name
@@ -185,15 +201,18 @@ class Study:
         return folder
 
     def model(self, arm: str | None = None, seed: int | None = None) -> tuple[Any, Any]:
-        """A pretrained network, with its pretraining head where transformers has one, and its
-        tokenizer: what `harness export` writes.
+        """A pretrained model as transformers loads it, with the pretraining head if transformers
+        has one, and its tokenizer.
 
         Args:
-            arm: null: the only one.
+            arm: null: the only arm.
             seed: pretraining seed; null: the first.
 
+        Returns:
+            (model, tokenizer).
+
         Raises:
-            ValueError: there is no such arm or seed, or its pretraining is not finished.
+            ValueError: the arm or seed does not exist, or its pretraining is not finished.
         """
         import transformers
 
@@ -235,7 +254,7 @@ class Study:
         return load_finetuned(stage.spec, inputs, out, shared)
 
     def status(self) -> pd.DataFrame:
-        """One row per stage: key, kind, label and state (done, failed with the reason, started,
+        """One row per stage: key, kind, label and state (done, failed with the error, started or
         waiting)."""
         finished, workspace = self.results.finished, Workspace(self.store.root)
 
@@ -251,7 +270,7 @@ class Study:
         return pd.DataFrame(rows, columns=STATUS_COLUMNS)
 
     def _record(self) -> None:
-        """Stores what boards need of this experiment."""
+        """Stores scores and specification, which boards read without the experiment file."""
         import yaml
 
         folder = Path(mkdtemp())

@@ -1,3 +1,6 @@
-"""The commands: they parse, call, print and decide nothing. A command imports what it needs when it
-is called, so that `harness --help` answers at once.
+"""The `harness` command: one file per subcommand, which parses arguments, calls the
+library and prints.
+
+Computation is not here but in the rooms below; `harness.study` is the same interface in Python.
+Subcommands import what they need when called, so that `harness --help` is fast.
 """

@@ -1,4 +1,4 @@
-"""The `harness` command."""
+"""The `harness` command with its subcommands."""
 
 import typer
 
@@ -45,5 +45,5 @@ app.command()(ui.ui)
 
 
 def main() -> None:
-    """Entry point of the `harness` command."""
+    """Runs the `harness` command, the entry point of the package."""
     app()

@@ -5,41 +5,36 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Experiment,
-    Overrides,
-    StoreFolder,
-    Variants,
-    clear_errors,
-    out,
-)
+from harness.cli import options
 
 
 def disagreements(
-    experiment: Experiment,
-    task: Annotated[str, typer.Option(help="a task of the experiment", show_default=False)],
+    experiment: options.Experiment,
+    task: Annotated[str, typer.Option(help="task of the experiment", show_default=False)],
     arms: Annotated[
         tuple[str, str], typer.Option(metavar="A B", help="two arms", show_default=False)
     ],
     out_folder: Annotated[
         Path | None,
-        typer.Option("--out", help="default: disagreements/<name>-<task>-<A>-<B> in the store"),
+        typer.Option(
+            "--out", help="folder [default: disagreements/<name>-<task>-<A>-<B> in the store]"
+        ),
     ] = None,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """The examples on which two arms disagree, side by side: a page, a CSV and a parquet file."""
+    """Writes the examples on which two arms disagree as a web page, a CSV and a parquet file."""
     from harness.core.files import output_folder
     from harness.report.disagreements.answers import find_disagreements
     from harness.report.disagreements.page import folder_name, write_disagreements
-    from harness.study import Study
 
-    with clear_errors():
+    with options.clear_errors():
         folder = output_folder(out_folder) if out_folder else None
-        results = Study.load(experiment, set_ or (), store, variant or ()).results
+        results = options.load_study(experiment, set_, variant, store).results
         found = find_disagreements(results, task, arms)
         default = store / "disagreements" / folder_name(found)
         page = write_disagreements(found, folder or default)
-    out.print(f"{len(found.frame)} of {found.examples} examples differ: {page}", markup=False)
+    options.out.print(
+        f"{len(found.frame)} of {found.examples} examples differ: {page}", markup=False
+    )

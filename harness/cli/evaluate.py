@@ -1,39 +1,32 @@
-"""`harness evaluate`: any checkpoint on a suite."""
+"""`harness evaluate`: a Hugging Face checkpoint on a suite."""
 
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Executor,
-    Jobs,
-    Overrides,
-    StoreFolder,
-    clear_errors,
-)
+from harness.cli import options
 from harness.cli.run import compute
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="folder of a model, or its id on the Hub")],
+    model: Annotated[str, typer.Argument(help="folder of a model, or an id on the Hub")],
     suite: Annotated[str, typer.Option(help="a name in 'harness list suites'")] = "micro-glue-v1",
-    seeds: Annotated[int, typer.Option(min=1, help="fine-tuning runs of each task")] = 3,
-    task: Annotated[list[str] | None, typer.Option(help="some tasks of the suite")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="fine-tuning runs per task")] = 3,
+    task: Annotated[list[str] | None, typer.Option(help="task of the suite, repeatable")] = None,
     adaptation: Annotated[str, typer.Option(help="a name in 'harness list adaptations'")] = "full",
     revision: Annotated[str | None, typer.Option(help="commit, branch or tag on the Hub")] = None,
-    name: Annotated[str | None, typer.Option(help="name of the row")] = None,
-    jobs: Jobs = None,
-    executor: Executor = "processes",
-    set_: Overrides = None,
-    store: StoreFolder = DEFAULT_STORE,
+    name: Annotated[str | None, typer.Option(help="name in the leaderboard")] = None,
+    jobs: options.Jobs = None,
+    executor: options.Executor = "processes",
+    set_: options.Overrides = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Evaluates a Hugging Face checkpoint on a suite by the same protocol as pretrained arms."""
+    """Evaluates a Hugging Face checkpoint on a suite with the protocol of experiments."""
     from harness.experiment.checkpoint_experiment import CheckpointEvaluation, load_evaluation
     from harness.study import Study
 
     tasks = tuple(task or ())
-    requested = CheckpointEvaluation(model, suite, seeds, tasks, adaptation, revision, name)
-    with clear_errors():
-        study = Study(load_evaluation(requested, set_ or ()), store)
+    arguments = CheckpointEvaluation(model, suite, seeds, tasks, adaptation, revision, name)
+    with options.clear_errors():
+        study = Study(load_evaluation(arguments, set_ or ()), store)
     compute(study, jobs, executor)

@@ -1,32 +1,31 @@
-"""`harness export`: a pretrained network leaves the store."""
+"""`harness export`: a pretrained model for transformers."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, Overrides, StoreFolder, Variants, clear_errors, out
+from harness.cli import options
 
 
 def export(
-    run: Annotated[str, typer.Argument(help="experiment file, or the key of a network's stage")],
+    run: Annotated[str, typer.Argument(help="experiment file, or key of a pretraining stage")],
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="new folder")],
-    arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
+    arm: Annotated[str | None, typer.Option(help="arm [default: the only one]")] = None,
     seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes a pretrained model as transformers' AutoModel loads it, with its model card."""
+    """Writes a pretrained model for transformers' AutoModel, with a model card."""
     from harness.core.files import output_folder
     from harness.exchange.checkpoints import selection
     from harness.store.store import Store
-    from harness.study import Study
 
-    with clear_errors():
+    with options.clear_errors():
         output_folder(folder)
         if Path(run).suffix in (".yaml", ".yml"):
-            study = Study.load(Path(run), set_ or (), store, variant or ())
+            study = options.load_study(Path(run), set_, variant, store)
             chosen, found = selection.of_experiment(study.results, arm, seed), study.store
         else:
             if arm is not None or seed is not None or set_ or variant:
@@ -35,4 +34,4 @@ def export(
                 )
             found = Store(store)
             chosen = selection.of_stage(run, found)
-        out.print(f"{selection.export(chosen, found, folder)}", markup=False)
+        options.out.print(f"{selection.export(chosen, found, folder)}", markup=False)

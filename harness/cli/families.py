@@ -1,16 +1,15 @@
-"""`harness list` and `harness show`: recipes, tasks, suites and what else an experiment can
-name."""
+"""`harness list` and `harness show`: everything that an experiment can name."""
 
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import clear_errors, out
+from harness.cli import options
 from harness.experiment import families
 
 
 def _members(context: typer.Context) -> list[str]:
-    """For shell completion: the members of the family that was typed."""
+    """The members of the family typed so far, for shell completion."""
     family = str(context.params.get("family"))
     return list(families.members(family)) if family in families.FAMILIES else []
 
@@ -24,16 +23,16 @@ Family = Annotated[
 
 
 def list_families(family: Family) -> None:
-    """The members of a family: recipes, tasks, suites, corpora, ..."""
-    with clear_errors():
+    """Lists the members of a family: recipes, tasks, suites, corpora, ..."""
+    with options.clear_errors():
         for name, text in families.rows(family):
-            out.print(f"{name:20} {text}", markup=False)
+            options.out.print(f"{name:20} {text}", markup=False)
 
 
 def show(
     family: Family,
-    name: Annotated[str, typer.Argument(help="one of its members", autocompletion=_members)],
+    name: Annotated[str, typer.Argument(help="member of the family", autocompletion=_members)],
 ) -> None:
-    """One member of a family with all its fields, as YAML."""
-    with clear_errors():
-        out.print(families.details(family, name), markup=False, end="")
+    """Shows a member of a family with all fields, as YAML."""
+    with options.clear_errors():
+        options.out.print(families.details(family, name), markup=False, end="")

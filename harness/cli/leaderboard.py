@@ -1,21 +1,20 @@
-"""`harness leaderboard`: measured tables and published ones."""
+"""`harness leaderboard`: measured and published tables."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, Overrides, StoreFolder, Variants, clear_errors
+from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.leaderboard.render import Format as Form
+    from harness.leaderboard.render import Format as TableFormat
     from harness.leaderboard.table import Table
 
 
 class Format(StrEnum):
-    """How a table is written."""
+    """The output format of a table."""
 
     md = "md"
     csv = "csv"
@@ -28,41 +27,43 @@ def leaderboard(
         str | None,
         typer.Argument(help="experiment file, a board such as glue, a suite, or a published table"),
     ] = None,
-    format: Annotated[Format, typer.Option(help="how to write the table")] = Format.md,
+    format: Annotated[Format, typer.Option(help="output format")] = Format.md,
     average: Annotated[
         str | None, typer.Option(help="averaging rule [default: the suite's]")
     ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="a published table; without a name: which there are")
+        bool, typer.Option("--published", help="a published table; without a name, list them")
     ] = False,
-    tag: Annotated[str | None, typer.Option(help="of a board: experiments with this tag")] = None,
-    size: Annotated[str | None, typer.Option(help="of a board: arms of this size")] = None,
+    tag: Annotated[str | None, typer.Option(help="board: only experiments with this tag")] = None,
+    size: Annotated[str | None, typer.Option(help="board: only arms of this size")] = None,
     budget: Annotated[
-        str | None, typer.Option(metavar="UNIT=NUMBER", help="of a board: arms of this budget")
+        str | None, typer.Option(metavar="UNIT=NUMBER", help="board: only arms with this budget")
     ] = None,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """The table of an experiment, of every experiment in the store on a board's suite, or of a
-    paper."""
+    """Prints the table of an experiment, of all experiments in the store on a board's suite, or of
+    a paper."""
     from harness.leaderboard.render import render
 
-    with clear_errors():
+    with options.clear_errors():
         if published and (average or any((tag, size, budget, set_, variant))):
-            raise ValueError("--published takes a name and --format alone: a paper is as printed")
+            raise ValueError(
+                "--published allows only a name and --format; remove the other options"
+            )
         if published:
             text = _published(name, format.value)
         elif name is None:
-            raise ValueError("name an experiment file or a board, or ask for --published tables")
+            raise ValueError("give an experiment file, a board, or --published")
         else:
-            changes = (set_ or (), variant or ())
+            changes = (set_, variant)
             table = _measured(name, average, (tag, size, budget), changes, store)
             text = render(table, format.value)
         print(text.rstrip("\n"))
 
 
-def _published(name: str | None, format: "Form") -> str:
+def _published(name: str | None, format: "TableFormat") -> str:
     from harness.leaderboard.published_tables import (
         find_published,
         published_frame,
@@ -82,8 +83,8 @@ def _published(name: str | None, format: "Form") -> str:
 def _measured(
     name: str,
     average: str | None,
-    taken: tuple[str | None, str | None, str | None],
-    changes: tuple[Sequence[str], Sequence[str]],
+    filters: tuple[str | None, str | None, str | None],
+    changes: tuple[list[str] | None, list[str] | None],
     store: Path,
 ) -> "Table":
     if Path(name).suffix not in (".yaml", ".yml"):
@@ -92,10 +93,10 @@ def _measured(
         from harness.store.store import Store
 
         if any(changes):
-            raise ValueError("--set and --variant need an experiment file, not a board")
-        return board_table(name, Store(store), average, BoardFilter(*taken) if any(taken) else None)
-    if any(taken):
-        raise ValueError("--tag, --size and --budget go with a board: an experiment names its arms")
-    from harness.study import Study
-
-    return Study.load(Path(name), changes[0], store, changes[1]).table(average)
+            raise ValueError("--set and --variant need an experiment file, but a board is given")
+        return board_table(
+            name, Store(store), average, BoardFilter(*filters) if any(filters) else None
+        )
+    if any(filters):
+        raise ValueError("--tag, --size and --budget need a board, but an experiment file is given")
+    return options.load_study(Path(name), *changes, store).table(average)

@@ -1,39 +1,39 @@
-"""What the commands share: arguments and options, consoles, exit codes, errors in one line."""
+"""Shared by the subcommands: arguments and options, consoles, exit codes and error handling."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from harness.execution.backends import BACKENDS
 
+if TYPE_CHECKING:
+    from harness.study import Study
+
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-
 Experiment = Annotated[
     Path,
-    typer.Argument(
-        help="experiment file (YAML), or the name of a shipped one",
-        show_default=False,
-    ),
+    typer.Argument(help="experiment file (YAML), or name of a shipped one", show_default=False),
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the run"),
+    typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the results"),
 ]
 Variants = Annotated[
     list[str] | None,
-    typer.Option("--variant", metavar="NAME", help="apply a variant that the file declares"),
+    typer.Option("--variant", metavar="NAME", help="apply a variant declared in the file"),
 ]
 StoreFolder = Annotated[
-    Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of the results")
+    Path, typer.Option("--store", envvar="HARNESS_STORE", help="folder of results")
 ]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, help="stages at a time [default: CPU cores; 1 with a GPU]")
+    int | None,
+    typer.Option(min=1, help="number of parallel stages [default: CPU cores; 1 with a GPU]"),
 ]
 
 
@@ -55,22 +55,39 @@ DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
 
-def counted(things: Sequence[Any]) -> Iterable[Any]:
-    """Goes through `things` under a bar, on a terminal."""
+def tracked(things: Sequence[Any]) -> Iterable[Any]:
+    """`things`, with a progress bar on terminals."""
     from rich.progress import track
 
     return track(things, "", console=err, transient=True, disable=not err.is_terminal)
 
 
+def load_study(
+    experiment: Path, set_: list[str] | None, variant: list[str] | None, store: Path
+) -> "Study":
+    """The study of an experiment file with the options of a subcommand.
+
+    Raises:
+        ValueError: the file is invalid or data are missing; every problem with its line.
+    """
+    from harness.study import Study
+
+    return Study.load(experiment, set_ or (), store, variant or ())
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Bad input ends in one clear line and exit code 2, never in a traceback."""
+    """Prints a ValueError or OSError of the block in place of a traceback.
+
+    Raises:
+        typer.Exit: with code 2, if there was such an error.
+    """
     try:
         yield
     except ValueError as error:
         err.print(str(error), style="red", markup=False)
         raise typer.Exit(BAD_INPUT) from None
-    except BrokenPipeError:  # of `| head`, which has seen enough
+    except BrokenPipeError:  # the reader, such as `| head`, has closed the pipe
         raise
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

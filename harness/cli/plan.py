@@ -1,11 +1,11 @@
-"""`harness plan`: what an experiment will compute."""
+"""`harness plan`: what an experiment would compute."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import Experiment, Overrides, Variants, clear_errors, out
+from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.analysis.power import SeedSpread
@@ -13,28 +13,32 @@ if TYPE_CHECKING:
 
 
 def plan(
-    experiment: Experiment,
-    set_: Overrides = None,
-    variant: Variants = None,
+    experiment: options.Experiment,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="every field of every arm, with where it is set")
+        bool, typer.Option("--resolved", help="print every field of every arm with its origin")
     ] = False,
     store: Annotated[
         Path | None,
-        typer.Option(envvar="HARNESS_STORE", help="earlier results, for the spread over seeds"),
+        typer.Option(
+            envvar="HARNESS_STORE", help="folder of earlier results, for the variance between seeds"
+        ),
     ] = None,
 ) -> None:
-    """Arms, differences, stages, cost and statistical power; computes nothing."""
-    from harness.cli.plan_summary import print_plan
-    from harness.cli.resolved_fields import print_resolved
+    """Shows arms, differences, stages, cost and statistical power without computing anything."""
     from harness.plan.factory import load_plan
 
-    with clear_errors():
+    with options.clear_errors():
         planned = load_plan(experiment, set_ or (), variant or ())
     if resolved:
-        print_resolved(planned.declaration, out)
+        from harness.cli.resolved_fields import print_resolved
+
+        print_resolved(planned.declaration, options.out)
         return
-    print_plan(planned, out, _measured_spread(planned, store) if store else None)
+    from harness.cli.plan_summary import print_plan
+
+    print_plan(planned, options.out, _measured_spread(planned, store) if store else None)
 
 
 def _measured_spread(planned: "Plan", folder: Path) -> "SeedSpread | None":

@@ -1,4 +1,4 @@
-"""A plan in words: what `harness plan` prints."""
+"""The output of `harness plan`."""
 
 from rich import box
 from rich.console import Console
@@ -16,22 +16,21 @@ from harness.plan.stage_kinds import STAGE_KINDS
 from harness.plan.unsupported import unsupported_lines
 
 MAX_COLUMNS = 4
-"""Arms that have a column each where fields are compared."""
+"""Maximum number of arms with one column each in the table of differences."""
 
 
 def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -> None:
-    """Prints the arms with their cost, their differences, the stages, the statistical power and an
-    estimate of the time.
+    """Prints arms with their cost, differences, stages, statistical power and estimated time.
 
     Args:
-        spread: spread between seeds in earlier results, if there are any.
+        spread: variance between seeds in earlier results; null: a prior for the suite.
     """
     experiment = plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
     for comparison in experiment.expect:
         console.print(f"expected: {comparison.better} > {comparison.worse}")
     console.print(_arms(plan))
-    console.print(f"FLOPs by {FLOPS_CONVENTION}.")
+    console.print(f"FLOPs: {FLOPS_CONVENTION}.")
     console.print(_differences(plan))
     counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
     stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
@@ -46,11 +45,11 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
         if line:
             console.print(line, markup=False)
     seconds = estimated_seconds([s.flops for s in plan.stages.values()], num_threads=2)
-    console.print(f"roughly {duration(seconds)} on 2 CPU threads if nothing is done yet")
+    console.print(f"about {duration(seconds)} on 2 CPU threads from scratch")
 
 
 def _arms(plan: Plan) -> Table:
-    """Cost of each arm, and as multiples of the first one's: how the arms match."""
+    """Cost of each arm, also as multiples of the first arm's."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column in ("arm", "updates", "tokens", "parameters", "", "FLOPs", ""):
         left = column == "arm"
@@ -61,9 +60,9 @@ def _arms(plan: Plan) -> Table:
         for role in ROLES:
             other = getattr(arm.pretrain, role)
             if other:
-                table.add_row(f"  its {role}", *_cost(pretraining_cost(other), first))
+                table.add_row(f"  {role}", *_cost(pretraining_cost(other), first))
         if cost := total_continued_cost(plan, arm.name):
-            table.add_row("  its continued runs", *_cost(cost, first))
+            table.add_row("  continued pretraining", *_cost(cost, first))
     return table
 
 
@@ -75,13 +74,13 @@ def _cost(cost: Cost, first: Cost) -> tuple[str, ...]:
         _number(cost.tokens),
         f"{cost.parameters:,}",
         _multiple(cost.parameters, first.parameters),
-        "by the clock" if cost.flops is None else f"{cost.flops:.2e}".replace("e+", "e"),
+        "time-limited" if cost.flops is None else f"{cost.flops:.2e}".replace("e+", "e"),
         _multiple(cost.flops, first.flops),
     )
 
 
 def _number(value: int | None) -> str:
-    return "by the clock" if value is None else f"{value:,}"
+    return "time-limited" if value is None else f"{value:,}"
 
 
 def _multiple(value: float | None, first: float | None) -> str:
@@ -89,12 +88,12 @@ def _multiple(value: float | None, first: float | None) -> str:
 
 
 def _differences(plan: Plan) -> Table:
-    """Field by field; of many arms only what sets each one apart from the first."""
+    """A row per field; with many arms, a row per arm with its differences from the first."""
     table = Table(box=box.SIMPLE_HEAD, title="what differs between arms", title_justify="left")
     if len(plan.arms) > MAX_COLUMNS:
         return _differences_from_first(plan, table)
     table.add_column("field", no_wrap=True)
-    table.add_column("because", no_wrap=True)
+    table.add_column("set by", no_wrap=True)
     for arm in plan.arms:
         table.add_column(arm.name)
     for path, values in condensed(plan.differences):
@@ -106,7 +105,7 @@ def _differences(plan: Plan) -> Table:
 def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
-    table.add_column(f"where it is not as {arms[0]}; (r): by its recipe")
+    table.add_column(f"differences from {arms[0]}; (r): set by the recipe")
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
             f"{path.removeprefix('pretrain.')} = {value}"

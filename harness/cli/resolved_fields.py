@@ -1,4 +1,4 @@
-"""What `harness plan --resolved` prints: the fields of an experiment and where each was set."""
+"""The output of `harness plan --resolved`: fields with their origins."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from harness.experiment.resolution import ResolvedField, arm_fields, experiment_
 
 
 def print_resolved(declaration: Declaration, console: Console) -> None:
-    """Prints the experiment's own fields, those that all arms share, and those of each arm."""
+    """Prints the fields of the experiment, those that all arms share, and those of each arm."""
     arms = {arm.name: arm_fields(declaration, arm) for arm in declaration.arms}
     shared = set.intersection(*(set(map(_key, fields)) for fields in arms.values()))
     first = next(iter(arms.values()))

@@ -1,4 +1,4 @@
-"""`harness results`: results leave the store, and those of others come in."""
+"""`harness results`: export and import of results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, StoreFolder, clear_errors, counted, out
+from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.exchange.results.finished_runs import FinishedRuns
 
-app = typer.Typer(
-    help="Results as parquet files: to others, and from others.", no_args_is_help=True
-)
+app = typer.Typer(help="Exchange results as parquet files: export, import.", no_args_is_help=True)
 ResultsFile = Annotated[Path, typer.Argument(metavar="FILE.parquet", show_default=False)]
 
 
@@ -24,29 +22,28 @@ def export(
         list[Path] | None, typer.Argument(metavar="EXPERIMENT.yaml...", show_default=False)
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="every experiment of the store, as it was last run")
+        bool, typer.Option("--all", help="all experiments in the store, as last run")
     ] = False,
-    source: Annotated[str, typer.Option(help="who measured")] = "pretraining-harness",
-    store: StoreFolder = DEFAULT_STORE,
+    source: Annotated[str, typer.Option(help="who measured the results")] = "pretraining-harness",
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes every score of experiments, and their examples beside, as docs/results.md says."""
+    """Writes scores of experiments, and their predictions to a second file (docs/results.md)."""
     from harness.exchange.results.export_results import export_results
     from harness.exchange.results.schema import examples_path
 
-    with clear_errors():
+    with options.clear_errors():
         if bool(experiments) == all_:
-            raise ValueError("name experiment files, or ask for --all of the store")
+            raise ValueError("give experiment files or --all, and not both")
         found = _stored(store) if all_ else _declared(experiments or (), store)
-        scores, examples = export_results(found, file, source, counted)
-    beside = examples_path(file)
-    out.print(f"{file}: {scores} scores\n{beside}: {examples} examples", markup=False)
+        scores, examples = export_results(found, file, source, options.tracked)
+    options.out.print(f"{file}: {scores} scores", markup=False)
+    options.out.print(f"{examples_path(file)}: {examples} examples", markup=False)
 
 
 def _declared(paths: Sequence[Path], store: Path) -> "list[FinishedRuns]":
     from harness.exchange.results.finished_runs import runs_of_results
-    from harness.study import Study
 
-    return [runs_of_results(Study.load(path, (), store).results) for path in paths]
+    return [runs_of_results(options.load_study(path, None, None, store).results) for path in paths]
 
 
 def _stored(folder: Path) -> "list[FinishedRuns]":
@@ -59,11 +56,11 @@ def _stored(folder: Path) -> "list[FinishedRuns]":
 
 
 @app.command(name="import")
-def import_(file: ResultsFile, store: StoreFolder = DEFAULT_STORE) -> None:
-    """Takes results of others into the store; leaderboards show them apart, with their source."""
+def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
+    """Imports external results into the store; leaderboards list them separately."""
     from harness.exchange.results.import_results import import_results
     from harness.store.store import Store
 
-    with clear_errors():
+    with options.clear_errors():
         scores = import_results(file, Store(store))
-    out.print(f"{file}: {scores} scores imported", markup=False)
+    options.out.print(f"{file}: {scores} scores imported", markup=False)

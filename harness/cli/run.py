@@ -1,47 +1,36 @@
-"""`harness run`: computes an experiment."""
+"""`harness run`: runs an experiment."""
 
 import os
 from typing import TYPE_CHECKING
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    FAILED,
-    INTERRUPTED,
-    Executor,
-    Experiment,
-    Jobs,
-    Overrides,
-    StoreFolder,
-    Variants,
-    clear_errors,
-    err,
-    out,
-)
+from harness.cli import options
 
 if TYPE_CHECKING:
     from harness.study import Study
 
 
 def run(
-    experiment: Experiment,
-    jobs: Jobs = None,
-    executor: Executor = "processes",
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    experiment: options.Experiment,
+    jobs: options.Jobs = None,
+    executor: options.Executor = "processes",
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Computes what is missing, then writes the leaderboard and the report. Resumes by itself."""
-    from harness.study import Study
-
-    with clear_errors():
-        study = Study.load(experiment, set_ or (), store, variant or ())
+    """Computes missing stages, then writes leaderboard and report. Run again to resume."""
+    with options.clear_errors():
+        study = options.load_study(experiment, set_, variant, store)
     compute(study, jobs, executor)
 
 
 def compute(study: "Study", jobs: int | None, executor: str) -> None:
-    """Runs a study, then prints its leaderboard and writes its report.
+    """Runs a study, prints its leaderboard and writes its report.
+
+    Args:
+        jobs: number of parallel stages; null: the default of the backend.
+        executor: a name in `BACKENDS`.
 
     Raises:
         typer.Exit: with code 1 if stages failed.
@@ -49,17 +38,19 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
     from harness.leaderboard.render import render
 
     try:
-        with clear_errors():
-            done = study.run(jobs, out, executor).last_run
+        with options.clear_errors():
+            done = study.run(jobs, options.out, executor).last_run
     except KeyboardInterrupt:
-        err.print("interrupted; the same command resumes", style="red")
-        os._exit(INTERRUPTED)  # at once: the workers end when they see that this process is gone
+        options.err.print("interrupted; run the same command again to resume", style="red")
+        os._exit(options.INTERRUPTED)  # no cleanup: workers stop when this process is gone
     if not done.computed and not done.failed:
-        out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
-    with clear_errors():
-        out.print(render(study.table(), "md"), markup=False)
+        options.out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
+    with options.clear_errors():
+        options.out.print(render(study.table(), "md"), markup=False)
         folder = study.write_report()
-    out.print(f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}")
+    options.out.print(
+        f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}"
+    )
     if done.failed:
-        err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
-        raise typer.Exit(FAILED)
+        options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
+        raise typer.Exit(options.FAILED)

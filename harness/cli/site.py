@@ -1,24 +1,26 @@
-"""`harness site`: a static site of the store."""
+"""`harness site`: a static web site of the store."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, StoreFolder, clear_errors, counted, out
+from harness.cli import options
 
 
 def site(
-    folder: Annotated[Path | None, typer.Option("--out", help="default: site in the store")] = None,
-    store: StoreFolder = DEFAULT_STORE,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="folder [default: site in the store]")
+    ] = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes a static site: leaderboards and reports of the store, and the published tables."""
+    """Writes a static web site with leaderboards, reports and published tables."""
     from harness.core.files import output_folder
     from harness.report.site.build import build_site
     from harness.store.store import Store
 
-    with clear_errors():
-        wanted = output_folder(folder) if folder else None
-        found = Store(store)
-        page = build_site(found, wanted or found.root / "site", counted)
-        out.print(f"{page}", markup=False)
+    with options.clear_errors():
+        target = output_folder(folder) if folder else None
+        results = Store(store)
+        page = build_site(results, target or results.root / "site", options.tracked)
+        options.out.print(f"{page}", markup=False)

@@ -1,27 +1,17 @@
-"""`harness status`: the stages of an experiment."""
+"""`harness status`: the state of every stage."""
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Experiment,
-    Overrides,
-    StoreFolder,
-    Variants,
-    clear_errors,
-    out,
-)
+from harness.cli import options
 
 
 def status(
-    experiment: Experiment,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    experiment: options.Experiment,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Every stage: done, started, failed (with the reason), or waiting."""
-    from harness.study import Study
-
-    with clear_errors():
-        stages = Study.load(experiment, set_ or (), store, variant or ()).status()
+    """Lists every stage as done, started, failed (with the error) or waiting."""
+    with options.clear_errors():
+        stages = options.load_study(experiment, set_, variant, store).status()
     for key, kind, label, state in stages.itertuples(index=False):
-        out.print(f"{key}  {kind:20}  {label}: {state}", markup=False)
-    out.print(f"{(stages['state'] == 'done').sum()} of {len(stages)} stages done")
+        options.out.print(f"{key}  {kind:20}  {label}: {state}", markup=False)
+    options.out.print(f"{(stages['state'] == 'done').sum()} of {len(stages)} stages done")

@@ -1,40 +1,31 @@
-"""`harness submit`: predictions for the server of a benchmark."""
+"""`harness submit`: test predictions for the server of a benchmark."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import (
-    DEFAULT_STORE,
-    Experiment,
-    Overrides,
-    StoreFolder,
-    Variants,
-    clear_errors,
-    out,
-)
+from harness.cli import options
 
 
 def submit(
     benchmark: Annotated[str, typer.Argument(help="glue | superglue")],
-    experiment: Experiment,
-    arm: Annotated[str | None, typer.Option(help="default: the only one")] = None,
+    experiment: options.Experiment,
+    arm: Annotated[str | None, typer.Option(help="arm [default: the only one]")] = None,
     seeds: Annotated[
         str | None,
         typer.Option(metavar="P.F", help="pretraining and fine-tuning seed [default: the first]"),
     ] = None,
     out_file: Annotated[
-        Path | None, typer.Option("--out", help="default: submissions/... in the store")
+        Path | None, typer.Option("--out", help="file [default: submissions/... in the store]")
     ] = None,
-    set_: Overrides = None,
-    variant: Variants = None,
-    store: StoreFolder = DEFAULT_STORE,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes the test predictions of one run as the zip file that a benchmark's server accepts."""
+    """Writes the test predictions of one run as a zip file for the server of a benchmark."""
     from harness.exchange.submissions.submission import write_submission
-    from harness.study import Study
 
-    with clear_errors():
-        results = Study.load(experiment, set_ or (), store, variant or ()).results
-        out.print(f"{write_submission(benchmark, results, arm, seeds, out_file)}")
+    with options.clear_errors():
+        results = options.load_study(experiment, set_, variant, store).results
+        options.out.print(f"{write_submission(benchmark, results, arm, seeds, out_file)}")

@@ -1,18 +1,18 @@
-"""`harness ui`: MLflow's pages."""
+"""`harness ui`: the web interface of MLflow."""
 
 import sys
 from typing import Annotated
 
 import typer
 
-from harness.cli.options import DEFAULT_STORE, StoreFolder
+from harness.cli import options
 
 
 def ui(
-    port: Annotated[int, typer.Option(help="port on loopback")] = 5000,
-    store: StoreFolder = DEFAULT_STORE,
+    port: Annotated[int, typer.Option(help="local port")] = 5000,
+    store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Serves MLflow's pages of the store, on loopback only."""
+    """Serves the web interface of MLflow for the store, on this machine only."""
     import subprocess
 
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"

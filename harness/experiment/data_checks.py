@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from harness.data.corpora import load_corpus
+from harness.experiment.arms import Arm
 from harness.experiment.checks import checkpoint, continued_pretraining
+from harness.experiment.checks.grid import Problems
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.experiment.origins import value_place
@@ -23,25 +25,9 @@ def check_data(declaration: Declaration) -> None:
     experiment, source = declaration.experiment, declaration.source
     assert source is not None  # null only for declarations made by tests
     for arm in declaration.arms:
-        vectors = arm.pretrain.model.vectors
-        if vectors and not Path(vectors).is_file():
-            path = ("pretrain", "model", "vectors")
-            keys = value_place(source, experiment, arm.labels, path, "")
-            source.report(keys, f"pretrain.model.vectors: there is no file {vectors}")
-        for keys, message in continued_pretraining.data_problems(arm):
+        for keys, message in _arm_problems(arm):
             source.report(value_place(source, experiment, arm.labels, keys, ""), message)
-        if arm.pretrain.model.facts.kind == "checkpoint":
-            for keys, message in checkpoint.data_problems(arm):
-                source.report(value_place(source, experiment, arm.labels, keys, ""), message)
-            continue
-        try:
-            load_corpus.fingerprint(arm.pretrain.corpus)
-        except ValueError as error:
-            path = ("pretrain", "corpus", "path")
-            source.report(
-                value_place(source, experiment, arm.labels, path, ""), f"pretrain.{error}"
-            )
-    for task in _tasks_read(declaration):
+    for task in _all_tasks(declaration):
         try:
             load_examples.fingerprint(task)
             custom.check_header(task)
@@ -57,7 +43,22 @@ def check_data(declaration: Declaration) -> None:
     source.raise_problems()
 
 
-def _tasks_read(declaration: Declaration) -> list[Task]:
+def _arm_problems(arm: Arm) -> Problems:
+    model = arm.pretrain.model
+    if model.vectors and not Path(model.vectors).is_file():
+        keys = ("pretrain", "model", "vectors")
+        yield keys, f"pretrain.model.vectors: there is no file {model.vectors}"
+    yield from continued_pretraining.data_problems(arm)
+    if model.facts.kind == "checkpoint":
+        yield from checkpoint.data_problems(arm)
+        return
+    try:
+        load_corpus.fingerprint(arm.pretrain.corpus)
+    except ValueError as error:
+        yield ("pretrain", "corpus", "path"), f"pretrain.{error}"
+
+
+def _all_tasks(declaration: Declaration) -> list[Task]:
     """The chosen tasks and the intermediate tasks of all arms."""
     found = dict(declaration.experiment.evaluate.chosen)
     for arm in declaration.arms:

@@ -15,7 +15,7 @@ def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
     """
     parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
     searched = sweep if sweep.get("trials") else None
-    return json.dumps(_without_nulls({**parts, "sweep": searched}), sort_keys=True)
+    return json.dumps(without_nulls({**parts, "sweep": searched}), sort_keys=True)
 
 
 def protocol_digest(text: str) -> str:
@@ -31,7 +31,8 @@ def protocol_digest(text: str) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """Plain data without null fields, at any depth."""
     if isinstance(value, Mapping):
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value

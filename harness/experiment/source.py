@@ -25,6 +25,7 @@ class DeclarationError(ValueError):
     """An invalid experiment; the message has one line per problem, `file:line: problem`."""
 
     def __init__(self, problems: Sequence[str]) -> None:
+        """`problems` are the lines of the message; line breaks in them are escaped."""
         self.problems = tuple(_one_line(problem) for problem in problems)
         super().__init__("\n".join(self.problems))
 

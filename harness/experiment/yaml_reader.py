@@ -74,6 +74,7 @@ class _Reader:
         self._num_nodes = 0
 
     def read(self, node: Node, keys: Keys, key_line: int) -> Any:
+        """The data of the node at `keys`, whose key is in `key_line`."""
         line = _line(node) if isinstance(node, ScalarNode) else key_line
         self.document.lines[keys] = line
         self._num_nodes += 1

@@ -58,7 +58,7 @@ class PlanBuilder:
             self._add_probe(arm, probe, seed, tokenizer)
 
     def _seeds(self, arm: Arm) -> tuple[int, ...]:
-        """Pretraining seeds of an arm. A checkpoint has one, unless its pretraining is continued."""
+        """Pretraining seeds of an arm; one for a checkpoint without continued pretraining."""
         seeds = self.experiment.seeds.pretrain
         is_single = arm.pretrain.model.checkpoint and not arm.evaluate.continued_pretraining
         return seeds[:1] if is_single else seeds

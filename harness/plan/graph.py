@@ -21,6 +21,7 @@ class StageGraph:
     """Stages by key; equal stages are shared. Fingerprints of data are read once per plan."""
 
     def __init__(self, experiment: Experiment) -> None:
+        """Loads the plug-ins of the experiment."""
         self.experiment = experiment
         self.plugins = plugins.digests(experiment.plugins)
         self.stages: dict[str, Stage] = {}

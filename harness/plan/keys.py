@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.experiment.named_values import ROLES
+from harness.experiment.protocol_digest import without_nulls
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -31,7 +32,8 @@ def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) ->
     if "tasks" in spec:
         tasks = [{**task, "content": _without_paths(task["content"])} for task in spec["tasks"]]
         spec = {**spec, "tasks": tasks}
-    content = [kind, STAGE_KINDS[kind].version, _without_nulls(spec), parents]
+    # Without nulls, so that new optional fields do not change existing keys.
+    content = [kind, STAGE_KINDS[kind].version, without_nulls(spec), parents]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -45,13 +47,6 @@ def run_content(run: Pretrain) -> dict[str, Any]:
 
 def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key != name}
-
-
-def _without_nulls(value: Any) -> Any:
-    """Removes null fields, so that new optional fields do not change existing keys."""
-    if isinstance(value, Mapping):
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _without_paths(content: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -68,7 +68,11 @@ def add_other_tasks(
 def add_sequential_scores(
     graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
 ) -> list[SequentialScore]:
-    """Adds the runs that score the model after each task of a sequence, on it and earlier ones."""
+    """Adds the runs that score the model after each task of a sequence, on it and earlier ones.
+
+    Args:
+        parents: role to key of the pretrained model and its tokenizer.
+    """
     chain = TaskChain(graph, arm, parents, finetune_seed)
     steps, scores = chain.sequence(), []
     for number, step in enumerate(steps):
@@ -85,7 +89,14 @@ def add_sequential_scores(
 def add_retained_losses(
     graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
 ) -> list[RetainedLoss]:
-    """Adds the pretraining losses before a sequence of tasks and after each task."""
+    """Adds the pretraining losses before a sequence of tasks and after each task.
+
+    Args:
+        parents: role to key of the pretrained model and its tokenizer.
+
+    Returns:
+        The losses; empty for checkpoints and for models that predict no tokens.
+    """
     chain = TaskChain(graph, arm, parents, finetune_seed)
     losses = []
     for step, model in {"": parents["pretrain"], **chain.sequence()}.items():
@@ -142,7 +153,12 @@ class TaskChain:
         return steps
 
     def after(self, task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:
-        """Role to key of the network after `step` and of the head from the step of `task`."""
+        """Role to key of the network after `step` and of the head from the step of `task`.
+
+        Args:
+            step: name of the last task trained on.
+            steps: as `sequence` returns them.
+        """
         head = {"head": steps[task.name]} if task.name in steps else {}
         return {"body": steps[step], **head}
 

@@ -1,4 +1,4 @@
-"""The commands that only look: they answer, name what is near, and end with the right code."""
+"""Commands that compute nothing: their output, suggestions and exit codes."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_every_member_is_listed_and_shown(family: str) -> None:
         assert shown.startswith(f"{name}:")
 
 
-def test_unknown_names_are_answered_with_what_is_near() -> None:
+def test_unknown_names_get_a_suggestion() -> None:
     assert call("list", "recipe")[0] == 2
     code, output = call("show", "recipes", "robert")
     assert code == 2
@@ -37,7 +37,7 @@ def test_unknown_names_are_answered_with_what_is_near() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "offered"),
+    ("words", "expected"),
     [
         ("harness list adap", ["adaptations"]),
         ("harness show adaptations l", ["layer_norms", "lora"]),
@@ -45,12 +45,12 @@ def test_unknown_names_are_answered_with_what_is_near() -> None:
         ("harness show nothing w", []),
     ],
 )
-def test_the_shell_completes_families_and_members(words: str, offered: list[str]) -> None:
-    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+def test_the_shell_completes_families_and_members(words: str, expected: list[str]) -> None:
+    line = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     result = CliRunner().invoke(
-        app, prog_name="harness", env={"_HARNESS_COMPLETE": "complete_bash", **asked}
+        app, prog_name="harness", env={"_HARNESS_COMPLETE": "complete_bash", **line}
     )
-    assert result.output.split() == offered
+    assert result.output.split() == expected
 
 
 @pytest.mark.parametrize("path", OFFLINE, ids=lambda path: path.stem)

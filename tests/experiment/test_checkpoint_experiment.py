@@ -1,4 +1,4 @@
-"""Checkpoints of others on a suite: by the command, in an experiment, and what is refused."""
+"""External checkpoints: `harness evaluate`, checkpoints in experiments, and invalid ones."""
 
 import json
 import shutil
@@ -78,7 +78,7 @@ def evaluate(model: object, store: Path, *more: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_a_checkpoint_gets_its_row_and_nothing_is_done_twice(bert: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_gets_a_row_and_stages_are_reused(bert: Path, tmp_path: Path) -> None:
     store, some = tmp_path / "runs", ("--task", "micro-cola", "--seeds", "2")
     code, output = evaluate(bert, store, *some)
     assert code == 0, output
@@ -94,7 +94,7 @@ def test_a_checkpoint_gets_its_row_and_nothing_is_done_twice(bert: Path, tmp_pat
     assert "all 4 stages were done already" in output
 
 
-def test_keys_are_of_the_content_and_not_of_the_place(bert: Path, tmp_path: Path) -> None:
+def test_keys_depend_on_the_content_and_not_on_the_path(bert: Path, tmp_path: Path) -> None:
     def keys(model: Path) -> set[str]:
         return set(
             make_plan(load_evaluation(CheckpointEvaluation(str(model), "micro-glue-v1"))).stages
@@ -132,8 +132,8 @@ def _as(name: str, bert: Path, folder: Path, **more: Any) -> Path:
 def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Path) -> None:
     """Stage by stage, in this process."""
     folder = _as(name, bert, tmp_path / name)
-    wanted = CheckpointEvaluation(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
-    plan = make_plan(load_evaluation(wanted, FAST))
+    arguments = CheckpointEvaluation(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
+    plan = make_plan(load_evaluation(arguments, FAST))
     runner = StageRunner(tmp_path)
     runner.run(plan)
     metrics = runner.finished[plan.finetune_runs[-1].key].metrics
@@ -142,7 +142,7 @@ def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "asked", "said"),
+    ("name", "fields", "protocol", "reason"),
     [
         ("gpt2", {"n_positions": 1024}, {"num_beams": 2}, ""),
         ("gpt2", {"n_positions": 575}, {}, "its 575 positions are fewer than the 576 tokens"),
@@ -157,28 +157,28 @@ def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Pa
         ),
     ],
 )
-def test_a_checkpoint_writes_as_far_as_its_own_positions_go(
+def test_a_checkpoint_generates_within_its_positions(
     name: str,
     fields: dict[str, Any],
-    asked: dict[str, int],
-    said: str,
+    protocol: dict[str, int],
+    reason: str,
     bert: Path,
     tmp_path: Path,
 ) -> None:
     folder = _as(name, bert, tmp_path / name, **fields)
     long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
-    protocol = [f"evaluate.protocol.{k}={v}" for k, v in (long | asked).items()]
-    wanted = CheckpointEvaluation(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
-    plan = make_plan(load_evaluation(wanted, protocol))
+    overrides = [f"evaluate.protocol.{k}={v}" for k, v in (long | protocol).items()]
+    arguments = CheckpointEvaluation(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
+    plan = make_plan(load_evaluation(arguments, overrides))
     found = next(iter(plan.unsupported.values()), "")
-    assert found.startswith(said) and bool(found) == bool(said)
+    assert found.startswith(reason) and bool(found) == bool(reason)
 
 
-def test_ours_and_theirs_side_by_side(bert: Path, tmp_path: Path) -> None:
+def test_a_pretrained_arm_and_a_checkpoint_in_one_experiment(bert: Path, tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED.replace("FOLDER", str(bert)))
     plan = load_plan(path)
-    seeds = [cell.pretrain_seed for cell in plan.finetune_runs if cell.arm == "theirs"]
+    seeds = [run.pretrain_seed for run in plan.finetune_runs if run.arm == "theirs"]
     assert seeds == [0], "a checkpoint was pretrained once"
     assert plan.costs["theirs"].parameters is None
     output = CliRunner().invoke(app, ["plan", str(path)]).output
@@ -241,7 +241,7 @@ def test_folders_that_hold_no_checkpoint_are_refused(bert: Path, tmp_path: Path)
     _refused(folder, "has no tokenizer.json")
 
 
-def test_what_is_asked_wrongly_is_refused(bert: Path) -> None:
+def test_invalid_arguments_are_refused(bert: Path) -> None:
     _refused(bert, "the suite 'glu' is not known", "--suite", "glu")
     _refused(bert, "the task 'cola' is not known", "--task", "cola")
     _refused(bert, "revision is for ids on the Hub", "--revision", "main")
@@ -260,7 +260,7 @@ def test_the_hub_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     _refused("some/model", "connect, or give a folder")
 
 
-def test_the_commit_of_the_hub_is_pinned(
+def test_the_commit_on_the_hub_is_pinned(
     bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = "0123456789" * 4
@@ -286,7 +286,7 @@ def test_an_experiment_names_the_line_of_a_missing_checkpoint(tmp_path: Path) ->
         load_plan(path)
 
 
-def test_an_unpinned_id_of_the_hub_can_be_planned(tmp_path: Path) -> None:
+def test_an_id_on_the_hub_without_commit_can_be_planned(tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED.replace("FOLDER", "nobody/nothing"))
     plan = load_plan(path)

@@ -1,4 +1,4 @@
-"""`extends:` and `variants:`."""
+"""`extends:` and `variants:`: precedence, names, origins and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -62,13 +62,13 @@ def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
     assert composed.arms[0].pretrain.budget.model_dump(exclude_none=True) == {"steps": 7}
 
 
-def test_a_value_of_another_kind_replaces_the_base_s(tmp_path: Path) -> None:
+def test_a_value_of_another_kind_replaces_that_of_the_base(tmp_path: Path) -> None:
     top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext2"}}}
     (problem, *_) = problems(tmp_path, x=top, base=BASE)
     assert problem.startswith("x.yaml:5: pretrain.corpus.source must be one of")
 
 
-def test_fields_are_merged_into_what_a_name_stands_for(tmp_path: Path) -> None:
+def test_fields_are_merged_into_a_value_given_by_name(tmp_path: Path) -> None:
     base = deep_merge(BASE, {"pretrain": {"corpus": "microworld", "size": "nano"}})
     top = {"pretrain": {"corpus": {"num_tokens": 9_000}, "size": {"num_layers": 1}}}
     composed = loaded(tmp_path, x={"name": "x", "extends": "base.yaml", **top}, base=base)

@@ -1,4 +1,4 @@
-"""Experiment files in, experiments or clear errors out."""
+"""Reading experiment files: valid ones, and one clear line for every error."""
 
 import copy
 from pathlib import Path
@@ -18,7 +18,7 @@ from harness.pretraining.objectives.transforms.masking import TokenMasking
 from tests.paths import EXPERIMENTS, ROOT
 
 BROKEN = sorted((Path(__file__).parent / "broken").glob("*.yaml"))
-"""Each says in its first lines what must be said of it: `# error: LINE: START OF THE MESSAGE`."""
+"""The first lines of each are the expected errors: `# error: LINE: START OF THE MESSAGE`."""
 
 VALID = """\
 name: nsp
@@ -53,7 +53,7 @@ def write(folder: Path, text: str | bytes) -> Path:
 
 
 def problems(path: Path, *overrides: str) -> list[str]:
-    """What is wrong, without the name of the file."""
+    """The errors without the name of the file."""
     with pytest.raises(DeclarationError) as caught:
         load(path, overrides)
     assert str(caught.value).splitlines() == list(caught.value.problems)  # one line each
@@ -80,7 +80,7 @@ def test_a_valid_file(valid: Path) -> None:
     pretrain = declaration.arms[1].pretrain
     transform: Any = pretrain.objectives[0].transform
     assert (pretrain.objective.sentence_pair, transform.mask_rate) == ("nsp", 0.3)
-    assert pretrain.objective.masking == "dynamic"  # of `mlm`, whole, not of the recipe
+    assert pretrain.objective.masking == "dynamic"  # that of `mlm`, not of the recipe
     assert pretrain.budget.tokens == 1_000_000
     assert declaration.experiment.seeds.pretrain == (0, 1)
     assert declaration.overrides == ()
@@ -130,11 +130,11 @@ def test_a_folder(valid: Path) -> None:
     ],
     ids=["empty", "not_utf8", "utf16", "null_byte", "deep", "long", "endless_number"],
 )
-def test_not_a_text_that_can_be_read(tmp_path: Path, text: bytes, expected: str) -> None:
+def test_unreadable_text(tmp_path: Path, text: bytes, expected: str) -> None:
     assert problems(write(tmp_path, text))[0] == expected
 
 
-def test_a_few_lines_that_stand_for_billions(tmp_path: Path) -> None:
+def test_nested_aliases_are_limited(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     for n in range(1, 10):
         lines.append(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]")
@@ -172,7 +172,7 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
     assert arm.name == "sop/mask_rate=0.15"
     assert arm.pretrain.budget.tokens == 2_000
     assert arm.pretrain.objectives[0].transform == TokenMasking(whole_word=True)
-    assert arm.pretrain.objective.masking == "dynamic"  # `mlm` stayed what it was
+    assert arm.pretrain.objective.masking == "dynamic"  # that of `mlm`
     assert arm.evaluate.protocol.pooling == "max"
 
 
@@ -198,7 +198,7 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
         ("a.b=1", "an experiment: the field 'a' is not known"),
     ],
 )
-def test_a_wrong_override_names_itself(valid: Path, override: str, expected: str) -> None:
+def test_errors_of_an_override_name_it(valid: Path, override: str, expected: str) -> None:
     found = [problem for problem in problems(valid, override) if problem.startswith("--set")]
     assert len(found) == 1 and found[0].startswith(f"--set {override}: {expected}")
 
@@ -261,7 +261,7 @@ def test_any_override_is_valid_or_a_clear_error(tmp_path: Path, path: str, value
 
 
 def mutate(tree: dict[str, Any], data: st.DataObject) -> None:
-    """Puts a random value somewhere, under an old key or a new one, or takes one away."""
+    """Changes, adds or removes a random value."""
     holder: Any = tree
     while True:
         keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
@@ -282,7 +282,7 @@ def mutate(tree: dict[str, Any], data: st.DataObject) -> None:
 
 
 def load_or_refuse(path: Path, *overrides: str) -> None:
-    """Anything but a declaration or clear lines fails the test."""
+    """Fails on anything but a declaration or printable errors with their place."""
     for problem in refusal(path, overrides):
         assert problem.startswith((str(path), "--set")) and problem.isprintable()
 
@@ -291,5 +291,5 @@ def refusal(path: Path, overrides: tuple[str, ...]) -> tuple[str, ...]:
     try:
         load(path, overrides)
     except DeclarationError as error:
-        return error.problems or ("no word of what is wrong",)
+        return error.problems or ("an error without a message",)
     return ()

@@ -1,4 +1,4 @@
-"""Experiments as values: what they refuse, and the arms they resolve to."""
+"""Fields of experiments: validation, and the arms they resolve to."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_without_a_grid_there_is_one_arm_named_like_the_experiment() -> None:
     assert arm.pretrain == RECIPES["bert"].model_copy(update={"size": SIZES["nano"]})
 
 
-def test_the_base_lies_over_a_varied_recipe() -> None:
+def test_the_base_takes_precedence_over_a_varied_recipe() -> None:
     bert, roberta = arms(
         pretrain={"batch_size": 8, "optimizer": {"beta1": 0.8}, "budget": {"tokens": 10}},
         grid={"pretrain.recipe": ["bert", "roberta"]},
@@ -54,7 +54,7 @@ def test_the_base_lies_over_a_varied_recipe() -> None:
     assert (bert.pretrain.optimizer.beta2, roberta.pretrain.optimizer.beta2) == (0.999, 0.98)
 
 
-def test_a_whole_value_goes_before_its_fields_whatever_the_order_of_the_axes() -> None:
+def test_a_value_is_set_before_its_fields_in_any_order_of_axes() -> None:
     axes = {
         "pretrain.objective.transform.mask_rate": [0.2, 0.4],
         "pretrain.objective": ["mlm", "mlm_nsp"],
@@ -70,7 +70,7 @@ def test_a_whole_value_goes_before_its_fields_whatever_the_order_of_the_axes() -
         assert found == {("none", 0.2), ("none", 0.4), ("nsp", 0.2), ("nsp", 0.4)}
 
 
-def test_a_corpus_of_another_source_replaces_the_one_below() -> None:
+def test_a_corpus_of_another_source_replaces_that_of_the_base() -> None:
     files, hub = arms(
         pretrain={"corpus": {"source": "microworld", "num_tokens": 5_000}},
         grid={"pretrain.corpus": [{"source": "jsonl", "path": "x.jsonl"}, "wikitext2"]},
@@ -184,7 +184,7 @@ mappings = st.dictionaries(st.sampled_from("abc"), trees, max_size=3)
 
 
 @given(mappings, mappings, mappings)
-def test_merging_is_associative_and_keeps_what_is_laid_over(
+def test_merging_is_associative_and_idempotent(
     x: dict[str, Any], y: dict[str, Any], z: dict[str, Any]
 ) -> None:
     assert deep_merge(deep_merge(x, y), z) == deep_merge(x, deep_merge(y, z)) or _kinds_clash(
@@ -195,7 +195,7 @@ def test_merging_is_associative_and_keeps_what_is_laid_over(
 
 
 def _kinds_clash(x: Any, y: Any, z: Any) -> bool:
-    """A scalar between two mappings cuts the lower one off, which no order of merging shows."""
+    """Whether a scalar is between two mappings, where merging is not associative."""
     if not isinstance(y, dict):
         return isinstance(x, dict) and isinstance(z, dict)
     if not (isinstance(x, dict) and isinstance(z, dict)):
@@ -203,7 +203,7 @@ def _kinds_clash(x: Any, y: Any, z: Any) -> bool:
     return any(_kinds_clash(x[k], y[k], z[k]) for k in y.keys() & x.keys() & z.keys())
 
 
-def test_put_makes_what_is_missing() -> None:
+def test_set_path_creates_missing_mappings() -> None:
     assert set_path({"a": {"b": 1}}, "a.c.d", 2) == {"a": {"b": 1, "c": {"d": 2}}}
     assert set_path({"a": 1}, "a.b", 2) == {"a": {"b": 2}}
 
@@ -215,7 +215,7 @@ def run(**fields: Any) -> Any:
 def test_a_transform_by_its_kind_alone_takes_that_kinds_defaults() -> None:
     objective = run(objective={"transform": "span_masking"}).objective
     assert objective.transform == SpanMasking()
-    assert objective.sentence_pair == "nsp"  # the recipe's, as before
+    assert objective.sentence_pair == "nsp"  # that of the recipe
 
 
 def test_an_unpublished_combination_is_an_objective() -> None:
@@ -224,7 +224,7 @@ def test_an_unpublished_combination_is_an_objective() -> None:
     assert (resolved.transform.kind, resolved.output.kind) == ("span_masking", "replaced_token")
 
 
-def test_a_start_is_the_run_itself_where_it_says_nothing() -> None:
+def test_init_from_inherits_the_fields_of_the_run() -> None:
     resolved = run(
         packing={"format": "full_sentences"},
         objective="clm",
@@ -241,7 +241,7 @@ def test_a_start_is_the_run_itself_where_it_says_nothing() -> None:
     assert start.init_from is None
 
 
-def test_a_teacher_takes_over_the_text_but_not_the_network() -> None:
+def test_a_teacher_inherits_the_text_but_not_the_network() -> None:
     resolved = run(
         batch_size=8,
         model={"family": "bert", "dropout": 0.0},

@@ -1,4 +1,4 @@
-"""The JSON schema that editors read."""
+"""The JSON schema for editors."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def test_the_shipped_schema_is_current() -> None:
     assert shipped == SCHEMA, "run `make schema`"
 
 
-def test_it_knows_every_field() -> None:
+def test_every_field_is_in_the_schema() -> None:
     fields = {**Experiment.model_fields, **Composition.model_fields}
     assert SCHEMA["properties"].keys() == fields.keys()
     pretrain = SCHEMA["$defs"]["Pretrain"]
@@ -37,19 +37,19 @@ def test_it_knows_every_field() -> None:
     assert pretrain["properties"]["recipe"]["enum"] == list(RECIPES)
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_is_defined() -> None:
     targets = {reference.removeprefix("#/$defs/") for reference in _references(SCHEMA)}
     assert targets <= SCHEMA["$defs"].keys()
 
 
-def test_shipped_axes_are_offered() -> None:
-    offered = SCHEMA["properties"]["grid"]["properties"]
+def test_axes_of_shipped_experiments_are_listed() -> None:
+    listed = SCHEMA["properties"]["grid"]["properties"]
     for path in EXPERIMENTS:
         for axis, values in yaml.safe_load(path.read_text()).get("grid", {}).items():
-            assert axis in offered or isinstance(values, dict)
+            assert axis in listed or isinstance(values, dict)
 
 
-def test_names_are_offered() -> None:
+def test_names_are_listed() -> None:
     evaluate = SCHEMA["$defs"]["Evaluate"]["properties"]
     before = SCHEMA["$defs"]["IntermediateTask"]["properties"]
     assert evaluate["diagnostics"]["items"]["enum"] == list(DIAGNOSTICS)
@@ -59,14 +59,14 @@ def test_names_are_offered() -> None:
     assert before["target_tasks"]["anyOf"][0]["items"]["anyOf"][0]["enum"] == list(TASKS)
 
 
-def test_whatever_may_be_searched_is_offered() -> None:
+def test_all_hyperparameters_are_listed() -> None:
     """Fields of fine-tuning and of every adaptation, and those of all named spaces."""
     _, fields = SCHEMA["$defs"]["Sweep"]["properties"]["space"]["anyOf"]
-    offered = set(fields["propertyNames"]["enum"])
-    assert set(Finetune.model_fields) < offered
-    assert {"adaptation.rank", "adaptation.length", "adaptation.top_layers"} < offered
-    assert all(set(space) <= offered for space in SPACES.values())
-    assert "adaptation.kind" not in offered
+    listed = set(fields["propertyNames"]["enum"])
+    assert set(Finetune.model_fields) < listed
+    assert {"adaptation.rank", "adaptation.length", "adaptation.top_layers"} < listed
+    assert all(set(space) <= listed for space in SPACES.values())
+    assert "adaptation.kind" not in listed
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""YAML as plain data with lines."""
+"""YAML as plain data with line numbers."""
 
 import math
 from typing import Any
@@ -44,7 +44,7 @@ def test_scalars(text: str, value: Any) -> None:
     assert data == value and type(data) is type(value)
 
 
-def test_infinities_are_read_for_validation_to_refuse() -> None:
+def test_infinities_are_read() -> None:
     data = parse("[.inf, -.inf, .nan, 1e999]").data
     assert data[0] == math.inf == -data[1] == data[3] and math.isnan(data[2])
 
@@ -68,7 +68,7 @@ def test_keys_are_text_as_written() -> None:
     assert parse("1: a\nyes: b\nnull: c").data == {"1": "a", "yes": "b", "null": "c"}
 
 
-def test_a_key_given_twice_is_a_problem_and_its_first_value_stands() -> None:
+def test_a_duplicate_key_is_a_problem_and_its_first_value_is_kept() -> None:
     document = parse("a: 1\nb: 2\na: 3")
     assert document.data == {"a": 1, "b": 2}
     assert document.problems == [(3, "a is given twice, first in line 1")]
@@ -99,6 +99,6 @@ plain = st.recursive(
 
 
 @given(plain)
-def test_what_the_library_writes_is_read_back(data: Any) -> None:
+def test_output_of_pyyaml_is_read_back(data: Any) -> None:
     document = parse(yaml.safe_dump(data))
     assert not document.problems and document.data == data

@@ -119,7 +119,7 @@ def test_the_command_filters(store):
     assert "**" in call("swag").output
     result = call("experiments/quickstart.yaml", "--tag", "small")
     assert result.exit_code == 2
-    assert "go with a board" in result.output
+    assert "need a board" in result.output
     result = call("swag", "--set", "a.b=1")
     assert result.exit_code == 2 and "--set goes with an experiment file" in result.output
     result = call("bert-glue", "--published", "--tag", "small")

@@ -1,5 +1,4 @@
-"""Pretraining that goes on: shared stages, weights that are the parent's, texts without hold-out,
-and what is refused with its line."""
+"""Continued pretraining: shared stages, inherited weights, held-out examples, errors."""
 
 from pathlib import Path
 from typing import Any
@@ -74,12 +73,12 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> StageRunner:
 def test_a_domain_is_shared_by_its_tasks() -> None:
     plan = planned(DAPT)
     (stage,) = of_kind(plan, "continue_pretraining")
-    assert {plan.stages[cell.key].parents["pretrain"] for cell in plan.finetune_runs} == {stage.key}
+    assert {plan.stages[run.key].parents["pretrain"] for run in plan.finetune_runs} == {stage.key}
     assert stage.parents["init_from"] == plan.pretrain_keys["arm", 0]
     assert len(of_kind(plan, "held_out_loss")) == 2  # before, and on the old text after
 
 
-def test_the_text_of_a_task_makes_a_model_for_it_alone() -> None:
+def test_the_text_of_a_task_gives_each_task_its_model() -> None:
     plan = planned(DAPT, TAPT)
     first, *own = of_kind(plan, "continue_pretraining")
     assert len(own) == 2
@@ -113,7 +112,7 @@ def test_each_task_may_have_its_own_text() -> None:
     }
 
 
-def test_what_is_null_is_as_in_the_pretraining() -> None:
+def test_null_settings_are_those_of_pretraining() -> None:
     (stage,) = of_kind(
         planned({**DAPT, "learning_rate": 0.5, "batch_size": 2}), "continue_pretraining"
     )
@@ -125,7 +124,7 @@ def test_what_is_null_is_as_in_the_pretraining() -> None:
     assert run["phases"] == ({"fraction": 1.0, "sequence_length": 64},)
 
 
-def test_a_probe_asks_the_model_at_the_end() -> None:
+def test_probes_use_the_last_model() -> None:
     fields = {"suite": "micro-dapt-v1", "tasks": TASK_NAMES, "probes": ["micro-blimp"]}
     experiment = Experiment.model_validate(
         {"name": "x", "question": "?", "pretrain": PRETRAIN}
@@ -146,7 +145,7 @@ def test_costs_are_sums_over_the_runs() -> None:
     assert total_continued_cost(planned(), "arm") is None
 
 
-def test_a_run_of_no_update_leaves_the_parents_weights(runner: StageRunner) -> None:
+def test_a_run_without_updates_keeps_the_weights(runner: StageRunner) -> None:
     plan = planned({**DAPT, "budget": {"tokens": 0}})
     (one,) = {one.key: one for one in plan.continued_runs}.values()
     runner.make(plan, one.key)
@@ -160,8 +159,8 @@ def test_a_run_of_no_update_leaves_the_parents_weights(runner: StageRunner) -> N
     assert before["validation_loss"] == pytest.approx(after["validation_loss"], rel=1e-5)
 
 
-def test_the_loss_of_the_pretraining_is_told_alike_by_both_stages(runner: StageRunner) -> None:
-    """A run of no update forgets nothing: the loss stage agrees with the end of the pretraining."""
+def test_both_stages_measure_the_same_pretraining_loss(runner: StageRunner) -> None:
+    """Without updates, the loss stage agrees with the end of pretraining."""
     plan = planned({**DAPT, "budget": {"tokens": 0}})
     one = plan.continued_runs[0]
     assert one.pretrain_loss_before == plan.pretrain_keys["arm", 0]
@@ -190,7 +189,7 @@ def test_text_of_the_domain_lowers_its_loss(runner: StageRunner) -> None:
     assert [row[:2] for row in grid.rows] == [["arm", "microworld biomed"]]  # one run, two tasks
 
 
-def test_an_objective_switches_there_and_back(runner: StageRunner) -> None:
+def test_the_objective_can_change_twice(runner: StageRunner) -> None:
     plan = planned(CLM, {**DAPT, "objective": "mlm"})
     causal, masked = of_kind(plan, "continue_pretraining")
     runner.make(plan, masked.key)
@@ -224,7 +223,7 @@ def checkpoint_plan(folder: Path, *continued: dict[str, Any]) -> Plan:
     return planned(*continued, recipe="checkpoint", model={"checkpoint": str(folder)})
 
 
-def test_someone_elses_checkpoint_goes_on(runner: StageRunner, bert: Path) -> None:
+def test_pretraining_of_a_checkpoint_is_continued(runner: StageRunner, bert: Path) -> None:
     short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
     plan = checkpoint_plan(bert, short)
     one = plan.continued_runs[0]
@@ -240,18 +239,18 @@ def test_someone_elses_checkpoint_goes_on(runner: StageRunner, bert: Path) -> No
     assert before == pytest.approx(torch.log(torch.tensor(400.0)).item(), rel=0.1)  # untrained
 
 
-def test_a_checkpoint_goes_on_under_every_seed_from_one_import(bert: Path) -> None:
+def test_continued_seeds_of_a_checkpoint_share_one_import(bert: Path) -> None:
     short = {**DAPT, "budget": {"steps": 2}, "sequence_length": 64, "batch_size": 2}
     theirs = {"recipe": "checkpoint", "model": {"checkpoint": str(bert)}}
     plan = planned(short, seeds=3, **theirs)
     runs = {one.pretrain_seed: one.key for one in plan.continued_runs}
     assert sorted(runs) == [0, 1, 2] and len(set(runs.values())) == 3
     assert len(of_kind(plan, "pretrain")) == 1
-    assert {cell.pretrain_seed for cell in plan.finetune_runs} == {0, 1, 2}
-    assert {cell.pretrain_seed for cell in planned(seeds=3, **theirs).finetune_runs} == {0}
+    assert {run.pretrain_seed for run in plan.finetune_runs} == {0, 1, 2}
+    assert {run.pretrain_seed for run in planned(seeds=3, **theirs).finetune_runs} == {0}
 
 
-def test_where_a_checkpoint_lies_is_not_in_the_key(bert: Path, tmp_path: Path) -> None:
+def test_the_path_of_a_checkpoint_is_not_in_the_key(bert: Path, tmp_path: Path) -> None:
     short = {**DAPT, "sequence_length": 64, "batch_size": 2}
     there = tmp_path / "copy"
     there.mkdir()
@@ -261,7 +260,7 @@ def test_where_a_checkpoint_lies_is_not_in_the_key(bert: Path, tmp_path: Path) -
     assert keys[0] == keys[1]
 
 
-def test_the_text_of_a_task_lacks_its_holdout() -> None:
+def test_the_text_of_a_task_has_no_held_out_examples() -> None:
     task = TASKS["micro-chemprot"]
     spec = {
         "task": task.name,
@@ -278,7 +277,7 @@ def test_the_text_of_a_task_lacks_its_holdout() -> None:
     assert not texts & held
 
 
-def test_a_small_text_is_read_again_in_smaller_batches(runner: StageRunner) -> None:
+def test_a_small_text_is_repeated_in_smaller_batches(runner: StageRunner) -> None:
     plan = planned({**TAPT, "budget": {"steps": 2}, "batch_size": 100_000})
     one = plan.continued_runs[0]
     figures = runner.make(plan, one.key)
@@ -287,7 +286,7 @@ def test_a_small_text_is_read_again_in_smaller_batches(runner: StageRunner) -> N
     assert figures["tokens"] <= 2 * 1.1 * text
 
 
-def test_labels_say_all_that_is_set() -> None:
+def test_labels_list_all_settings() -> None:
     step = ContinuedPretraining.model_validate({**CLM, "learning_rate": 1e-3})
     assert step.label == (
         "on microworld num_tokens=6000 domain=biomed, budget tokens=1000, objective clm, "
@@ -330,9 +329,7 @@ evaluate:
         ("{corpus: {source: text, path: no.txt}, budget: {tokens: 9}}", 12, "matches no file"),
     ],
 )
-def test_bad_input_is_told_with_its_line(
-    tmp_path: Path, step: str, line: int, message: str
-) -> None:
+def test_errors_have_their_line(tmp_path: Path, step: str, line: int, message: str) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(FILE.format(recipe="roberta", tokens=1_000, step=step))
     with pytest.raises(DeclarationError) as error:
@@ -341,7 +338,7 @@ def test_bad_input_is_told_with_its_line(
     assert message in str(error.value)
 
 
-def test_a_baseline_has_nothing_to_go_on_from(tmp_path: Path) -> None:
+def test_baselines_have_no_continued_pretraining(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     step = "{corpus: task, budget: {tokens: 9}}"
     path.write_text(FILE.format(recipe="bag_of_words", tokens=0, step=step))
@@ -355,9 +352,11 @@ def test_a_baseline_has_nothing_to_go_on_from(tmp_path: Path) -> None:
         ({**DAPT, "objective": "rtd"}, "generator"),
         ({**DAPT, "budget": {"flops": 1e9}}, "FLOPs"),
         ({**DAPT, "sequence_length": 512}, "positions of the checkpoint"),
-        ({**DAPT, "objective": "denoising", "sequence_length": 64}, "can be read"),
+        ({**DAPT, "objective": "denoising", "sequence_length": 64}, "the checkpoint supports"),
     ],
 )
-def test_what_a_checkpoint_cannot_do(bert: Path, step: dict[str, Any], message: str) -> None:
+def test_unsupported_settings_of_a_checkpoint(
+    bert: Path, step: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         checkpoint_plan(bert, step)

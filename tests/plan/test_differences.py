@@ -1,4 +1,4 @@
-"""What sets arms apart, in short."""
+"""Condensed differences between arms."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_a_run_that_an_arm_lacks_is_one_line() -> None:
+def test_a_nested_run_that_an_arm_lacks_is_one_row() -> None:
     rows = dict(condensed(ROWS))
     assert rows["pretrain.teacher"] == {"a": None, "b": "another run"}
     assert not any(path.startswith("pretrain.teacher.") for path in rows)
     assert rows["pretrain.batch_size"] == {"a": 8, "b": 16}
 
 
-def test_runs_that_all_arms_have_are_compared() -> None:
+def test_nested_runs_of_all_arms_are_compared() -> None:
     rows = {"pretrain.teacher.recipe": {"a": "bert", "b": "roberta"}}
     assert dict(condensed(rows)) == rows
 

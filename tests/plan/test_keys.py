@@ -1,4 +1,4 @@
-"""Stage keys, against hashes that are computed here from what must enter them."""
+"""Stage keys, compared with hashes of the parts that must enter them."""
 
 import hashlib
 import json
@@ -59,7 +59,7 @@ CASES: dict[str, Case] = {
         {"b": {"d": 0}, "e": [{"g": False}], "h": [{}]},
     ),
 }
-"""What does not enter a key: kind of stage, a spec, and the part of it that does."""
+"""What does not enter a key, to (kind of stage, spec, the part of it that enters)."""
 
 ALL_ENTERS: list[tuple[str, dict[str, Any]]] = [
     ("tokenize", {"corpus": {"source": "hub", "path": "a/b"}}),
@@ -96,7 +96,7 @@ def test_kinds_parents_and_their_roles_enter() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_spec_is_left_as_it_was() -> None:
+def test_a_spec_is_not_changed() -> None:
     for kind, spec, _ in CASES.values():
         before = repr(spec)
         stage_key(kind, spec, {})
@@ -109,6 +109,6 @@ def test_the_content_of_a_run_has_no_names_and_no_corpus() -> None:
     content = run_content(bert.model_copy(update={"teacher": teacher}))
     whole = bert.model_dump()
     entering = {name: whole[name] for name in whole if name not in ("recipe", "corpus")}
-    taught = {**entering, "batch_size": 3}
-    assert content == {**entering, "teacher": taught}
+    teacher_content = {**entering, "batch_size": 3}
+    assert content == {**entering, "teacher": teacher_content}
     assert entering["init_from"] is None

@@ -1,4 +1,4 @@
-"""Plans: shared stages, keys that move with the outcome and with nothing else, what differs."""
+"""Plans: shared stages, keys that change exactly with the results, differences between arms."""
 
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def stages_of(kind: str, **fields: Any) -> list[Stage]:
 
 
 @pytest.mark.parametrize("sampler", ["random", "grid"])
-def test_more_trials_reuse_those_that_are_there(sampler: str) -> None:
+def test_a_longer_search_reuses_trials(sampler: str) -> None:
     def trials(number: int, space: Any = "bert_grid") -> list[str]:
         sweep = {"trials": number, "sampler": sampler, "space": space}
         return [stage.key for stage in stages_of("trial", sweep=sweep)]
@@ -108,7 +108,7 @@ def pretrain_keys(**fields: Any) -> set[str]:
         {"recipe": "roberta"},
     ],
 )
-def test_what_changes_the_outcome_changes_the_key(change: dict[str, Any]) -> None:
+def test_changes_of_the_result_change_the_key(change: dict[str, Any]) -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(pretrain=BASE["pretrain"] | change))
 
 
@@ -117,13 +117,13 @@ def test_precision_changes_the_key_and_hardware_does_not() -> None:
     assert pretrain_keys() == pretrain_keys(compute={"micro_batch_tokens": 64, "compile": True})
 
 
-def test_what_cannot_change_the_outcome_leaves_the_key() -> None:
+def test_changes_without_effect_keep_the_key() -> None:
     renamed = pretrain_keys(name="y", question="why?", source="me", sweep={"trials": 0})
     assert renamed == pretrain_keys()
     assert pretrain_keys(evaluate={"tasks": ["micro-cola"]}) == pretrain_keys()
 
 
-def test_where_local_text_lies_leaves_the_key_and_its_content_does_not(tmp_path: Path) -> None:
+def test_keys_depend_on_local_text_and_not_on_its_path(tmp_path: Path) -> None:
     def keys(name: str, text: str) -> set[str]:
         path = tmp_path / name
         path.write_text(text)
@@ -166,10 +166,13 @@ def test_one_axis_differs_in_one_field() -> None:
 def test_an_undeclared_difference_breaks_the_contract() -> None:
     arms = planned(grid={"pretrain.objective.transform.mask_rate": [0.15, 0.3]}).arms
     changed = arms[1].pretrain.model_copy(update={"batch_size": 3})
-    cheat = [arms[0], type(arms[1])(arms[1].name, {}, arms[1].changes, changed, arms[1].evaluate)]
-    assert "pretrain.batch_size" in differing_fields(cheat)
+    undeclared = [
+        arms[0],
+        type(arms[1])(arms[1].name, {}, arms[1].changes, changed, arms[1].evaluate),
+    ]
+    assert "pretrain.batch_size" in differing_fields(undeclared)
     with pytest.raises(ValueError, match=r"differ in pretrain\.batch_size"):
-        make_plan(Declaration(Experiment.model_validate(BASE), tuple(cheat)))
+        make_plan(Declaration(Experiment.model_validate(BASE), tuple(undeclared)))
 
 
 def test_scratch_costs_nothing() -> None:
@@ -178,7 +181,7 @@ def test_scratch_costs_nothing() -> None:
     assert (cost.steps, cost.tokens, cost.flops) == (0, 0, 0)
 
 
-def test_a_budget_in_seconds_leaves_the_updates_open() -> None:
+def test_a_budget_in_seconds_leaves_the_cost_unknown() -> None:
     plan = planned(pretrain=BASE["pretrain"] | {"budget": {"seconds": 60}})
     (cost,) = plan.costs.values()
     assert (cost.steps, cost.tokens, cost.flops) == (None, None, None)
@@ -197,23 +200,20 @@ def test_equal_flops_buy_unequal_updates() -> None:
     assert all(1e13 * (1 - 1 / steps[arm]) < flops[arm] <= 1e13 for arm in steps)
 
 
-def test_checkpoints_are_fine_tuned_with_the_settings_of_the_end() -> None:
+def test_intermediate_checkpoints_are_fine_tuned_with_the_final_settings() -> None:
     plan = planned(
         pretrain=BASE["pretrain"] | {"checkpoint_fractions": [0.1, 0.5]},
         sweep={"trials": 2, "space": {"learning_rate": [1e-3, 1e-4]}},
     )
-    by_share = {
-        cell.pretrain_fraction: plan.stages[cell.key] for cell in plan.finetune_runs if cell.task
-    }
+    by_share = {run.pretrain_fraction: plan.stages[run.key] for run in plan.finetune_runs}
     assert list(by_share) == [0.1, 0.5, 1.0]
     assert len({stage.parents["pretrain"] for stage in by_share.values()}) == 1
     assert len({stage.parents["tune"] for stage in by_share.values()}) == 1
-    assert "checkpoint" not in by_share[1.0].spec
+    assert "pretrain_fraction" not in by_share[1.0].spec
 
 
-def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
+def test_teacher_and_init_from_are_separate_stages() -> None:
     pretrain = BASE["pretrain"] | {
-        "objective": {"kind": "single", "pair": "none", "distillation": {"cosine_weight": 0}},
         "packing": {"format": "full_sentences"},
         "teacher": {"recipe": "bert", "size": "tiny", "objective": OBJECTIVES["mlm"].model_dump()},
         "init_from": {"objective": OBJECTIVES["mlm"].model_dump(), "budget": {"steps": 3}},
@@ -227,7 +227,7 @@ def test_a_teacher_and_a_start_are_stages_of_their_own() -> None:
     assert stages[-1].spec["pretrain"]["teacher"]["size"]["num_layers"] == 2
 
 
-def test_other_vectors_in_a_file_of_one_name_are_another_run(tmp_path: Path) -> None:
+def test_keys_depend_on_the_content_of_word_vectors(tmp_path: Path) -> None:
     file = tmp_path / "glove.txt"
     static = {"model": {"family": "static", "vectors": str(file)}, "objective": "cbow"}
     static |= {"packing": {"format": "full_sentences"}, "budget": {"tokens": 0}}
@@ -246,20 +246,20 @@ CAUSAL = {
 
 
 @pytest.mark.parametrize("how", [{"multitask": {}}, {"sequential": True}])
-def test_tasks_are_learned_by_the_model_that_has_gone_on(how: dict[str, Any]) -> None:
-    """One that reads both ways writes no answer, but after causal pretraining it does."""
+def test_multitask_after_continued_pretraining(how: dict[str, Any]) -> None:
+    """A bidirectional model cannot generate answers, but after causal pretraining it can."""
     evaluate = BASE["evaluate"] | {"protocol": {"answer": "text"}} | how
-    goes_on = evaluate | {"continued_pretraining": [CAUSAL], "tasks": ["micro-sst2", "micro-rte"]}
-    learned = stages_of("train_tasks", evaluate=goes_on)
-    assert {task["task"] for stage in learned for task in stage.spec["tasks"]} == {
+    continued = evaluate | {"continued_pretraining": [CAUSAL], "tasks": ["micro-sst2", "micro-rte"]}
+    stages = stages_of("train_tasks", evaluate=continued)
+    assert {task["task"] for stage in stages for task in stage.spec["tasks"]} == {
         "micro-sst2",
         "micro-rte",
     }
-    assert not planned(evaluate=goes_on).unsupported
+    assert not planned(evaluate=continued).unsupported
     assert not stages_of("train_tasks", evaluate=evaluate)
 
 
-def test_an_intermediate_task_is_estimated_by_its_own_epochs() -> None:
+def test_the_cost_of_an_intermediate_task_uses_its_epochs() -> None:
     def flops(settings: dict[str, Any] | None) -> float:
         one = {"task": "micro-mnli", "finetune": settings}
         (stage,) = stages_of(

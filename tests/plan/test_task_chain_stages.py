@@ -1,4 +1,4 @@
-"""Tasks before tasks: what is planned, what is loaded, and what is scored anew."""
+"""Intermediate, multi-task and sequential fine-tuning: stages, loaded weights and scores."""
 
 import json
 from functools import cache
@@ -53,12 +53,12 @@ def of_kind(plan: Plan, kind: str) -> list[Stage]:
     return [stage for stage in plan.stages.values() if stage.kind == kind]
 
 
-def told(stage: Stage) -> list[str]:
+def task_names(stage: Stage) -> list[str]:
     return [task["task"] for task in stage.spec["tasks"]]
 
 
 def stage_of(plan: Plan, task: str) -> Stage:
-    return next(plan.stages[cell.key] for cell in plan.finetune_runs if cell.task == task)
+    return next(plan.stages[run.key] for run in plan.finetune_runs if run.task == task)
 
 
 def test_no_chain_by_default() -> None:
@@ -69,13 +69,13 @@ def test_no_chain_by_default() -> None:
     assert stage_of(plain, "micro-rte").key != stage_of(same, "micro-rte").key
 
 
-def test_intermediates_follow_each_other_and_never_lead_to_themselves() -> None:
+def test_intermediate_tasks_are_in_order_and_skip_the_target() -> None:
     steps = [{"task": "micro-mnli"}, {"task": "micro-mrpc"}]
     plan = planned(intermediate_tasks=steps)
     rte = stage_of(plan, "micro-rte")
     second = plan.stages[rte.parents["body"]]
     first = plan.stages[second.parents["body"]]
-    assert (told(first), told(second)) == (["micro-mnli"], ["micro-mrpc"])
+    assert (task_names(first), task_names(second)) == (["micro-mnli"], ["micro-mrpc"])
     assert "head" not in rte.parents
     assert stage_of(plan, "micro-mrpc").parents["body"] == first.key
     assert first.parents["pretrain"] == rte.parents["pretrain"]
@@ -84,32 +84,32 @@ def test_intermediates_follow_each_other_and_never_lead_to_themselves() -> None:
     }
 
 
-def test_tasks_together_are_one_stage_for_each_seed() -> None:
+def test_multitask_is_one_stage_per_seed() -> None:
     plan = planned(multitask={})
-    (learned,) = of_kind(plan, "train_tasks")
-    assert sorted(told(learned)) == sorted(TASKS)
+    (stage,) = of_kind(plan, "train_tasks")
+    assert sorted(task_names(stage)) == sorted(TASKS)
     for task in TASKS:
         parents = stage_of(plan, task).parents
-        assert parents["body"] == parents["head"] == learned.key
+        assert parents["body"] == parents["head"] == stage.key
 
 
-def test_a_task_without_a_train_set_reads_with_the_shared_network() -> None:
+def test_a_task_without_a_train_set_uses_the_shared_network() -> None:
     plan = planned(
         suite={"name": "mine", "tasks": ["micro-mrpc", "micro-sts"]}, tasks=None, multitask={}
     )
-    (learned,) = of_kind(plan, "train_tasks")
-    assert told(learned) == ["micro-mrpc"]
+    (stage,) = of_kind(plan, "train_tasks")
+    assert task_names(stage) == ["micro-mrpc"]
     assert "head" not in stage_of(plan, "micro-sts").parents
 
 
-def test_a_sequence_scores_every_task_after_each_step() -> None:
+def test_sequential_fine_tuning_scores_earlier_tasks_after_each_task() -> None:
     plan = planned(sequential=True)
-    steps = {told(stage)[0]: stage for stage in of_kind(plan, "train_tasks")}
+    steps = {task_names(stage)[0]: stage for stage in of_kind(plan, "train_tasks")}
     assert list(steps) == TASKS
     assert steps["micro-mrpc"].parents["body"] == steps["micro-stsb"].key
     pairs = [(one.after_task, one.task) for one in plan.sequential_scores]
     assert pairs == [(step, task) for n, step in enumerate(TASKS) for task in TASKS[: n + 1]]
-    cells = {(cell.task, cell.key) for cell in plan.finetune_runs}
+    cells = {(run.task, run.key) for run in plan.finetune_runs}
     assert {
         (one.task, one.key) for one in plan.sequential_scores if one.after_task == TASKS[-1]
     } == cells
@@ -119,19 +119,19 @@ def test_a_sequence_scores_every_task_after_each_step() -> None:
     assert forgotten.parents["head"] == steps["micro-rte"].key
 
 
-def test_the_pretraining_loss_is_told_before_and_after_each_step() -> None:
+def test_the_pretraining_loss_is_measured_before_and_after_each_task() -> None:
     plan = planned(sequential=True)
-    steps = {told(stage)[0]: stage.key for stage in of_kind(plan, "train_tasks")}
-    asked = {one.after_task: plan.stages[one.key] for one in plan.retained_losses}
+    steps = {task_names(stage)[0]: stage.key for stage in of_kind(plan, "train_tasks")}
+    stages = {one.after_task: plan.stages[one.key] for one in plan.retained_losses}
     pretrained = plan.pretrain_keys["x", 0]
-    models = {step: stage.parents["init_from"] for step, stage in asked.items()}
+    models = {step: stage.parents["init_from"] for step, stage in stages.items()}
     assert models == {"": pretrained, **steps}
     tokens = plan.stages[pretrained].parents["tokens"]
-    assert {stage.parents["tokens"] for stage in asked.values()} == {tokens}
+    assert {stage.parents["tokens"] for stage in stages.values()} == {tokens}
     assert not planned({"pretrain.recipe": ["electra"]}, sequential=True).retained_losses
 
 
-def test_baselines_learn_nothing_before() -> None:
+def test_baselines_have_no_other_tasks() -> None:
     grid = {"pretrain.recipe": ["majority"]}
     ways: list[dict[str, Any]] = [
         {"multitask": {}},
@@ -147,13 +147,13 @@ def test_baselines_learn_nothing_before() -> None:
         )
 
 
-def test_what_cannot_be_written_is_an_obstacle() -> None:
+def test_intermediate_tasks_can_be_unsupported() -> None:
     plan = planned(protocol={"answer": "text"}, intermediate_tasks=[MNLI])
     assert "writes no text" in plan.unsupported["x", "micro-rte"]
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"intermediate_tasks": [{"task": "micro-mlni"}]}, "did you mean 'micro-mnli'"),
         (
@@ -172,17 +172,17 @@ def test_what_cannot_be_written_is_an_obstacle() -> None:
         ({"multitask": {"temperature": 0.5}}, "greater than or equal to 1"),
     ],
 )
-def test_what_cannot_be_is_one_line(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_combinations(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Evaluate.read(FAST | fields)
 
 
-def predictions(bench: StageRunner, key: str) -> np.ndarray:
-    return pd.read_parquet(bench.out(key) / "predictions.parquet")["prediction"].to_numpy()
+def predictions(runner: StageRunner, key: str) -> np.ndarray:
+    return pd.read_parquet(runner.out(key) / "predictions.parquet")["prediction"].to_numpy()
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> StageRunner:
+def runner(tmp_path_factory: pytest.TempPathFactory) -> StageRunner:
     return StageRunner(tmp_path_factory.mktemp("stages"))
 
 
@@ -191,59 +191,61 @@ def sequence_plan() -> Plan:
     return planned(sequential=True)
 
 
-def test_a_first_task_is_scored_as_if_it_were_alone(bench: StageRunner) -> None:
-    """Loaded network and head answer as the model that was just fine-tuned."""
+def test_the_score_after_the_first_task_is_that_of_single_task_fine_tuning(
+    runner: StageRunner,
+) -> None:
+    """Loaded network and head predict like the model that was just fine-tuned."""
     plan, alone = sequence_plan(), planned(tasks=["micro-rte"])
-    bench.run(plan)
-    bench.run(alone)
+    runner.run(plan)
+    runner.run(alone)
     first = next(one for one in plan.sequential_scores if one.after_task == one.task == "micro-rte")
-    own = predictions(bench, alone.finetune_runs[0].key)
-    assert np.array_equal(predictions(bench, first.key), own)
-    metrics = bench.finished[first.key].metrics
+    own = predictions(runner, alone.finetune_runs[0].key)
+    assert np.array_equal(predictions(runner, first.key), own)
+    metrics = runner.finished[first.key].metrics
     assert metrics["steps"] == 0 and "validation/accuracy" in metrics
 
 
-def test_forgetting_is_a_frame(bench: StageRunner) -> None:
+def test_frame_of_sequential_scores(runner: StageRunner) -> None:
     plan = sequence_plan()
-    bench.run(plan)
-    frame = sequential_scores_frame(bench.results(plan))
+    runner.run(plan)
+    frame = sequential_scores_frame(runner.results(plan))
     assert list(frame.columns) == SEQUENTIAL_COLUMNS
     rows = frame[["after_task", "task"]].drop_duplicates().itertuples(index=False)
     assert [tuple(row) for row in rows] == [
         (one.after_task, one.task) for one in plan.sequential_scores
     ]
     assert frame["value"].notna().any()
-    costs = costs_frame(bench.results(plan)).set_index("stage")
-    learned = sum(
-        bench.finished[stage.key].metrics["seconds"] for stage in of_kind(plan, "train_tasks")
+    costs = costs_frame(runner.results(plan)).set_index("stage")
+    training_seconds = sum(
+        runner.finished[stage.key].metrics["seconds"] for stage in of_kind(plan, "train_tasks")
     )
-    assert costs.loc["train_tasks", "seconds"] == pytest.approx(learned)
+    assert costs.loc["train_tasks", "seconds"] == pytest.approx(training_seconds)
 
 
-def test_the_loss_before_any_task_is_that_of_the_pretraining(bench: StageRunner) -> None:
-    """And one network is asked after each step: fine-tuning moves its loss."""
+def test_the_first_retained_loss_is_that_of_pretraining(runner: StageRunner) -> None:
+    """Fine-tuning on each task changes the loss."""
     plan = sequence_plan()
-    bench.run(plan)
-    frame = retained_losses_frame(bench.results(plan))
+    runner.run(plan)
+    frame = retained_losses_frame(runner.results(plan))
     assert list(frame.columns) == RETAINED_COLUMNS and list(frame["after_task"]) == ["", *TASKS]
-    pretrained = bench.finished[plan.pretrain_keys["x", 0]].metrics["validation_loss"]
+    pretrained = runner.finished[plan.pretrain_keys["x", 0]].metrics["validation_loss"]
     assert frame["loss"].iloc[0] == pytest.approx(pretrained, abs=1e-6)
     assert frame["loss"].nunique() == len(frame)
 
 
-def test_tasks_together_leave_their_shares(bench: StageRunner) -> None:
+def test_multitask_records_the_share_of_each_task(runner: StageRunner) -> None:
     plan = planned(multitask={"mixing": "equal"})
-    bench.run(plan)
-    (learned,) = of_kind(plan, "train_tasks")
-    told_of = json.loads((bench.out(learned.key) / "tasks.json").read_text())
-    assert told_of.keys() == set(TASKS)
-    assert sum(one["steps"] for one in told_of.values()) == 3 * 2
-    assert all(one["share"] == pytest.approx(1 / 3) for one in told_of.values())
+    runner.run(plan)
+    (stage,) = of_kind(plan, "train_tasks")
+    shares = json.loads((runner.out(stage.key) / "tasks.json").read_text())
+    assert shares.keys() == set(TASKS)
+    assert sum(one["steps"] for one in shares.values()) == 3 * 2
+    assert all(one["share"] == pytest.approx(1 / 3) for one in shares.values())
     for task in TASKS:
-        assert bench.finished[stage_of(plan, task).key].metrics["steps"] == 0
+        assert runner.finished[stage_of(plan, task).key].metrics["steps"] == 0
 
 
-def test_a_siamese_task_leads_to_likeness(bench: StageRunner) -> None:
+def test_siamese_training_spreads_cosine_similarities(runner: StageRunner) -> None:
     settings = {**FAST["finetune"], "epochs": 8}
     before = {"task": "micro-stsb", "siamese": "cosine", "finetune": settings}
     protocol = {**FAST["protocol"], "pooling": "mean"}
@@ -251,7 +253,7 @@ def test_a_siamese_task_leads_to_likeness(bench: StageRunner) -> None:
     suite["protocol"] = protocol
     trained, plain = planned(**suite, intermediate_tasks=[before]), planned(**suite)
     for plan in (trained, plain):
-        bench.run(plan)
+        runner.run(plan)
     keys = [plan.finetune_runs[0].key for plan in (trained, plain)]
-    cosines = [predictions(bench, key) for key in keys]
+    cosines = [predictions(runner, key) for key in keys]
     assert cosines[0].std() > 2 * cosines[1].std()

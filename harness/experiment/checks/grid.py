@@ -166,7 +166,11 @@ def base_problems(experiment: Experiment) -> Problems:
 
 
 def origin(grid: Mapping[str, Axis], axis: str, label: str, path: str | None = None) -> Keys:
-    """Keys of the value `label` of an axis, or of what that value sets at `path`."""
+    """Keys of the value `label` of an axis.
+
+    Args:
+        path: dotted path of a field that the value sets, for the keys of that field.
+    """
     values = grid[axis]
     if isinstance(values, Mapping):
         return ("grid", axis, label) if path is None else ("grid", axis, label, path)

@@ -208,8 +208,8 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, f"{path}: 1 scores imported\n")
     for wrong, message in (
         (("import", path, "--store", there), "imported before"),
-        (("export", path, "--store", here), "name experiment files, or ask for --all"),
-        (("export", path, tmp_path / "two.yaml", "--all"), "name experiment files, or ask"),
+        (("export", path, "--store", here), "give experiment files or --all"),
+        (("export", path, tmp_path / "two.yaml", "--all"), "give experiment files or --all"),
         (("export", path / "y.parquet", tmp_path / "two.yaml", "--store", here), str(path)),
         (("import", path, "--store", path), str(path)),
     ):
