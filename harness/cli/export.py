@@ -24,7 +24,7 @@ def export(
 
     with options.clear_errors():
         output_folder(folder)
-        if Path(run).suffix in (".yaml", ".yml"):
+        if options.is_experiment(run):
             study = options.load_study(Path(run), set_, variant, store)
             chosen, found = selection.of_experiment(study.results, arm, seed), study.store
         else:

@@ -87,7 +87,7 @@ def _measured(
     changes: tuple[list[str] | None, list[str] | None],
     store: Path,
 ) -> "Table":
-    if Path(name).suffix not in (".yaml", ".yml"):
+    if not options.is_experiment(name):
         from harness.leaderboard.board_filter import BoardFilter
         from harness.leaderboard.boards import board_table
         from harness.store.store import Store

@@ -75,6 +75,13 @@ def load_study(
     return Study.load(experiment, set_ or (), store, variant or ())
 
 
+def is_experiment(name: str) -> bool:
+    """Whether a name is an experiment file or a shipped experiment."""
+    from harness.experiment.composition import find
+
+    return Path(name).suffix in (".yaml", ".yml") or find(name, Path()) is not None
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Prints a ValueError or OSError of the block in place of a traceback.

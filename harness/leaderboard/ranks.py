@@ -19,8 +19,9 @@ from harness.leaderboard.table import Row, Score, Table
 
 TOO_MANY = f"there are more than {MAX_ROWS} rows"
 RANKING = (
-    "Arms that do not differ significantly from the best arm of a rank share it (Welch's test over "
-    "seeds and examples, Benjamini-Hochberg-adjusted p < 0.05 among all pairs of rows). Rows with "
+    "Arms that do not differ significantly from the best arm of a rank share it (the test of "
+    "the intervals of the report, which includes seed and example variance; Benjamini-Hochberg-"
+    "adjusted p < 0.05 among all pairs of rows). Rows with "
     "one pretraining seed have no rank, because the variation between runs is unknown. Bold scores "
     "share the first rank of their column, if not all rows do."
 )

@@ -39,8 +39,10 @@ METRIC_LABELS = {
 }
 """Short names of metrics for column heads."""
 SPREAD_NOTE = (
-    "Scores x 100: mean over seeds ± standard deviation, over all runs in the columns and over "
-    "pretraining seeds in the average; – means missing."
+    "Scores x 100: mean ± standard deviation, in a column over all its runs, in the average over "
+    "pretraining seeds; – means missing. Seeds: pretraining x fine-tuning. Chance: the best "
+    "prediction that ignores the input. Ceiling: the highest possible score, limited by noise in "
+    "the labels, or human performance."
 )
 TRAINED_NOTE = (
     "Trained parameters: those updated by fine-tuning, including a new head, mean over tasks."

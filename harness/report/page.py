@@ -16,7 +16,7 @@ from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
 from harness.report.arm_tables import time, what_differs
-from harness.report.figures.plots import forest
+from harness.report.figures.differences import forest
 from harness.report.layout import Plot, Section
 from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
@@ -28,7 +28,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 VERDICT_NOTE = (
     "Confirmed or refuted if the 95 % interval of the difference in the average ({}) excludes "
     "zero, otherwise inconclusive. If several differences are expected, each must also be "
-    "significant after Holm's correction."
+    "significant after Holm's correction to be confirmed or refuted."
 )
 FOREST_CAPTION = "Differences in points with 95 % intervals; the average over the suite is bold."
 

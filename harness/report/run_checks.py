@@ -24,9 +24,9 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
     }
     failed = {arm: found for arm, found in counts.items() if found[0]}
     if failed:
-        named = ", ".join(f"{arm} ({bad} of {total})" for arm, (bad, total) in failed.items())
+        named = ", ".join(f"arm {arm} {bad} of {total}" for arm, (bad, total) in failed.items())
         yield (
-            "Runs that score no better than the best guess without reading the input (failed runs "
+            "Scores of runs no better than the best guess without reading the input (failed runs "
             f"in Mosbach et al. 2021, section 3): {named}."
         )
     if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:

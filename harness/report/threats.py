@@ -41,7 +41,7 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
         *results.experiment.threats,
         *_unfinished(results),
         *(f"{line}." for line in unsupported_lines(results.plan)),
-        *([f"Checked and not found: {', '.join(absent)}."] if absent else []),
+        *([f"Checks that found no problem: {', '.join(absent)}."] if absent else []),
     ]
 
 

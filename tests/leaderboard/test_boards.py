@@ -121,7 +121,7 @@ def test_the_command_filters(store):
     assert result.exit_code == 2
     assert "need a board" in result.output
     result = call("swag", "--set", "a.b=1")
-    assert result.exit_code == 2 and "--set goes with an experiment file" in result.output
+    assert result.exit_code == 2 and "need an experiment file" in result.output
     result = call("bert-glue", "--published", "--tag", "small")
     assert result.exit_code == 2 and "--published takes a name" in result.output
 

@@ -152,7 +152,7 @@ def test_checks_without_findings_are_listed_if_they_were_possible(
     data = data.but(runs=runs(("good", "sst2", 0, 0, True, share, False)))
     table, scores = table_and_scores(data)
     *_, last = threats(data, table, (), scores)
-    assert last.startswith("Checked and not found: missing scores, ")
+    assert last.startswith("Checks that found no problem: missing scores, ")
     assert ("truncation of more than 1 % of train examples" in last) == (share == 0.009)
     assert "diverged" in last
     assert "unequal numbers" not in last and "hold-out" not in last

@@ -4,8 +4,8 @@ The four differ in one or two words, each of which is as often wrong as right.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import HE, SHE
 from harness.data.microworld.labelled import noisy
+from harness.data.microworld.morphology import HE, SHE
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item
 

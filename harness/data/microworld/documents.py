@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import with_article
+from harness.data.microworld.morphology import with_article
 from harness.data.microworld.phrases import SPECIFIC, Author
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.world import Concept, build

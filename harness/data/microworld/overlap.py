@@ -5,8 +5,8 @@ low overlap with entailment or not are equally frequent.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import HE, SHE, with_article
 from harness.data.microworld.labelled import noisy
+from harness.data.microworld.morphology import HE, SHE, with_article
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item
 

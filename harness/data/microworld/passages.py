@@ -6,8 +6,8 @@ or kind, so that answering takes knowledge of words as well as the passage.
 
 from dataclasses import dataclass
 
-from harness.data.microworld.grammar import Verb
 from harness.data.microworld.labelled import NUM_SIZES
+from harness.data.microworld.morphology import Verb
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler, Texts
 from harness.data.microworld.world import Concept

@@ -1,7 +1,7 @@
 """Phrases of the corpus: the fillers of the sentence patterns of all genres."""
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import with_article
+from harness.data.microworld.morphology import with_article
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept, World

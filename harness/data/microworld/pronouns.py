@@ -1,7 +1,7 @@
 """Texts with a pronoun, resolved by the gender of a name or by what only one kind of thing does."""
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import SHE
+from harness.data.microworld.morphology import SHE
 from harness.data.microworld.sampler import Sampler, Texts
 
 REFERENCES = (

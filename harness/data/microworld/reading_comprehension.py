@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.data.microworld.grammar import Verb
+from harness.data.microworld.morphology import Verb
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item

@@ -1,6 +1,6 @@
 """The source of random material for the texts of a world."""
 
-from harness.data.microworld.grammar import HE, SHE, Pronouns, with_article
+from harness.data.microworld.morphology import HE, SHE, Pronouns, with_article
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.world import Concept, Kind, Words, World
 

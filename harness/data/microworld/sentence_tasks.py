@@ -5,7 +5,7 @@ meaning of the words does.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import with_article
+from harness.data.microworld.morphology import with_article
 from harness.data.microworld.sampler import Sampler, Texts
 
 

@@ -7,7 +7,7 @@ summary states that event and the polarity of the opinions about the thing.
 from dataclasses import dataclass
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import HE, SHE, Verb, with_article
+from harness.data.microworld.morphology import HE, SHE, Verb, with_article
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item

@@ -6,7 +6,7 @@ Names, cities and dishes occur in the same positions, so that only the words dis
 from collections.abc import Callable
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import HE, SHE
+from harness.data.microworld.morphology import HE, SHE
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item
 

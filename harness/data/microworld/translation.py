@@ -10,8 +10,8 @@ from functools import cache
 from itertools import product
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import Verb
 from harness.data.microworld.labelled import Rows, check
+from harness.data.microworld.morphology import Verb
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.sampling import Item, columns

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import Verb, inflect, parse_verbs
+from harness.data.microworld.morphology import Verb, inflect, parse_verbs
 from harness.data.microworld.random_draws import Draw
 
 CONCEPTS_PER_KIND = 5

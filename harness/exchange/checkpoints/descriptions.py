@@ -2,10 +2,11 @@
 
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
-from harness.exchange.checkpoints.card import Card
+from harness.exchange.checkpoints.card_data import Card
 from harness.exchange.checkpoints.history import Step, Text
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models.checkpoints import files
@@ -131,6 +132,9 @@ def recipe_changes(run: Pretrain) -> list[str]:
 def recipe_source(name: str) -> str:
     """The source of a recipe: the first sentence of its module's docstring."""
     module = {"electra_mlm": "electra"}.get(name, name)
-    text = import_module(f"harness.pretraining.recipes.{module}").__doc__ or ""
+    path = f"harness.pretraining.recipes.{module}"
+    if find_spec(path) is None:
+        return f"Recipe {name} of a plug-in."
+    text = import_module(path).__doc__ or ""
     first, *_ = re.split(r"\.( (?=[A-Z])|$)", " ".join(text.split()))  # not after "et al."
     return f"Recipe {first}."

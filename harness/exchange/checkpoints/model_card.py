@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from harness.exchange.checkpoints.card import Card, Rows
+from harness.exchange.checkpoints.card_data import Card, Rows
 from harness.exchange.checkpoints.descriptions import (
     checkpoint_name,
     num_parameters,

@@ -10,7 +10,7 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
-from harness.exchange.checkpoints.card import Card, CardScores
+from harness.exchange.checkpoints.card_data import Card, CardScores
 from harness.exchange.checkpoints.history import KINDS, history, recorded_run
 from harness.exchange.checkpoints.model_card import write_card
 from harness.leaderboard.table import protocol_line

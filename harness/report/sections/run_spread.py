@@ -2,7 +2,7 @@
 
 from harness.analysis.results import Results
 from harness.leaderboard.text_tables import TextTable
-from harness.report.figures.plots import seed_spread
+from harness.report.figures.differences import seed_spread
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import all_run_scores
 

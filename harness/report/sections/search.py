@@ -12,7 +12,7 @@ from harness.analysis.statistics.expected_best import expected_best
 from harness.finetuning.search import optuna_search
 from harness.leaderboard.cells import MISSING, mean_cell
 from harness.leaderboard.text_tables import TextTable
-from harness.report.figures.plots import search_curves as draw_curves
+from harness.report.figures.differences import search_curves as draw_curves
 from harness.report.layout import Plot, Section
 
 FAILED = 0.0
@@ -127,7 +127,8 @@ def _note(results: Results) -> str:
     label = results.sweep.label
     start = (
         f"{label[:1].upper()}{label[1:]} for every arm and task, on a hold-out of the training "
-        "set, with other seeds than the reported runs. "
+        "set, from the model of the first pretraining seed, with fine-tuning seeds that no "
+        "reported run uses. "
     )
     no_curves = (
         "The expected best of n trials is not shown, because the sampler "

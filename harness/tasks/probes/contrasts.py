@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import with_article
+from harness.data.microworld.morphology import with_article
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import with_article
+from harness.data.microworld.morphology import with_article
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept
 from harness.tasks.probes.contrasts import (

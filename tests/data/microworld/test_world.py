@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.grammar import Verb, inflect, parse_verb, with_article
+from harness.data.microworld.morphology import Verb, inflect, parse_verb, with_article
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.world import CONCEPTS_PER_KIND, Words, build
 

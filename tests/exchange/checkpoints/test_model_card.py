@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from harness.data.corpora.sources import HubCorpus, TextCorpus
-from harness.exchange.checkpoints.card import Card, CardScores
+from harness.exchange.checkpoints.card_data import Card, CardScores
 from harness.exchange.checkpoints.descriptions import (
     checkpoint_name,
     corpus_licence,

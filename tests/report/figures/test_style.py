@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.figures.cost import fronts
-from harness.report.figures.plots import search_curves, seed_spread
+from harness.report.figures.differences import search_curves, seed_spread
 from harness.report.figures.pretraining import learning_curves, loss_curves
 from harness.report.figures.style import (
     LONGEST,

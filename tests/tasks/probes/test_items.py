@@ -15,7 +15,7 @@ import pytest
 from harness.data import hub
 from harness.data.microworld import lexicon
 from harness.data.microworld.documents import documents
-from harness.data.microworld.grammar import with_article
+from harness.data.microworld.morphology import with_article
 from harness.data.microworld.world import Concept, build
 from harness.tasks.probes import PROBES
 from harness.tasks.probes.accuracy import accuracy_by_category, cloze_values, minimal_pair_values
