@@ -50,7 +50,7 @@ def _load_topics() -> dict[str, dict[str, Topic]]:
     text = Path(__file__).with_name("domain_words.yaml").read_text(encoding="utf-8")
     return {
         domain: {name: Topic(**fields) for name, fields in topics.items()}
-        for domain, topics in yaml.safe_load(text).items()
+        for domain, topics in yaml.load(text, yaml.CSafeLoader).items()
     }
 
 

@@ -134,4 +134,4 @@ def test_a_file_is_refused_as_the_output_folder(
     monkeypatch.setattr(network, "write_network", lambda *_: 1 / 0)
     (tmp_path / "file").write_text("mine")
     code, output = export(study, study.declaration.path, tmp_path / "file", "--arm", "none")
-    assert (code, output.endswith("can be written, but is a file")) == (2, True)
+    assert (code, output.endswith("or a writable one, but is a file")) == (2, True)

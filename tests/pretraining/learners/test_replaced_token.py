@@ -113,12 +113,14 @@ def test_losses_are_those_of_transformers() -> None:
     filled, replaced = fill(batch, drawn)
     config = model.backbone.network.config
     assert isinstance(config, ElectraConfig)
-    theirs = ElectraForPreTraining(config).eval()
-    theirs.electra.load_state_dict(model.backbone.network.base_model.state_dict())
-    theirs.discriminator_predictions.dense.load_state_dict(model.head.dense.state_dict())
-    theirs.discriminator_predictions.dense_prediction.load_state_dict(model.head.out.state_dict())
+    discriminator = ElectraForPreTraining(config).eval()
+    discriminator.electra.load_state_dict(model.backbone.network.base_model.state_dict())
+    discriminator.discriminator_predictions.dense.load_state_dict(model.head.dense.state_dict())
+    discriminator.discriminator_predictions.dense_prediction.load_state_dict(
+        model.head.out.state_dict()
+    )
     with torch.no_grad():
-        detected = theirs(**read | {"input_ids": filled}, labels=replaced)
+        detected = discriminator(**read | {"input_ids": filled}, labels=replaced)
     ours = means(model, batch)
     assert ours["token"] == pytest.approx(theirs.loss.item(), abs=1e-5)
     assert ours["replaced"] == pytest.approx(detected.loss.item(), abs=1e-5)
