@@ -257,10 +257,9 @@ def test_boards_are_sound():
 def test_unknown_and_wrong_boards_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="unknown board 'glu'"):
         load_board("glu")
-    (tmp_path / "boards").mkdir()
-    (tmp_path / "boards" / "bad.yaml").write_text(
-        "title: Bad\nsuite: glue-v9\naverage: bert_table1\n"
-    )
+    boards = tmp_path / "boards"
+    boards.mkdir()
+    (boards / "bad.yaml").write_text("title: Bad\nsuite: glue-v9\naverage: bert_table1\n")
     (boards / "worse.yaml").write_text("title: Bad\nsuit: glue-v1\n")
     monkeypatch.setattr("harness.leaderboard.published.leaderboards_folder", lambda: tmp_path)
     with pytest.raises(ValueError, match="unknown suite 'glue-v9'"):
