@@ -123,7 +123,7 @@ def test_the_command_filters(store):
     result = call("swag", "--set", "a.b=1")
     assert result.exit_code == 2 and "need an experiment file" in result.output
     result = call("bert-glue", "--published", "--tag", "small")
-    assert result.exit_code == 2 and "--published takes a name" in result.output
+    assert result.exit_code == 2 and "--published allows only a name" in result.output
 
 
 def test_runs_that_are_gone_leave_plain_ranks_with_the_reason(store):

@@ -159,7 +159,7 @@ def test_the_command_lists_and_prints():
     assert call("--published", "t5")[0] == 2
     code, text = call()
     assert code == 2
-    assert "name an experiment file or a board" in text
+    assert "give an experiment file, a board" in text
 
 
 @pytest.mark.parametrize("format", ["md", "csv", "html", "latex"])
