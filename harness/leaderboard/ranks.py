@@ -19,9 +19,9 @@ from harness.leaderboard.table import Row, Score, Table
 
 TOO_MANY = f"there are more than {MAX_ROWS} rows"
 RANKING = (
-    "Arms that do not differ significantly from the best arm of a rank share it (the test of "
-    "the intervals of the report, which includes seed and example variance; Benjamini-Hochberg-"
-    "adjusted p < 0.05 among all pairs of rows). Rows with "
+    "Arms share a rank if they do not differ significantly from its highest-scoring arm. The test "
+    "is that of the report's intervals (seed and example variance); p is adjusted by Benjamini and "
+    "Hochberg's method over all pairs of arms, with threshold 0.05. Rows with "
     "one pretraining seed have no rank, because the variation between runs is unknown. Bold scores "
     "share the first rank of their column, if not all rows do."
 )

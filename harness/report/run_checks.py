@@ -24,10 +24,12 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
     }
     failed = {arm: found for arm, found in counts.items() if found[0]}
     if failed:
-        named = ", ".join(f"arm {arm} {bad} of {total}" for arm, (bad, total) in failed.items())
+        named = ", ".join(
+            f"arm {arm}, {bad} of its {total}" for arm, (bad, total) in failed.items()
+        )
         yield (
-            "Scores of runs no better than the best guess without reading the input (failed runs "
-            f"in Mosbach et al. 2021, section 3): {named}."
+            "Scores at or below chance, one for each run and column (failed runs in Mosbach et "
+            f"al. 2021, section 3): {named}."
         )
     if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
         yield f"Collapsed arms, without any run above chance: {', '.join(collapsed)}."

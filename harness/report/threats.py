@@ -41,7 +41,7 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
         *results.experiment.threats,
         *_unfinished(results),
         *(f"{line}." for line in unsupported_lines(results.plan)),
-        *([f"Checks that found no problem: {', '.join(absent)}."] if absent else []),
+        *([f"No sign of: {', '.join(absent)}."] if absent else []),
     ]
 
 
@@ -51,9 +51,13 @@ def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, lis
     if len(results.get(scores_frame)) and run_checks.chance(table):
         found["runs and arms at or below chance"] = [*run_checks.at_chance(results, table, scores)]
     if len(results.get(scores_frame)):
-        found["splits with a single label"] = [*_constant_labels(results, table)]
+        found["evaluation sets whose examples all have one label"] = [
+            *_constant_labels(results, table)
+        ]
         found["runs with constant predictions"] = [*_constant_predictions(results, table)]
-        found["excluded seeds"] = [*run_checks.excluded_seeds(results)]
+        found["pretraining seeds without scores on every task"] = [
+            *run_checks.excluded_seeds(results)
+        ]
     return found | _run_threats(results)
 
 

@@ -46,7 +46,7 @@ def test_runs_at_chance_are_counted_and_collapsed_arms_named(
     families = {"good": "bert", "bad": "bert", "majority": "majority"}
     data = data.but(differences={"pretrain.model.family": families})
     counted, collapsed = run_checks.at_chance(data, *table_and_scores(data))
-    assert counted.endswith("bad (12 of 12).")  # 2 tasks, 3 x 2 seeds; a baseline is no failure
+    assert counted.endswith("arm bad, 12 of its 12.")  # 2 tasks, 3 x 2 seeds; a baseline is no failure
     assert collapsed == "Collapsed arms, without any run above chance: bad."
 
 
@@ -57,7 +57,7 @@ def test_undefined_scores_count_as_at_chance(
     table, scores = table_and_scores(data)
     scores["sst2"]["good"][0] = np.nan
     (counted,) = run_checks.at_chance(data, table, scores)
-    assert counted.endswith("good (1 of 2).")
+    assert counted.endswith("arm good, 1 of its 2.")
 
 
 def test_truncated_inputs_by_task_in_per_cent(fabricate: Callable[..., MadeUpResults]) -> None:
@@ -152,7 +152,7 @@ def test_checks_without_findings_are_listed_if_they_were_possible(
     data = data.but(runs=runs(("good", "sst2", 0, 0, True, share, False)))
     table, scores = table_and_scores(data)
     *_, last = threats(data, table, (), scores)
-    assert last.startswith("Checks that found no problem: missing scores, ")
+    assert last.startswith("No sign of: missing scores, ")
     assert ("truncation of more than 1 % of train examples" in last) == (share == 0.009)
     assert "diverged" in last
     assert "unequal numbers" not in last and "hold-out" not in last

@@ -42,7 +42,7 @@ def seed_note(num_seeds: int, arms: str = "The arms") -> str:
     return (
         f"{arms} have {num_seeds} pretraining seeds. So few runs give a rough estimate of the "
         "variation between seeds: only large differences exclude zero, and the intervals assume "
-        "normally distributed scores. Without that assumption, a permutation test over seeds "
-        f"cannot give a p value below {limits.permutation_floor:.2g}, a paired sign-flip test none "
-        f"below {limits.sign_flip_floor:.2g}."
+        "normally distributed scores. Tests without that assumption have too few permutations to "
+        f"help: a permutation test over seeds cannot give p below {limits.permutation_floor:.2g}, "
+        f"a paired sign-flip test none below {limits.sign_flip_floor:.2g}."
     )

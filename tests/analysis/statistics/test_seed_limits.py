@@ -22,7 +22,7 @@ def test_seed_limits(seeds, permutation, sign_flip):
 
 
 def test_seed_note():
-    assert "p value below 0.1, a paired sign-flip test none below 0.25" in seed_note(3)
+    assert "p below 0.1, a paired sign-flip test none below 0.25" in seed_note(3)
     assert "these checkpoints only" in seed_note(1)
     assert seed_note(2, "Some arms (a)").startswith("Some arms (a) have 2 pretraining seeds. So")
     with pytest.raises(ValueError, match="at least 1, but is 0"):
