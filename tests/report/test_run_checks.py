@@ -46,7 +46,8 @@ def test_runs_at_chance_are_counted_and_collapsed_arms_named(
     families = {"good": "bert", "bad": "bert", "majority": "majority"}
     data = data.but(differences={"pretrain.model.family": families})
     counted, collapsed = run_checks.at_chance(data, *table_and_scores(data))
-    assert counted.endswith("arm bad, 12 of its 12.")  # 2 tasks, 3 x 2 seeds; a baseline is no failure
+    # 2 tasks, 3 x 2 seeds; the baseline is not counted
+    assert counted.endswith("arm bad, 12 of its 12.")
     assert collapsed == "Collapsed arms, without any run above chance: bad."
 
 
