@@ -56,6 +56,7 @@ def declare(
     experiment: "Mapping[str, Any] | Experiment",
     *overrides: str,
     plugins: Sequence[Any] = (),
+    variants: Sequence[str] = (),
     store: str | Path = "runs",
 ) -> "Study":
     """An experiment declared in Python as a study.
@@ -66,6 +67,7 @@ def declare(
         overrides: `path=value`, as `--set` takes them.
         plugins: modules, their names, or objects with dicts named as in
             `harness.experiment.plugins.FAMILIES`, whose members the experiment may use.
+        variants: names of variants in `experiment`.
         store: folder of the results.
 
     Raises:
@@ -73,7 +75,7 @@ def declare(
     """
     from harness.study import Study
 
-    return Study.declare(experiment, overrides, plugins, store)
+    return Study.declare(experiment, overrides, plugins, store, variants)
 
 
 def __getattr__(name: str) -> Any:

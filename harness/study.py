@@ -78,6 +78,7 @@ class Study:
         overrides: Sequence[str] = (),
         plugins: Sequence[Any] = (),
         store: str | Path = "runs",
+        variants: Sequence[str] = (),
     ) -> "Study":
         """An experiment declared in Python; for the arguments, see `harness.declare`.
 
@@ -86,8 +87,9 @@ class Study:
         """
         if not isinstance(experiment, Mapping):
             experiment = experiment.model_dump(mode="json", exclude_unset=True)
-        names = (*experiment.get("plugins", ()), *(add_plugin(plugin) for plugin in plugins))
-        declaration = from_data({**experiment, "plugins": names}, overrides)
+        if names := [add_plugin(plugin) for plugin in plugins]:
+            experiment = {**experiment, "plugins": [*experiment.get("plugins", ()), *names]}
+        declaration = from_data(experiment, overrides, variants)
         check_data(declaration)
         return cls(declaration, store)
 
@@ -236,7 +238,8 @@ class Study:
         """
         from harness.execution.finetuned_model import load_finetuned
 
-        arm = arm or self.plan.arms[0].name if len(self.plan.arms) == 1 else arm
+        if arm is None and len(self.plan.arms) == 1:
+            arm = self.plan.arms[0].name
         wanted = (arm, task, pretrain_seed, finetune_seed, 1.0)
         runs = {
             (one.arm, one.task, one.pretrain_seed, one.finetune_seed, one.pretrain_fraction): one

@@ -1,9 +1,11 @@
 """`import harness`: experiments declared in Python, and plug-ins."""
 
 import inspect
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -18,9 +20,11 @@ from harness.execution.executor import Execution
 from harness.experiment import plugins
 from harness.experiment.declaration import load
 from harness.models import SIZES
+from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.transforms.order import Identity, identity
 from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
 
 NANO = SIZES["nano"]
@@ -70,18 +74,24 @@ TASKS = {{"my-task": KNOWN_TASKS["micro-sst2"].model_copy(update={{"name": "my-t
 
 
 @pytest.fixture(autouse=True)
-def _families() -> Iterator[None]:
-    """Takes the members of plug-ins out of the families again."""
+def forget_plugins() -> Iterator[Callable[[], None]]:
+    """Takes the members of plug-ins out of the families again, as in a new process."""
     families = {name: getattr(import_module(home), name) for name, home in plugins.FAMILIES.items()}
     before = {name: family.copy() for name, family in families.items()}
-    yield
-    for name, family in families.items():
-        family.clear()
-        add = family.extend if isinstance(family, list) else family.update
-        add(before[name])
-    plugins._loaded.clear()
-    plugins._objects.clear()
-    plugins._rebuild(ConfigModel)
+
+    def forget() -> None:
+        for name, family in families.items():
+            family.clear()
+            add = family.extend if isinstance(family, list) else family.update
+            add(before[name])
+        for name in plugins._loaded:
+            sys.modules.pop(name, None)
+        plugins._loaded.clear()
+        plugins._objects.clear()
+        plugins._rebuild(ConfigModel)
+
+    yield forget
+    forget()
 
 
 def changed(**pretrain: Any) -> dict[str, Any]:
@@ -148,6 +158,9 @@ def test_a_module_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     model, tokenizer = study.model("doubled")
     logits = model(**tokenizer("the food is good", return_tensors="pt")).logits
     assert logits.shape[-1] == len(tokenizer) and torch.isfinite(logits).all()
+    figures = study.figures()
+    assert {"differences", "loss"} <= figures.keys()
+    assert all("<svg" in figure._repr_svg_() for figure in figures.values())
     again = harness.declare(experiment, plugins=["a_plugin"], store=tmp_path / "runs")
     assert again.run(jobs=1).last_run.computed == []
 
@@ -170,34 +183,54 @@ def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path) -> No
 
 
 def test_the_source_of_a_plugin_is_part_of_the_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget_plugins: Callable[[], None]
 ) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # which a fast edit would not outdate
     install(tmp_path, monkeypatch, "one_plugin")
     plain = harness.declare(EXPERIMENT).plan
     first = harness.declare(EXPERIMENT, plugins=["one_plugin"]).plan
     kinds = {stage.kind for key, stage in first.stages.items() if key in plain.stages}
     assert kinds == {"tokenizer", "tokenize"}
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "one_plugin.py").write_text(MODULE.format(log="x") + "# another version\n")
-    assert plugins._module_source(import_module("one_plugin")) != (
-        (other / "one_plugin.py").read_bytes()
-    )
-    plugins._loaded["one_plugin"] = "0" * 16  # as if the source had changed
+    digest = plugins.load_plugin("one_plugin")
+    with (tmp_path / "one_plugin.py").open("a") as file:
+        file.write("# another version\n")
+    forget_plugins()
     second = harness.declare(EXPERIMENT, plugins=["one_plugin"]).plan
-    assert not {k for k, s in second.stages.items() if s.kind == "pretrain"} & first.stages.keys()
+    assert second.stages.keys() & first.stages.keys() == {
+        key for key, stage in first.stages.items() if stage.kind in kinds
+    }
     with pytest.raises(ValueError, match="has changed: plan again"):
-        plugins.require({"one_plugin": "1" * 16})
+        plugins.require({"one_plugin": digest})
 
 
 def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
     class Mine:
-        SIZES: ClassVar = {"narrow": NANO.model_copy(update={"num_layers": 1, "hidden_size": 32})}
+        SIZES: ClassVar = {
+            "narrow": NANO.model_copy(update={"num_layers": 1, "hidden_size": 16, "num_heads": 2})
+        }
 
     study = harness.declare(changed(size="narrow"), plugins=[Mine], store=tmp_path)
-    assert study.plan.arms[0].pretrain.size.hidden_size == 32
+    assert study.plan.arms[0].pretrain.size.hidden_size == 16
     (name,) = study.experiment.plugins
     assert plugins.needs_this_process(name)
+    done = study.run().last_run
+    assert not done.failed and done.finished.keys() == study.plan.stages.keys()
+
+
+def test_an_entry_point_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "pointed_plugin")
+    with (tmp_path / "pointed_plugin.py").open("a") as file:
+        file.write("class Mine:\n    SIZES = {'narrow': None}\n")
+    point = EntryPoint("short-name", "pointed_plugin:Mine", plugins.ENTRY_POINTS)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
+    plugins.load_plugin("short-name")
+    assert "narrow" in SIZES and "my-task" not in TASKS
+
+
+def test_extends_and_variants_in_python() -> None:
+    data = {"name": "mine", "extends": "smoke", "variants": {"more": {"seeds.pretrain": 3}}}
+    study = harness.declare(data, variants=["more"])
+    assert (study.name, study.experiment.seeds.pretrain) == ("mine-more", (0, 1, 2))
 
 
 @pytest.mark.parametrize(
@@ -205,20 +238,36 @@ def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
     [
         ("no_such_module", "experiment: plugins: the plug-in 'no_such_module' cannot be imported"),
         ("json", "experiment: plugins: the plug-in 'json' must have a dict named TRANSFORMS, "),
+        ("sys", "experiment: plugins: the source of the plug-in 'sys' cannot be read: it has no"),
+        ("broken_plugin", "experiment: plugins: the plug-in 'broken_plugin' cannot be imported: "),
     ],
 )
-def test_what_is_no_plugin_is_refused(name: str, expected: str) -> None:
+def test_what_is_no_plugin_is_refused(
+    name: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_plugin.py").write_text("SIZES = {")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         harness.declare({**EXPERIMENT, "plugins": [name]})
     assert str(caught.value).startswith(expected)
 
 
-def test_a_member_of_a_known_name_is_refused() -> None:
-    class Again:
-        SIZES: ClassVar = {"nano": 1}
-
-    with pytest.raises(ValueError, match=r"SIZES: 'nano' is the name of another member"):
-        harness.declare(EXPERIMENT, plugins=[Again])
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"SIZES": {"nano": 1}}, r"SIZES: 'nano' is the name of another member"),
+        ({"SIZES": [1]}, r"SIZES must be a dict, but is a list"),
+        ({"METRICS_OF_KIND": {"klass": ("f1",)}}, r"the kind of task 'klass' is not known"),
+    ],
+    ids=["taken", "no_dict", "no_kind"],
+)
+def test_a_wrong_member_is_refused_before_any_is_added(
+    members: dict[str, Any], expected: str
+) -> None:
+    plugin = type("Plugin", (), {"OBJECTIVES": {"mine": None}, **members})
+    with pytest.raises(ValueError, match=expected):
+        plugins._add("wrong", plugin, b"")
+    assert "mine" not in OBJECTIVES and "wrong" not in plugins._loaded
 
 
 class Backwards(harness.Transform):

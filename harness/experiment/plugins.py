@@ -51,15 +51,17 @@ def load_plugin(name: str) -> str:
         The digest of its source, 16 hexadecimal digits.
 
     Raises:
-        ValueError: the module cannot be imported, or a member's name is taken.
+        ValueError: the module cannot be imported, has no family, or a member's name is taken.
     """
     if name not in _loaded:
-        found = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+        points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
         try:
-            module = import_module(found.get(name, name))
-        except ImportError as error:
-            raise ValueError(f"the plug-in {name!r} cannot be imported: {error}") from error
-        _add(name, module, _module_source(module))
+            module = import_module(points[name].module if name in points else name)
+            plugin = points[name].load() if name in points else module
+        except Exception as error:  # whatever the code of others raises
+            problem = f"{type(error).__name__}: {error}"
+            raise ValueError(f"the plug-in {name!r} cannot be imported: {problem}") from error
+        _add(name, plugin, _module_source(name, module))
     return _loaded[name]
 
 
@@ -83,7 +85,7 @@ def add_plugin(plugin: Any) -> str:
     if isinstance(plugin, ModuleType):
         load_plugin(plugin.__name__)
         return plugin.__name__
-    name = str(getattr(plugin, "__qualname__", type(plugin).__qualname__))
+    name = str(getattr(plugin, "__name__", type(plugin).__name__))
     source = _object_source(name, plugin)
     digest = hashlib.sha256(source).hexdigest()[:16]
     if name in _loaded and _loaded[name] != digest:
@@ -126,28 +128,30 @@ def _add(name: str, plugin: Any, source: bytes) -> None:
     members = {family: getattr(plugin, family) for family in FAMILIES if hasattr(plugin, family)}
     if not members:
         raise ValueError(f"the plug-in {name!r} must have a dict named {', '.join(FAMILIES)}")
+    known = {family: getattr(import_module(FAMILIES[family]), family) for family in members}
+    for family, added in members.items():  # all before the first is added
+        _check(f"{name}.{family}", family, known[family], added)
     for family, added in members.items():
-        known = getattr(import_module(FAMILIES[family]), family)
-        if family == "METRICS_OF_KIND":
-            for kind, metrics in added.items():
-                if kind not in known:
-                    raise ValueError(f"{name}: {unknown_name('the kind of task', kind, known)}")
-                known[kind] = (*known[kind], *metrics)
+        if isinstance(known[family], list):
+            known[family].extend(added)
+        elif family == "METRICS_OF_KIND":
+            known[family].update({kind: (*known[family][kind], *added[kind]) for kind in added})
         else:
-            _extend(name, family, known, added)
+            known[family].update(added)
     if "TRANSFORMS" in members:
         _rebuild(ConfigModel)
     _loaded[name] = hashlib.sha256(source).hexdigest()[:16]
 
 
-def _extend(name: str, family: str, known: Any, added: Any) -> None:
-    if isinstance(known, list):
-        known.extend(added)
-        return
-    for member in added:
-        if member in known:
-            raise ValueError(f"{name}.{family}: {member!r} is the name of another member")
-    known.update(added)
+def _check(name: str, family: str, known: Any, added: Any) -> None:
+    if not isinstance(added, type(known)):
+        kind = type(known).__name__
+        raise ValueError(f"{name} must be a {kind}, but is a {type(added).__name__}")
+    for member in added if isinstance(known, dict) else ():
+        if family == "METRICS_OF_KIND" and member not in known:
+            raise ValueError(f"{name}: {unknown_name('the kind of task', member, known)}")
+        if family != "METRICS_OF_KIND" and member in known:
+            raise ValueError(f"{name}: {member!r} is the name of another member")
 
 
 def _rebuild(model: type[ConfigModel]) -> None:
@@ -157,9 +161,11 @@ def _rebuild(model: type[ConfigModel]) -> None:
         _rebuild(part)
 
 
-def _module_source(module: ModuleType) -> bytes:
+def _module_source(name: str, module: ModuleType) -> bytes:
     """The bytes of the module's file, or of all Python files of the package."""
-    file = Path(inspect.getsourcefile(module) or "")
+    if module.__spec__ is None or not module.__spec__.has_location or not module.__file__:
+        raise ValueError(f"the source of the plug-in {name!r} cannot be read: it has no file")
+    file = Path(module.__file__)
     files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
     return b"\0".join(file.read_bytes() for file in files)
 

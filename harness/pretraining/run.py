@@ -66,18 +66,19 @@ def pretrain(
     micro_batch_tokens = compute.micro_batch_tokens or default_micro_batch_tokens()
     folders = folders or {}
 
+    def prepared(run: Pretrain, num_steps: int) -> tuple[PretrainingModule, Feed]:
+        module = make_module(run, vocabulary, seed, folders, num_steps)
+        return module, make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
+
     def trial(num_steps: int) -> list[float]:
         copy = spec.model_copy(update={"checkpoint_fractions": ()})
-        module = make_module(copy, vocabulary, seed, folders, num_steps)
-        feed = make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
-        return timed_steps(module, feed, work, compute)
+        return timed_steps(*prepared(copy, num_steps), work, compute)
 
     num_steps = (
         steps_within_seconds(spec, work, trial) if spec.budget.seconds else planned_steps(spec)
     )
     while True:
-        module = make_module(spec, vocabulary, seed, folders, num_steps)
-        feed = make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
+        module, feed = prepared(spec, num_steps)
         try:
             trainer = fit(module, feed, work / "last.ckpt", compute, progress)
             break

@@ -86,3 +86,10 @@ def test_the_schema_is_printed() -> None:
     code, output = call("schema")
     assert code == 0
     assert "pretrain" in json.loads(output)["properties"]
+
+
+def test_shipped_experiments_go_by_name(tmp_path: Path) -> None:
+    code, output = call("leaderboard", "smoke", "--store", str(tmp_path / "none"))
+    assert code == 0 and "| static |" in output
+    code, output = call("export", "smoke", str(tmp_path / "out"), "--store", str(tmp_path / "none"))
+    assert code == 2 and "one of static, dynamic, scratch" in output

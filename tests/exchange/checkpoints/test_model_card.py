@@ -128,3 +128,7 @@ def test_a_stage_of_another_kind_is_refused(tmp_path: Path) -> None:
         of_stage("f" * 16, store)
     with pytest.raises(ValueError, match="key of a finished stage"):
         of_stage("' OR 1", store)
+
+
+def test_the_source_of_a_plug_in_s_recipe() -> None:
+    assert recipe_source("mine") == "Recipe mine of a plug-in."
