@@ -191,20 +191,6 @@ def _concatenated(
     return batch
 
 
-LOSSES = (
-    "token",
-    "backward",
-    "pair",
-    "boundary",
-    "replaced",
-    "soft_target",
-    "cosine",
-    "hidden",
-    "attention",
-)
-"""Losses that an objective may combine."""
-
-
 def count_targets(batch: Batch) -> dict[str, int]:
     """Number of predictions that each loss is averaged over."""
     real = count_real(batch)
