@@ -191,7 +191,7 @@ class BatchMaker:
 
 
 def add_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Rows:
-    """Rows with the mode token of a mixture's component after their first token."""
+    """Rows [B, T + 1] with a component's mode token after their first token; or `rows` [B, T]."""
     if mode_token is None:
         return rows
     mode = vocabulary.extra[mode_token]

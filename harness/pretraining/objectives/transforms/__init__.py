@@ -49,7 +49,7 @@ AnyTransform = Annotated[Transform, _OneOfTransforms(), BeforeValidator(kind_fro
 def apply_transform(
     transform: Transform, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """The transformed rows; equal states of `rng` give equal results.
+    """The transformed rows [B, T]; equal states of `rng` give equal results.
 
     Inputs that inserted masks made longer than the rows are truncated, as positions may not
     exceed the row length.
