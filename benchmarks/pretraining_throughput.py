@@ -36,7 +36,7 @@ from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
 from harness.models import SIZES, Architecture
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.module import PretrainingModule
@@ -46,7 +46,6 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import learning_rate_factor, make_adamw
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.run import default_micro_batch_tokens, fit
 
 VOCAB_SIZE = 30_522

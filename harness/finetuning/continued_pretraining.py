@@ -17,11 +17,10 @@ from harness.data.corpora.sources import (
 )
 from harness.models.checkpoints import files
 from harness.models.checkpoints.objectives import representations
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import AnyObjective, Mixture, Objective
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 
 TEXTS: dict[str, Corpus | TaskCorpus] = {"task": TaskCorpus(), **CORPORA}
 """Name to corpus in a declaration of continued pretraining."""

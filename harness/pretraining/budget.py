@@ -1,4 +1,4 @@
-"""The budget of a pretraining run."""
+"""The budget of a pretraining run, and its phases of sequence length."""
 
 import math
 
@@ -34,6 +34,15 @@ class Budget(ConfigModel):
                 + (f" ({', '.join(given)})" if given else "")
             )
         return self
+
+
+class Phase(ConfigModel):
+    """A stretch of the updates at one sequence length."""
+
+    fraction: float = Field(gt=0, le=1)
+    """Share of the updates."""
+    sequence_length: int = Field(ge=8)
+    """Tokens of a full input sequence, special tokens included."""
 
 
 def num_steps(

@@ -1,6 +1,5 @@
 """The callback of a pretraining run: checkpoints, kept weights, time, progress."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -9,7 +8,7 @@ from typing import Any
 import pytorch_lightning as pl
 
 from harness.core.compute import Compute
-from harness.pretraining.learners.learner import Learner
+from harness.core.files import atomic_folder
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives.loader import Step
 
@@ -36,7 +35,8 @@ class RunCallback(pl.Callback):
         module.seconds += now - self.last
         self.last = now
         for share in self._due(module):
-            save_weights(module.learner, self.path.parent / CHECKPOINTS / fraction_name(share))
+            with atomic_folder(self.path.parent / CHECKPOINTS / fraction_name(share)) as draft:
+                module.learner.save(draft)
         if now - self.saved >= self.pause:
             self._save(trainer, module)
         figures = {"tokens_per_second": module.tokens / module.seconds}
@@ -73,13 +73,3 @@ CHECKPOINTS = "checkpoints"
 def fraction_name(share: float) -> str:
     """Folder name of the weights after a fraction of the updates."""
     return f"{share:.6g}"
-
-
-def save_weights(learner: Learner, folder: Path) -> None:
-    """Saves the backbone of a learner atomically."""
-    temporary = folder.with_name(folder.name + ".tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    learner.save(temporary)
-    temporary.replace(folder)

@@ -67,7 +67,7 @@ class PretrainingModule(pl.LightningModule):
             self._extend_curve(rate)
 
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
-        """Contribution of one micro-batch to the loss of its batch."""
+        """Contribution of one micro-batch to the loss of its batch, a scalar []."""
         sums = self.learner(part, step.component)
         means = [
             self.learner.weights.get(name, 1.0) * value / max(1, step.counts[name])

@@ -121,8 +121,16 @@ def make_adamw(
         eps=settings.eps,
         fused=True,
     )
-    if not settings.bias_correction:
-        _saturate_bias_corrections(optimizer)
+    if settings.bias_correction:
+        return optimizer
+    # AdamW that starts at a late step is BERT's Adam: the same update without bias correction.
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            optimizer.state[parameter] = {
+                "step": torch.tensor(SATURATED_STEP, device=parameter.device),
+                "exp_avg": torch.zeros_like(parameter),
+                "exp_avg_sq": torch.zeros_like(parameter),
+            }
     return optimizer
 
 
@@ -139,16 +147,3 @@ def configure(
     optimizer = make_adamw(model, settings, factors)
     scheduler = LambdaLR(optimizer, lambda step: learning_rate_factor(schedule, step, num_steps))
     return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
-
-
-def _saturate_bias_corrections(optimizer: "torch.optim.AdamW") -> None:
-    """AdamW that starts at a late step is BERT's Adam: the same update without bias correction."""
-    import torch
-
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            optimizer.state[parameter] = {
-                "step": torch.tensor(SATURATED_STEP, device=parameter.device),
-                "exp_avg": torch.zeros_like(parameter),
-                "exp_avg_sq": torch.zeros_like(parameter),
-            }

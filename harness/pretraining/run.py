@@ -70,13 +70,10 @@ def pretrain(
         module = make_module(run, vocabulary, seed, folders, num_steps)
         return module, make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
 
-    def trial(num_steps: int) -> list[float]:
-        copy = spec.model_copy(update={"checkpoint_fractions": ()})
-        return timed_steps(*prepared(copy, num_steps), work, compute)
-
-    num_steps = (
-        steps_within_seconds(spec, work, trial) if spec.budget.seconds else planned_steps(spec)
-    )
+    if spec.budget.seconds:
+        num_steps = steps_within_seconds(spec, work, compute, prepared)
+    else:
+        num_steps = planned_steps(spec)
     while True:
         module, feed = prepared(spec, num_steps)
         try:
@@ -99,36 +96,37 @@ def _save_results(module: PretrainingModule, work: Path, out: Path) -> None:
     module.learner.save(out / "model")
     if (work / CHECKPOINTS).exists():
         shutil.copytree(work / CHECKPOINTS, out / CHECKPOINTS, dirs_exist_ok=True)
-    _write_curve(out / "curve.csv", module)
+    with (out / "curve.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("step", "tokens", "train_loss", "learning_rate"))
+        writer.writerows(module.curve)
 
 
 TIMED_STEPS = 40
 """Updates that are timed for a budget in seconds; the first half is warmup."""
 
 
-def steps_within_seconds(spec: Pretrain, work: Path, trial: Callable[[int], list[float]]) -> int:
+def steps_within_seconds(
+    spec: Pretrain, work: Path, compute: Compute, prepare: Callable[..., tuple[Any, Feed]]
+) -> int:
     """Updates within a budget in seconds on this machine; a resumed run keeps the number.
 
     Args:
-        trial: trains a copy for some updates and returns the end time of each.
+        prepare: makes the module and the feed of a run and a number of updates.
     """
     saved = work / "steps.json"
     if saved.exists():
         return int(json.loads(saved.read_text())["steps"])
-    ends = trial(TIMED_STEPS)
+    ends: list[float] = []
+    copy = spec.model_copy(update={"checkpoint_fractions": ()})
+    never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
+    module, feed = prepare(copy, TIMED_STEPS)
+    fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
     half = TIMED_STEPS // 2
     rate = (len(ends) - half) / (ends[-1] - ends[half - 1])
     steps = planned_steps(spec, rate)
     write_atomically(saved, json.dumps({"steps": steps, "steps_per_second": rate}))
     return steps
-
-
-def timed_steps(module: PretrainingModule, feed: Feed, work: Path, compute: Compute) -> list[float]:
-    """End time of each update of a training run without checkpoints."""
-    ends: list[float] = []
-    never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
-    fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
-    return ends
 
 
 def default_micro_batch_tokens() -> int:
@@ -213,10 +211,3 @@ def validation_loaders(
         DataLoader(cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate)
         for batches in sets
     ]
-
-
-def _write_curve(path: Path, module: PretrainingModule) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("step", "tokens", "train_loss", "learning_rate"))
-        writer.writerows(module.curve)

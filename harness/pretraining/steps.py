@@ -5,7 +5,7 @@ import math
 from harness.pretraining.budget import num_steps
 from harness.pretraining.objectives.expected_lengths import expected_parts
 from harness.pretraining.recipes.settings import PretrainSettings
-from harness.pretraining.training_flops import Network, objective_flops
+from harness.pretraining.training_flops import objective_flops
 
 
 def planned_steps(spec: PretrainSettings, steps_per_second: float | None = None) -> int:
@@ -45,12 +45,7 @@ def training_flops_per_step(spec: PretrainSettings) -> float:
 
 def training_flops_per_sequence(spec: PretrainSettings, num_tokens: int) -> float:
     """FLOPs of training on one sequence of `num_tokens`, special tokens included."""
-    vocab_size, teacher = spec.tokenizer.vocab_size, None
-    if spec.teacher:
-        teacher = Network(spec.teacher.model, spec.teacher.size, vocab_size)
-    network = Network(spec.model, spec.size, vocab_size)
     return sum(
-        share
-        * objective_flops(objective, network, lengths, teacher=teacher, batch_size=spec.batch_size)
+        share * objective_flops(objective, spec, lengths)
         for share, objective, lengths in expected_parts(spec.objective, num_tokens)
     )

@@ -3,14 +3,16 @@
 All networks count: generator and discriminator, student and teacher.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
-from harness.models import Architecture, Size
 from harness.models.counts.shapes import embedding_width
 from harness.models.flops import Lengths, forward_flops, replaced_head
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
+from harness.pretraining.recipes.settings import PretrainSettings
 
 TRAINING = 3
 """Forward and backward to forward: a gradient for the input and one for the weights."""
@@ -18,94 +20,62 @@ PLACE_SIZE = 200
 """Embedding size of a token's place in its span (Joshi et al. 2020, section 4.2)."""
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network with its token head."""
-
-    architecture: Architecture
-    size: Size
-    vocab_size: int
-
-    def forward(self, lengths: Lengths, representation: str, batch_size: int = 1) -> float:
-        """FLOPs of a forward pass over one sequence, in a batch of `batch_size`."""
-        return forward_flops(
-            self.architecture,
-            self.size,
-            self.vocab_size,
-            lengths,
-            representation=representation,
-            batch_size=batch_size,
-        )
-
-
-def objective_flops(
-    objective: Objective,
-    network: Network,
-    lengths: Lengths,
-    *,
-    teacher: Network | None = None,
-    batch_size: int = 1,
-) -> float:
-    """FLOPs of a forward and a backward pass over one sequence.
+def objective_flops(objective: Objective, run: PretrainSettings, lengths: Lengths) -> float:
+    """FLOPs of a forward and a backward pass over one sequence; of a teacher, forward alone.
 
     Args:
+        objective: that of the run, or of a component of its mixture.
         lengths: expected lengths of the sequence under the objective.
-        teacher: counts with its forward pass alone.
-        batch_size: sequences per forward pass.
     """
-    further = TRAINING * _further_heads(objective, network, lengths)
+    forward = partial(
+        forward_flops,
+        vocab_size=run.tokenizer.vocab_size,
+        representation=objective.representation,
+        batch_size=run.batch_size,
+    )
+    further = TRAINING * _further_heads(objective, run, lengths)
     if isinstance(objective.output, ReplacedToken):
-        both = _replaced(objective.output, network, lengths, objective.representation, batch_size)
-        return TRAINING * both + further
-    if teacher and objective.distillation:
-        return further + _distilled(objective, network, teacher, lengths, batch_size)
-    return further + TRAINING * network.forward(lengths, objective.representation, batch_size)
+        return TRAINING * _replaced(objective.output, run, lengths, forward) + further
+    if run.teacher and objective.distillation:
+        return further + _distilled(objective.distillation, run, run.teacher, lengths, forward)
+    return further + TRAINING * forward(run.model, run.size, lengths=lengths)
 
 
 def _replaced(
-    output: ReplacedToken, network: Network, lengths: Lengths, representation: str, batch_size: int
+    output: ReplacedToken, run: PretrainSettings, lengths: Lengths, forward: Callable[..., float]
 ) -> float:
     """Generator at the masked tokens, discriminator at all (Clark et al. 2020, section 2)."""
-    architecture, size = network.architecture, network.size
-    generator = replace(
-        network,
-        architecture=generator_architecture(architecture, size, output),
-        size=generator_size(size, output),
-    )
-    generating = generator.forward(lengths, representation, batch_size)
-    detecting = network.forward(Lengths(lengths.source), representation, batch_size)
-    return generating + detecting + 2.0 * lengths.source * replaced_head(size)
+    generator = generator_architecture(run.model, run.size, output)
+    generating = forward(generator, generator_size(run.size, output), lengths=lengths)
+    detecting = forward(run.model, run.size, lengths=Lengths(lengths.source))
+    return generating + detecting + 2.0 * lengths.source * replaced_head(run.size)
 
 
 def _distilled(
-    objective: Objective, student: Network, teacher: Network, lengths: Lengths, batch_size: int
+    settings: Distillation,
+    student: PretrainSettings,
+    teacher: PretrainSettings,
+    lengths: Lengths,
+    forward: Callable[..., float],
 ) -> float:
     """A network that predicts no tokens is counted without its token head."""
-    settings, representation = objective.distillation, objective.representation
-    assert settings is not None
     headless = replace(lengths, predicted=0)
     of_teacher = lengths if settings.soft_target_weight else headless
     of_student = lengths if settings.soft_target_weight or settings.token_weight else headless
-    trained = student.forward(of_student, representation, batch_size)
-    trained += _matching(settings, student.size, teacher.size, lengths)
-    return TRAINING * trained + teacher.forward(of_teacher, representation, batch_size)
+    trained = forward(student.model, student.size, lengths=of_student)
+    if settings.hidden_weight:  # states projected to the teacher's (Jiao et al. 2020, eq. 8 and 9)
+        states = 2.0 * (student.size.num_layers + 1) * lengths.source
+        trained += states * student.size.hidden_size * teacher.size.hidden_size
+    return TRAINING * trained + forward(teacher.model, teacher.size, lengths=of_teacher)
 
 
-def _matching(settings: Distillation, student: Size, teacher: Size, lengths: Lengths) -> float:
-    """Embeddings and states projected to the teacher's (Jiao et al. 2020, equations 8 and 9)."""
-    if not settings.hidden_weight:
-        return 0.0
-    layers = student.num_layers + 1
-    return 2.0 * layers * lengths.source * student.hidden_size * teacher.hidden_size
-
-
-def _further_heads(objective: Objective, network: Network, lengths: Lengths) -> float:
+def _further_heads(objective: Objective, run: PretrainSettings, lengths: Lengths) -> float:
     """The pair head, and the span boundary's two dense layers and output (Joshi et al. 2020,
     section 3.2)."""
-    hidden = network.size.hidden_size
-    width = embedding_width(network.architecture, network.size)
+    hidden = run.size.hidden_size
+    width = embedding_width(run.model, run.size)
     pair = 2.0 * (hidden**2 + 2 * hidden) if objective.sentence_pair != "none" else 0.0
     if not objective.span_boundary:
         return pair
     dense = (2 * hidden + PLACE_SIZE) * hidden + hidden * width
-    return pair + 2.0 * lengths.predicted * (dense + width * network.vocab_size)
+    return pair + 2.0 * lengths.predicted * (dense + width * run.tokenizer.vocab_size)

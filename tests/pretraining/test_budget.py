@@ -8,12 +8,11 @@ from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, SIZES, Architecture
 from harness.models.flops import Lengths, forward_flops
-from harness.pretraining.budget import Budget, num_steps
+from harness.pretraining.budget import Budget, Phase, num_steps
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Distillation, Mixture, Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.steps import (
     planned_steps,
     tokens_per_step,

@@ -10,14 +10,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import assemble
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.steps import training_flops_per_step
 from tests.pretraining.objectives.transforms.texts import VOCAB, WORDS, equal_rows
 

@@ -18,6 +18,7 @@ from harness.pretraining.learners.learner import (
     Predictions,
     cross_entropies,
     freeze_token_head,
+    gather,
     network_inputs,
 )
 from harness.pretraining.objectives.loader import TensorBatch
@@ -89,7 +90,7 @@ class Distilled(Learner):
         return self.student.predictions(batch, component)
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """The summed losses with a weight above 0, by name."""
+        """Loss name to its sum, a scalar []; only losses with a weight above 0."""
         predictions = self.predictions(batch, component)
         sums = cross_entropies(predictions)
         if not self.weights["token"]:
@@ -103,12 +104,11 @@ class Distilled(Learner):
             theirs = self.teacher(
                 **network_inputs(batch), representation="bidirectional", **self.more
             )
-            states = theirs.last_hidden_state.flatten(0, 1)[batch["positions"]]
-            targets = (
-                self.teacher.token_logits(states) if "soft_target" in self.compared else logits
-            )
-        mask = batch.get("attention_mask")
-        real = torch.ones_like(batch["input_ids"]) if mask is None else mask
+            targets = logits  # not compared
+            if "soft_target" in self.compared:
+                states = gather(theirs.last_hidden_state, batch["positions"])
+                targets = self.teacher.token_logits(states)
+        real = batch.get("attention_mask", torch.ones_like(batch["input_ids"]))
         temperature = self.settings.temperature
         pair = (logits, targets)
         return Compared(self.seen.pop(), theirs, pair, temperature, real.bool(), self.project)

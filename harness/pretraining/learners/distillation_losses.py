@@ -29,7 +29,7 @@ class Compared:
 
 def soft_target(compared: Compared) -> Tensor:
     """T^2 x cross-entropy to the teacher's distribution, both softened (Hinton et al. 2015,
-    section 2), summed over the predictions.
+    section 2), summed over the predictions [M].
 
     DistilBERT's code (huggingface/transformers, research project distillation, distiller.py)
     uses all tokens unless `restrict_ce_to_mask` is set, and the KL divergence, which has the

@@ -12,15 +12,12 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.static_embeddings import StaticVectors
-from harness.pretraining.learners.baseline import Baseline
-from harness.pretraining.learners.bilm import BiLM
-from harness.pretraining.learners.cbow import CBOW
 from harness.pretraining.learners.distillation import Distilled
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.learners.permutation import Permutation
 from harness.pretraining.learners.replaced_token import make_replaced_token
 from harness.pretraining.learners.student_initialization import init_from_teacher
-from harness.pretraining.learners.token_prediction import TokenPrediction
+from harness.pretraining.learners.token_prediction import CBOW, Baseline, BiLM, TokenPrediction
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 

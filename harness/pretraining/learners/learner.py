@@ -47,15 +47,15 @@ class Learner(nn.Module):
         raise NotImplementedError
 
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """The summed losses of a batch, by name."""
+        """Loss name to its sum over the targets [M] of a batch, a scalar []."""
         return cross_entropies(self.predictions(batch, component))
 
     def forward(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """Same as `losses`; the call that may be compiled."""
+        """Same as `losses`, scalars [] by name; the call that may be compiled."""
         return self.losses(batch, component)
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
-        """Loads the weights of a saved network."""
+        """Loads the weights of a saved network, by name, each of its parameter's shape [..]."""
         self.backbone.network.load_state_dict(weights)
 
     def save(self, folder: Path) -> None:
@@ -64,7 +64,7 @@ class Learner(nn.Module):
 
 
 def cross_entropies(predictions: Predictions) -> dict[str, Tensor]:
-    """Cross-entropies summed over the targets, by loss name."""
+    """Loss name to the cross-entropy summed over the targets [M], a scalar []."""
     return {
         name: F.cross_entropy(logits.float(), targets, reduction="sum")
         for name, (logits, targets) in predictions.items()

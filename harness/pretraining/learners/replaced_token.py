@@ -80,7 +80,7 @@ class ReplacedTokenDetection(Learner):
         states = self.backbone(**inputs).last_hidden_state
         predictions = {
             "token": (guesses, batch["targets"]),
-            "replaced": _of_real(self.head(states), replaced, batch.get("attention_mask")),
+            "replaced": _of_real(self.head(states), replaced, batch),
         }
         if self.pair_head is not None and "pair_label" in batch:
             predictions["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
@@ -93,8 +93,8 @@ class ReplacedTokenDetection(Learner):
         return sample(logits, torch.Generator(logits.device).manual_seed(EVALUATION_SEED))
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
-        """As `Learner.init_from`; disentangled embeddings of the generator are set to the loaded
-        ones, and the difference to zero."""
+        """As `Learner.init_from`; disentangled embeddings [V, E] of the generator are set to the
+        loaded ones, and the difference to zero."""
         super().init_from(weights)
         with torch.no_grad():
             for table in self.disentangled:
@@ -128,32 +128,30 @@ def fill(batch: TensorBatch, samples: Tensor) -> tuple[Tensor, Tensor]:
     return filled.view_as(inputs), replaced.view_as(inputs)
 
 
-def _of_real(logits: Tensor, replaced: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+def _of_real(logits: Tensor, replaced: Tensor, batch: TensorBatch) -> tuple[Tensor, Tensor]:
     """Logits [N, 2] and labels [N] without padding. The logit of "original" is 0, so that
     cross-entropy is the binary one."""
-    real = torch.ones_like(replaced) if mask is None else mask
-    kept, labels = logits[real.bool()], replaced[real.bool()]
+    real = batch.get("attention_mask", torch.ones_like(replaced)).bool()
+    kept, labels = logits[real], replaced[real]
     return torch.stack((torch.zeros_like(kept), kept), dim=-1), labels
 
 
-def make_generator(spec: Pretrain, tokens: Tokens, seed: int) -> Backbone:
-    """The generator; its initial weights have another seed than the discriminator's."""
-    output = spec.objectives[-1].output
-    assert isinstance(output, ReplacedToken)
-    size = generator_size(spec.size, output)
-    architecture = generator_architecture(spec.model, spec.size, output)
-    own = int(np.random.SeedSequence((seed, GENERATOR)).generate_state(1)[0])
-    return build(architecture, size, tokens, spec.representation, own)
-
-
 def make_replaced_token(spec: Pretrain, tokens: Tokens, seed: int) -> ReplacedTokenDetection:
-    """The learner of a declared run."""
+    """The learner of a declared run; the generator's initial weights have a seed of their own."""
     objective = spec.objectives[-1]
-    assert isinstance(objective.output, ReplacedToken)
+    output = objective.output
+    assert isinstance(output, ReplacedToken)
+    generator = build(
+        generator_architecture(spec.model, spec.size, output),
+        generator_size(spec.size, output),
+        tokens,
+        spec.representation,
+        seed=int(np.random.SeedSequence((seed, GENERATOR)).generate_state(1)[0]),
+    )
     return ReplacedTokenDetection(
         build(spec.model, spec.size, tokens, spec.representation, seed),
-        make_generator(spec, tokens, seed),
-        objective.output,
+        generator,
+        output,
         spec.model.initializer_range,
         pair=objective.sentence_pair != "none",
     )

@@ -1,13 +1,15 @@
-"""Token prediction with one network: masked LM, causal LM, prefix LM, sequence to sequence."""
+"""Token prediction with one network: masked, causal, prefix and bidirectional LM, sequence to
+sequence, CBOW; and baselines, which predict nothing."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from torch import Tensor, nn
 
 from harness.models.backbone import Backbone
-from harness.pretraining.learners.heads import PairHead
+from harness.models.static_embeddings import StaticVectors
+from harness.pretraining.learners.heads import PairHead, SpanBoundary
 from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
-from harness.pretraining.learners.span_boundary import SpanBoundary
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 
@@ -59,3 +61,38 @@ class TokenPrediction(Learner):
         embedding = self.backbone.network.get_input_embeddings()
         assert isinstance(embedding, nn.Embedding)
         return embedding.weight
+
+
+class BiLM(Learner):
+    """Predicts the next token from the forward half of a state, the previous one from the other
+    (Peters et al. 2018, section 3.1)."""
+
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of the next tokens (`token`) and of the previous ones (`backward`)."""
+        states = self.backbone(**network_inputs(batch)).last_hidden_state
+        forward, backward = states.chunk(2, dim=-1)
+        ahead = gather(forward, batch["positions"])
+        back = gather(backward, batch["backward_positions"])
+        return {
+            "token": (self.backbone.token_logits(ahead), batch["targets"]),
+            "backward": (self.backbone.token_logits(back), batch["backward_targets"]),
+        }
+
+
+class CBOW(Learner):
+    """Predicts a token from the mean of the vectors around it (Mikolov et al. 2013, 3.1)."""
+
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """Of all tokens of the text."""
+        network = cast(StaticVectors, self.backbone.network)
+        context = network.context(batch["input_ids"], batch.get("attention_mask"))
+        logits = self.backbone.token_logits(gather(context, batch["positions"]))
+        return {"token": (logits, batch["targets"])}
+
+
+class Baseline(Learner):
+    """A baseline without weights; only its metadata is saved."""
+
+    def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
+        """None."""
+        return {}

@@ -6,42 +6,28 @@ Batches of an objective are made here; networks are trained on them in
 
 from typing import Any
 
+from harness.pretraining.objectives import outputs
 from harness.pretraining.objectives.objective import Component, Mixture, Objective
-from harness.pretraining.objectives.outputs import (
-    DroppedSpans,
-    MaskedToken,
-    NextToken,
-    ReplacedToken,
-    WholeText,
-)
-from harness.pretraining.objectives.transforms.denoising import Denoising
-from harness.pretraining.objectives.transforms.masking import (
-    NgramMasking,
-    SpanMasking,
-    TokenMasking,
-)
-from harness.pretraining.objectives.transforms.order import (
-    Deshuffling,
-    Identity,
-    PermutationOrder,
-    Prefix,
-)
-from harness.pretraining.objectives.transforms.spans import SpanCorruption
+from harness.pretraining.objectives.transforms import denoising, masking, order, spans
 
 
 def _dropped_spans(transform: Any) -> Objective:
-    return Objective(transform=transform, representation="encoder_decoder", output=DroppedSpans())
+    return Objective(
+        transform=transform, representation="encoder_decoder", output=outputs.DroppedSpans()
+    )
 
 
 def _t5(**transform: Any) -> Objective:
-    return _dropped_spans(SpanCorruption(**transform))
+    return _dropped_spans(spans.SpanCorruption(**transform))
 
 
 def _whole_text(transform: Any) -> Objective:
-    return Objective(transform=transform, representation="encoder_decoder", output=WholeText())
+    return Objective(
+        transform=transform, representation="encoder_decoder", output=outputs.WholeText()
+    )
 
 
-_CLM = Objective(transform=Identity(), representation="causal", output=NextToken())
+_CLM = Objective(transform=order.Identity(), representation="causal", output=outputs.NextToken())
 
 
 def _ul2() -> Mixture:
@@ -51,7 +37,7 @@ def _ul2() -> Mixture:
         objective = _t5(mean_span_length=mean, mask_rate=rate)
         return Component(weight=weight, mode_token=mode, objective=objective)
 
-    sequential = _dropped_spans(Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
+    sequential = _dropped_spans(order.Prefix(min_target_fraction=0.25, max_target_fraction=0.25))
     third = 1 / 3
     return Mixture(
         mixture=(
@@ -67,40 +53,40 @@ def _ul2() -> Mixture:
 
 OBJECTIVES: dict[str, Objective | Mixture] = {
     "mlm": Objective(),
-    "whole_word_mlm": Objective(transform=TokenMasking(whole_word=True)),
-    "ngram_mlm": Objective(transform=NgramMasking()),  # Lan et al. 2020, section 3.1
-    "span_mlm": Objective(transform=SpanMasking()),  # Joshi et al. 2020, section 3.1
-    "spanbert": Objective(transform=SpanMasking(), span_boundary=True),  # with section 3.2
+    "whole_word_mlm": Objective(transform=masking.TokenMasking(whole_word=True)),
+    "ngram_mlm": Objective(transform=masking.NgramMasking()),  # Lan et al. 2020, section 3.1
+    "span_mlm": Objective(transform=masking.SpanMasking()),  # Joshi et al. 2020, section 3.1
+    "spanbert": Objective(transform=masking.SpanMasking(), span_boundary=True),  # with section 3.2
     "mlm_nsp": Objective(sentence_pair="nsp"),  # Devlin et al. 2019, section 3.1
     "mlm_sop": Objective(sentence_pair="sop"),  # Lan et al. 2020, section 3.1
     "clm": _CLM,  # Radford et al. 2018, section 3.1
     "bilm": Objective(  # Peters et al. 2018, section 3.1
-        transform=Identity(), representation="bilm", output=NextToken()
+        transform=order.Identity(), representation="bilm", output=outputs.NextToken()
     ),
     "cbow": Objective(  # Mikolov et al. 2013, section 3.1
-        transform=Identity(), representation="cbow", output=MaskedToken()
+        transform=order.Identity(), representation="cbow", output=outputs.MaskedToken()
     ),
     "plm": Objective(  # Yang et al. 2019, section 2.2
-        transform=PermutationOrder(), representation="permuted", output=NextToken()
+        transform=order.PermutationOrder(), representation="permuted", output=outputs.NextToken()
     ),
-    "rtd": Objective(output=ReplacedToken()),  # Clark et al. 2020, section 2
+    "rtd": Objective(output=outputs.ReplacedToken()),  # Clark et al. 2020, section 2
     # Raffel et al. 2020, section 3.1.4 (the baseline), and tables 3 and 4
     "span_corruption": _t5(),
     "iid_corruption": _t5(noise="iid"),
     "drop_corruption": _t5(noise="iid", replacement="drop"),
-    "mass": _whole_text(SpanCorruption(noise="iid", replacement="mask_token")),
+    "mass": _whole_text(spans.SpanCorruption(noise="iid", replacement="mask_token")),
     "bert_style": _whole_text(
-        SpanCorruption(noise="iid", replacement="mask_token", random_token_rate=0.1)
+        spans.SpanCorruption(noise="iid", replacement="mask_token", random_token_rate=0.1)
     ),
-    "deshuffling": _whole_text(Deshuffling()),
-    "prefix_lm": _dropped_spans(Prefix()),
+    "deshuffling": _whole_text(order.Deshuffling()),
+    "prefix_lm": _dropped_spans(order.Prefix()),
     # Lewis et al. 2020, section 2.2 and table 1
-    "denoising": _whole_text(Denoising(infill_rate=0.3, permute_sentences=1.0)),
-    "denoising_mask": _whole_text(Denoising(mask_rate=0.15)),
-    "denoising_delete": _whole_text(Denoising(delete_rate=0.15)),
-    "denoising_infill": _whole_text(Denoising(infill_rate=0.3)),
-    "denoising_permute": _whole_text(Denoising(permute_sentences=1.0)),
-    "denoising_rotate": _whole_text(Denoising(rotate_rate=1.0)),
+    "denoising": _whole_text(denoising.Denoising(infill_rate=0.3, permute_sentences=1.0)),
+    "denoising_mask": _whole_text(denoising.Denoising(mask_rate=0.15)),
+    "denoising_delete": _whole_text(denoising.Denoising(delete_rate=0.15)),
+    "denoising_infill": _whole_text(denoising.Denoising(infill_rate=0.3)),
+    "denoising_permute": _whole_text(denoising.Denoising(permute_sentences=1.0)),
+    "denoising_rotate": _whole_text(denoising.Denoising(rotate_rate=1.0)),
     "ul2": _ul2(),
     # half of the updates each
     "mlm_clm": Mixture(mixture=(Component(objective=Objective()), Component(objective=_CLM))),

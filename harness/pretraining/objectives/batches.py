@@ -1,5 +1,6 @@
 """Batches as pure functions of (seed, step), so that any batch can be reproduced."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
+from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.layout import Layout, Rows
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
 from harness.pretraining.objectives.targets import Batch, assemble
@@ -17,7 +19,6 @@ from harness.pretraining.objectives.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from harness.data.corpora.token_stream import TokenStream
-    from harness.pretraining.recipes.settings import Phase
 
 PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
 """Purpose of a random number: the second element of its seed."""
@@ -52,7 +53,7 @@ class BatchMaker:
         vocabulary: Vocabulary,
         objective: AnyObjective,
         packing: Packing,
-        phases: Sequence["Phase"],
+        phases: Sequence[Phase],
         batch_size: int,
         seed: int,
         num_steps: int,
@@ -133,12 +134,10 @@ class BatchMaker:
 
     def _phase(self, step: int) -> tuple[int, int]:
         """Phase of a step, and the index of the step in it."""
-        begin = 0
-        for phase, end in enumerate(self.phase_ends):
-            if step < end:
-                return phase, step - begin
-            begin = end
-        raise ValueError(f"step must be less than {self.phase_ends[-1]}, but is {step}")
+        if step >= self.phase_ends[-1]:
+            raise ValueError(f"step must be less than {self.phase_ends[-1]}, but is {step}")
+        phase = bisect_right(self.phase_ends, step)
+        return phase, step - (self.phase_ends[phase - 1] if phase else 0)
 
     def _epoch(self, phase: int, step: int) -> tuple[int, int]:
         """Epoch of a step of a phase, and the index of the batch in it."""
@@ -192,7 +191,7 @@ class BatchMaker:
 
 
 def add_mode(rows: Rows, mode_token: str | None, vocabulary: Vocabulary) -> Rows:
-    """Rows with the mode token of a mixture's component after their first token."""
+    """Rows [B, T + 1] with a component's mode token after their first token; or `rows` [B, T]."""
     if mode_token is None:
         return rows
     mode = vocabulary.extra[mode_token]

@@ -49,7 +49,8 @@ class Feed(IterableDataset[Step]):
 
 
 def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0) -> Step:
-    """A batch as micro-batches of at most `micro_batch_tokens` positions, or of one sequence."""
+    """A batch of inputs [B, T] as micro-batches of at most `micro_batch_tokens` positions, or of
+    one sequence [1, T]."""
     return Step(
         [to_tensors(part) for part in split(batch, micro_batch_tokens)],
         int(batch["num_tokens"].sum()),
@@ -59,7 +60,8 @@ def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0) -> Step:
 
 
 def to_tensors(batch: Batch) -> TensorBatch:
-    """The tensors of a batch, in page-locked memory where there is a GPU to copy to."""
+    """The arrays of a batch as tensors of the same shapes ([B, T], [M]), in page-locked memory
+    where there is a GPU to copy to."""
     tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
     if torch.cuda.is_available():
         return {name: tensor.pin_memory() for name, tensor in tensors.items()}

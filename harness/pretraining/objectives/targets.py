@@ -191,22 +191,8 @@ def _concatenated(
     return batch
 
 
-LOSSES = (
-    "token",
-    "backward",
-    "pair",
-    "boundary",
-    "replaced",
-    "soft_target",
-    "cosine",
-    "hidden",
-    "attention",
-)
-"""Losses that an objective may combine."""
-
-
 def count_targets(batch: Batch) -> dict[str, int]:
-    """Number of predictions that each loss is averaged over."""
+    """Loss name to the number of predictions, such as the M of `targets` [M], to average over."""
     real = count_real(batch)
     counts = {"token": len(batch["targets"]), "soft_target": len(batch["targets"])}
     counts |= dict.fromkeys(("replaced", "cosine", "hidden", "attention"), real)
@@ -220,13 +206,13 @@ def count_targets(batch: Batch) -> dict[str, int]:
 
 
 def count_real(batch: Batch) -> int:
-    """Input tokens without padding."""
+    """Tokens of the inputs [B, T] without padding."""
     mask = batch.get("attention_mask")
     return int(batch["input_ids"].size if mask is None else mask.sum())
 
 
 def split(batch: Batch, max_tokens: int) -> list[Batch]:
-    """The batch in parts of at most `max_tokens` positions each, or of one sequence."""
+    """The batch of inputs [B, T] in parts of at most `max_tokens` positions, or of one sequence."""
     num_rows, width = batch["input_ids"].shape
     if "decoder_input_ids" in batch:
         width += batch["decoder_input_ids"].shape[1]

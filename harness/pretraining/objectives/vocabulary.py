@@ -46,7 +46,7 @@ class Vocabulary:
 
     @cached_property
     def ordinary(self) -> np.ndarray:
-        """Ids of the tokens that are not special."""
+        """[num_ordinary] ids of the tokens that are not special."""
         return np.flatnonzero(~self.special)
 
     @classmethod
@@ -92,10 +92,6 @@ def _words(tokenizer: "PreTrainedTokenizerFast", starts: np.ndarray) -> tuple[st
     special = set(tokenizer.all_special_ids)
     texts = [decode([token]) for token in tokenizer.convert_ids_to_tokens(list(range(len(starts))))]
     return tuple(
-        text.strip() if starts[i] or (i not in special and not _has_letters(text)) else ""
+        text.strip() if starts[i] or (i not in special and not any(map(str.isalnum, text))) else ""
         for i, text in enumerate(texts)
     )
-
-
-def _has_letters(text: str) -> bool:
-    return any(char.isalnum() for char in text)

@@ -3,12 +3,11 @@
 from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import TOKENIZERS
 from harness.models import MODELS
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import NgramMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 albert = bert.model_copy(
     update={

@@ -5,13 +5,12 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import TOKENIZERS
 from harness.models import SIZES, Architecture
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import WholeText
 from harness.pretraining.objectives.transforms.denoising import Denoising
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 
 bart = Pretrain(
     recipe="bart",

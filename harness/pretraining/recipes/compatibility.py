@@ -17,8 +17,9 @@ OWN_HEAD_SIZE = ("t5", "llama")
 def incompatibilities(run: PretrainSettings) -> Iterator[str]:
     """One sentence per incompatibility, basic ones first; later ones may follow from earlier."""
     if run.model.facts.kind == "checkpoint":
-        yield from _checkpoint(run)
-        return
+        if run.init_from or run.teacher:
+            yield "imported weights are not trained: leave init_from and teacher out"
+        return  # no other field of the run is used
     total = sum(phase.fraction for phase in run.phases)
     if abs(total - 1) > 1e-6:
         yield f"the fractions of phases must sum to 1, but they sum to {total:g}"
@@ -41,12 +42,6 @@ def incompatibilities(run: PretrainSettings) -> Iterator[str]:
     yield from _teacher(run, longest)
     yield from _start(run)
     yield from _budget(run)
-
-
-def _checkpoint(run: PretrainSettings) -> Iterator[str]:
-    """An imported checkpoint uses no field of the run but its model."""
-    if run.init_from or run.teacher:
-        yield "imported weights are not trained: leave init_from and teacher out"
 
 
 def _network(run: PretrainSettings) -> Iterator[str]:

@@ -6,12 +6,11 @@ The base model, without the enhanced mask decoder (section 3.2): see `models.enc
 from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import TOKENIZERS
 from harness.models import MODELS
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import NgramMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 deberta = bert.model_copy(
     update={

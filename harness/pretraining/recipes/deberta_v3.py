@@ -7,13 +7,12 @@ step together: see `paradigms.replaced_token`.
 from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, SIZES
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 deberta_v3 = bert.model_copy(
     update={

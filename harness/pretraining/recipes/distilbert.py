@@ -7,12 +7,11 @@ are alike.
 
 from harness.data.corpora.packing import Packing
 from harness.models import MODELS, SIZES
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 distilbert = bert.model_copy(
     update={

@@ -3,13 +3,12 @@ model, and the same network trained as a masked LM."""
 
 from harness.data.corpora.packing import Packing
 from harness.models import MODELS, SIZES
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import MaskedToken, ReplacedToken
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 electra = bert.model_copy(
     update={

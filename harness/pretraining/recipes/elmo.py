@@ -7,11 +7,10 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 
 elmo = Pretrain(
     recipe="elmo",

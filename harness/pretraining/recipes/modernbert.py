@@ -4,12 +4,11 @@ numbers of AnswerDotAI/ModernBERT, modernbert-base-pretrain.yaml, if nothing els
 from harness.data.corpora.packing import Packing
 from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 TOKENS = 1_719_000_000_000
 """max_duration."""

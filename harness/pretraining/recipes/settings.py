@@ -9,18 +9,9 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.sources import Corpus, MicroworldCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import AnyObjective, Objective
 from harness.pretraining.optimizer import Optimizer, Schedule
-
-
-class Phase(ConfigModel):
-    """A stretch of the updates at one sequence length."""
-
-    fraction: float = Field(gt=0, le=1)
-    """Share of the updates."""
-    sequence_length: int = Field(ge=8)
-    """Tokens of a full input sequence, special tokens included."""
 
 
 class PretrainSettings(ConfigModel):

@@ -6,12 +6,11 @@ its token head is not trained and its held-out loss means nothing.
 """
 
 from harness.models import MODELS, SIZES
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.bert import bert
-from harness.pretraining.recipes.settings import Phase
 
 tinybert = bert.model_copy(
     update={

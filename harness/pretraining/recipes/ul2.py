@@ -1,9 +1,8 @@
 """UL2: Tay et al. 2023, ICLR; the numbers of its ablations, section 4."""
 
 from harness.data.tokenizers import Tokenizer
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.recipes.t5_v1_1 import t5_v1_1
 
 MODES = ("[NLU]", "[NLG]", "[S2S]")  # section 3.3 and the released vocabulary

@@ -7,7 +7,7 @@ from harness.models import Architecture, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.models.elmo import Elmo
-from harness.pretraining.learners.bilm import BiLM
+from harness.pretraining.learners.token_prediction import BiLM
 
 SIZE = Size(num_layers=2, hidden_size=16, num_heads=1, intermediate_size=8)
 ROWS = torch.tensor([[1, 5, 6, 7, 2], [1, 9, 2, 0, 0]])

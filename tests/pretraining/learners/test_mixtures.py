@@ -10,7 +10,7 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
 from harness.data.tokenizers import Tokenizer
 from harness.models import MODELS, Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import INPUTS
 from harness.pretraining.objectives import OBJECTIVES
@@ -19,7 +19,6 @@ from harness.pretraining.objectives.loader import to_step
 from harness.pretraining.objectives.objective import Component, Mixture, Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 
 VOCAB = 200
 TINY = Size(num_layers=1, hidden_size=32, num_heads=2, intermediate_size=64)

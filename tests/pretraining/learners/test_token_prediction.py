@@ -13,7 +13,7 @@ from harness.models import MODELS, SIZES
 from harness.models.blueprints import Tokens
 from harness.models.build import build
 from harness.models.encoders import ENCODERS
-from harness.pretraining.learners.span_boundary import NUM_PLACES, SpanBoundary
+from harness.pretraining.learners.heads import NUM_PLACES, SpanBoundary
 from harness.pretraining.learners.token_prediction import TokenPrediction
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import TensorBatch

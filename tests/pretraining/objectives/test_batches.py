@@ -7,6 +7,7 @@ import pytest
 
 from harness.data.corpora.packing import Packing, Sequences
 from harness.data.corpora.token_stream import TokenStream
+from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.held_out import held_out_batches, pair_batches
 from harness.pretraining.objectives.layout import Layout
@@ -14,7 +15,6 @@ from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.targets import Batch, count_real, split
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.recipes.settings import Phase
 
 FORMATS = ("segment_pair", "sentence_pair", "full_sentences", "doc_sentences")
 VOCAB = 500

@@ -16,7 +16,7 @@ from harness.data.corpora.token_stream import TokenStream, write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import MODELS, Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.module import PretrainingModule
@@ -28,7 +28,6 @@ from harness.pretraining.objectives.targets import Batch, split
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import Optimizer, make_adamw
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import Phase
 from harness.pretraining.run import pretrain
 
 VOCAB, LENGTH, ROWS = 500, 32, 8

@@ -16,39 +16,20 @@ from pydantic_core import CoreSchema
 
 from harness.core.config import kind_from_name
 from harness.pretraining.objectives.layout import Rows
-from harness.pretraining.objectives.transforms.denoising import Denoising, denoising
-from harness.pretraining.objectives.transforms.masking import (
-    NgramMasking,
-    SpanMasking,
-    TokenMasking,
-    ngram_masking,
-    span_masking,
-    token_masking,
-)
-from harness.pretraining.objectives.transforms.order import (
-    Deshuffling,
-    Identity,
-    PermutationOrder,
-    Prefix,
-    deshuffling,
-    identity,
-    permutation_order,
-    prefix,
-)
-from harness.pretraining.objectives.transforms.spans import SpanCorruption, span_corruption
+from harness.pretraining.objectives.transforms import denoising, masking, order, spans
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
 TRANSFORMS: dict[type[Transform], Callable[..., TransformResult]] = {
-    Identity: identity,
-    TokenMasking: token_masking,
-    NgramMasking: ngram_masking,
-    SpanMasking: span_masking,
-    SpanCorruption: span_corruption,
-    Prefix: prefix,
-    Deshuffling: deshuffling,
-    Denoising: denoising,
-    PermutationOrder: permutation_order,
+    order.Identity: order.identity,
+    masking.TokenMasking: masking.token_masking,
+    masking.NgramMasking: masking.ngram_masking,
+    masking.SpanMasking: masking.span_masking,
+    spans.SpanCorruption: spans.span_corruption,
+    order.Prefix: order.prefix,
+    order.Deshuffling: order.deshuffling,
+    denoising.Denoising: denoising.denoising,
+    order.PermutationOrder: order.permutation_order,
 }
 """Settings of each transform and its function."""
 
@@ -68,7 +49,7 @@ AnyTransform = Annotated[Transform, _OneOfTransforms(), BeforeValidator(kind_fro
 def apply_transform(
     transform: Transform, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """The transformed rows; equal states of `rng` give equal results.
+    """The transformed rows [B, T]; equal states of `rng` give equal results.
 
     Inputs that inserted masks made longer than the rows are truncated, as positions may not
     exceed the row length.

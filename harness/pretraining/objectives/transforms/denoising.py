@@ -69,7 +69,7 @@ class Text:
 def denoising(
     settings: Denoising, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """Any mixture of BART's five noises (Lewis et al. 2020, section 2.2).
+    """Rows [B, T] under any mixture of BART's five noises (Lewis et al. 2020, section 2.2).
 
     Counts are rounded up, as in fairseq (fairseq/data/denoising_dataset.py). `chosen` marks the
     masked, infilled, deleted and moved tokens.

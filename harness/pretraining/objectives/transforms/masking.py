@@ -92,7 +92,7 @@ MASKING = ("token_masking", "ngram_masking", "span_masking")
 def token_masking(
     settings: TokenMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """Single tokens, or whole words (Devlin et al. 2019, section 3.1 and appendix A.1).
+    """Masks single tokens or whole words of rows [B, T] (Devlin et al. 2019, 3.1 and appendix A.1).
 
     With replacement (google-research/electra, pretrain_helpers.py `mask`), a position that is drawn
     twice is masked once: of 19 draws from 125 tokens 17.7 are distinct.
@@ -112,7 +112,8 @@ def token_masking(
 def ngram_masking(
     settings: NgramMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """N-grams of words, p(n) ~ 1/n (Lan et al. 2020, section 3.1): 0.545, 0.273, 0.182 for 1 to 3.
+    """Masks n-grams of words of rows [B, T], p(n) ~ 1/n (Lan et al. 2020, section 3.1): 0.545,
+    0.273, 0.182 for 1 to 3.
 
     Masked n-grams may be shorter, as they are cut to the budget and never overlap. Each token is
     replaced independently, as in google-research/albert. Adjacent n-grams form one span.
@@ -129,7 +130,7 @@ def ngram_masking(
 def span_masking(
     settings: SpanMasking, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """Spans of words whose tokens get the same replacement (Joshi et al. 2020, section 3.1).
+    """Masks spans of words of rows [B, T], each span by one replacement (Joshi et al. 2020, 3.1).
 
     Exactly ceil(mask_rate x n) of the n tokens of a text are chosen, so that the last span may be
     cut inside a word. Lengths in words follow a geometric distribution over 1 to max_span_length.

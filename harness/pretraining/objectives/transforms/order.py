@@ -55,14 +55,14 @@ class PermutationOrder(Transform):
 def identity(
     settings: Identity, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """The unchanged rows."""
+    """The unchanged rows [B, T]."""
     return TransformResult(rows.tokens, rows.lengths, np.zeros_like(rows.maskable), aligned=True)
 
 
 def prefix(
     settings: Prefix, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """A uniform cut into source and target (Raffel et al. 2020, section 3.2.3).
+    """A uniform cut of rows [B, T] into source and target (Raffel et al. 2020, section 3.2.3).
 
     The target has min_target_fraction to max_target_fraction of the text, rounded up if no whole
     number lies between, and each side at least 1 token; a text of one token has no target.
@@ -86,7 +86,7 @@ def prefix(
 def deshuffling(
     settings: Deshuffling, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """All tokens of the text in a random order (Raffel et al. 2020, 3.3.1).
+    """All tokens of the text in rows [B, T] in a random order (Raffel et al. 2020, 3.3.1).
 
     Special tokens and separators inside the text keep their positions.
     """

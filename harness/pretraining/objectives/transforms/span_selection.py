@@ -4,39 +4,9 @@ Shapes: B rows, T positions, W words of the row with the most; word counts are p
 extends to the next word start, also across a separator.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from harness.pretraining.objectives.transforms.array_ops import filled
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of a batch."""
-
-    number: np.ndarray
-    """[B, T] index of the word in its row; outside text, that of the word before."""
-    sizes: np.ndarray
-    """[B, W] tokens; 0 beyond the last word."""
-    counts: np.ndarray
-    """[B]."""
-
-    @classmethod
-    def of(cls, maskable: np.ndarray, starts: np.ndarray) -> "Words":
-        """The words of the text `maskable`, which begin at `starts`, both [B, T]."""
-        number = np.maximum(np.cumsum(starts, axis=1) - 1, 0)
-        counts = starts.sum(1)
-        sizes = np.zeros((len(starts), int(counts.max(initial=0))), dtype=np.int64)
-        row, column = np.nonzero(maskable)
-        np.add.at(sizes, (row, number[row, column]), 1)
-        return cls(number, sizes, counts)
-
-    def tokens(self, taken: np.ndarray, maskable: np.ndarray) -> np.ndarray:
-        """[B, T] bool: the tokens of the words `taken` [B, W]."""
-        if not taken.shape[1]:
-            return np.zeros_like(maskable)
-        return maskable & np.take_along_axis(taken, self.number, axis=1)
 
 
 def draw_tokens(maskable: np.ndarray, budget: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -78,15 +48,20 @@ def choose_ngrams(
     Args:
         lengths: [B, W] words of the n-gram that begins at each word.
     """
-    words = Words.of(maskable, starts)
-    num_words = words.sizes.shape[1]
+    counts = starts.sum(1)
+    num_words = int(counts.max(initial=0))
+    if not num_words:
+        return np.zeros_like(maskable)
+    word = np.maximum(np.cumsum(starts, axis=1) - 1, 0)  # [B, T]; outside text, the word before
+    sizes = np.zeros((len(starts), num_words), dtype=np.int64)
+    np.add.at(sizes, (np.nonzero(maskable)[0], word[maskable]), 1)
     row = np.arange(len(maskable))
-    keys = np.full(words.sizes.shape, np.inf)
-    keys[filled(words.counts, num_words)] = key[starts]
+    keys = np.full(sizes.shape, np.inf)
+    keys[filled(counts, num_words)] = key[starts]
     order = np.argsort(keys, axis=1)
     # ends[w] - ends[v] is the number of tokens in the words v to w - 1.
-    ends = np.concatenate((np.zeros_like(words.counts)[:, None], words.sizes.cumsum(1)), axis=1)
-    taken = np.zeros(words.sizes.shape, dtype=bool)
+    ends = np.concatenate((np.zeros_like(counts)[:, None], sizes.cumsum(1)), axis=1)
+    taken = np.zeros(sizes.shape, dtype=bool)
     left = budget.copy()
     for rank in range(num_words):
         first = order[:, rank]
@@ -94,14 +69,14 @@ def choose_ngrams(
         for _ in range(int(lengths.max(initial=1)) - 1):
             stop -= (ends[row, stop] - ends[row, first] > left) & (stop > first + 1)
         size = ends[row, stop] - ends[row, first]
-        accepted = (size <= left) & (rank < words.counts)
+        accepted = (size <= left) & (rank < counts)
         gram = (np.arange(num_words) >= first[:, None]) & (np.arange(num_words) < stop[:, None])
         accepted &= ~(gram & taken).any(1)
         taken |= gram & accepted[:, None]
         left -= size * accepted
         if not left.any():
             break
-    return words.tokens(taken, maskable)
+    return maskable & np.take_along_axis(taken, word, axis=1)
 
 
 def choose_spans(

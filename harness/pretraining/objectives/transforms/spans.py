@@ -50,7 +50,7 @@ class SpanCorruption(Transform):
 def span_corruption(
     settings: SpanCorruption, rows: Rows, rng: np.random.Generator, vocabulary: Vocabulary
 ) -> TransformResult:
-    """The denoising family of T5 (Raffel et al. 2020, sections 3.1.4 and 3.3).
+    """Rows [B, T] under T5's denoising family (Raffel et al. 2020, sections 3.1.4 and 3.3).
 
     The text of a row is one sequence of L tokens. Separators inside it remain in the source and
     split spans.
