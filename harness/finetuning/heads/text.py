@@ -46,7 +46,7 @@ class TextOutput(TaskHead):
 
     def encode(self, examples: Examples) -> Encoded:
         """Source rows, and target tokens as targets."""
-        choices = examples.choices or [None] * len(examples)
+        choices: Sequence[tuple[str, ...] | None] = examples.choices or [None] * len(examples)
         sources = [
             verbaliser.source(self.task, texts, some)
             for texts, some in zip(examples.texts, choices, strict=True)
@@ -135,7 +135,7 @@ class TextOutput(TaskHead):
             if not self.has_digits:
                 texts = [verbaliser.normalise(text).translate(verbaliser.DIGITS) for text in texts]
             return [verbaliser.value_of(text) for text in texts]
-        found = []
+        found: list[float] = []
         for text, choices in zip(texts, examples.choices or (), strict=True):
             written = [self.codec.round_trip(choice.lower()) for choice in choices]
             found.append(verbaliser.choice_of(text, written))
