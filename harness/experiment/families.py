@@ -17,7 +17,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "tasks": ("harness.tasks", "TASKS"),
     "suites": ("harness.tasks", "SUITES"),
     "probes": ("harness.tasks.probes", "PROBES"),
-    "spaces": ("harness.finetuning.search.spaces", "SPACES"),
+    "spaces": ("harness.finetuning.search.sweep", "SPACES"),
 }
 """Family to the module and the name of its dict; modules are imported on demand."""
 

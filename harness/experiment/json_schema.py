@@ -11,7 +11,7 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.continued_pretraining import TEXTS
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.finetuning.protocol import Finetune
-from harness.finetuning.search.spaces import ADAPTATION_PREFIX, SPACES
+from harness.finetuning.search.sweep import ADAPTATION_PREFIX, SPACES
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain

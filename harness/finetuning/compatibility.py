@@ -52,7 +52,7 @@ def layers_problem(settings: Finetune, adaptation: Adaptation, run: Pretrain) ->
             f"finetune.reinit_layers must be at most {found}, the layers of the network, but is "
             f"{settings.reinit_layers}"
         )
-    top = _num_states(run) - 1
+    top = _stacks(run)[-1]
     layer = adaptation.layer if isinstance(adaptation, Frozen) else None
     if layer is not None and not -top - 1 <= layer <= top:
         return (
@@ -64,23 +64,16 @@ def layers_problem(settings: Finetune, adaptation: Adaptation, run: Pretrain) ->
 
 def _num_layers(run: Pretrain) -> int:
     """Number of layers with separate weights, in encoder and decoder."""
-    if run.model.family in ("static", "albert"):
-        return 0 if run.model.family == "static" else 1
-    both = run.representation == "encoder_decoder"
-    return run.size.num_layers + (_num_decoder_layers(run) if both else 0)
+    return 1 if run.model.family == "albert" else sum(_stacks(run))
 
 
-def _num_states(run: Pretrain) -> int:
-    """Number of hidden states: of the embeddings and of each layer, of an encoder-decoder its
-    decoder's."""
+def _stacks(run: Pretrain) -> tuple[int, ...]:
+    """Number of layers of the network, or of encoder and decoder; 0 for static embeddings."""
     if run.model.family == "static":
-        return 1
-    both = run.representation == "encoder_decoder"
-    return 1 + (_num_decoder_layers(run) if both else run.size.num_layers)
-
-
-def _num_decoder_layers(run: Pretrain) -> int:
-    return run.model.num_decoder_layers or run.size.num_layers
+        return (0,)
+    if run.representation != "encoder_decoder":
+        return (run.size.num_layers,)
+    return run.size.num_layers, run.model.num_decoder_layers or run.size.num_layers
 
 
 def unsupported_reason(

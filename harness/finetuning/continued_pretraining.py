@@ -1,6 +1,7 @@
 """Continued pretraining between pretraining and fine-tuning, as an experiment declares it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
@@ -26,20 +27,12 @@ TEXTS: dict[str, Corpus | TaskCorpus] = {"task": TaskCorpus(), **CORPORA}
 """Name to corpus in a declaration of continued pretraining."""
 
 
-def _named_text(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if value not in TEXTS:
-        raise ValueError(unknown_name("the corpus", value, TEXTS))
-    return TEXTS[value]
-
-
-def _named_objective(value: Any) -> Any:
+def _by_name(what: str, known: Mapping[str, Any], value: Any) -> Any:
     if not isinstance(value, str):
         return as_tuples(value)
-    if value not in OBJECTIVES:
-        raise ValueError(unknown_name("the objective", value, OBJECTIVES))
-    return OBJECTIVES[value]
+    if value not in known:
+        raise ValueError(unknown_name(what, value, known))
+    return known[value]
 
 
 def _scope(value: Any) -> str:
@@ -50,9 +43,10 @@ def _scope(value: Any) -> str:
 Text = Annotated[
     MicroworldCorpus | HubCorpus | TextCorpus | JsonLinesCorpus | TaskCorpus,
     Field(discriminator="source"),
-    BeforeValidator(_named_text),
+    BeforeValidator(partial(_by_name, "the corpus", TEXTS)),
 ]
 """A corpus or the text of the task itself, by value or name."""
+NAMED_OBJECTIVE = BeforeValidator(partial(_by_name, "the objective", OBJECTIVES))
 
 
 class ContinuedPretraining(ConfigModel):
@@ -69,7 +63,7 @@ class ContinuedPretraining(ConfigModel):
     """A corpus by value or name; `task`, the texts of the task's train set without its hold-out; or
     a mapping from each task to a corpus."""
     budget: Budget
-    objective: Annotated[AnyObjective, BeforeValidator(_named_objective)] | None = None
+    objective: Annotated[AnyObjective, NAMED_OBJECTIVE] | None = None
     """Objective by value or name; null: of the arm's pretraining."""
     learning_rate: float | None = Field(default=None, gt=0)
     """Peak learning rate."""
@@ -141,23 +135,22 @@ def continued_run(run: Pretrain, step: ContinuedPretraining) -> Pretrain:
         ValueError: the model of `run` does not support `step`.
     """
     rate = step.model_dump(exclude_none=True, include={"learning_rate"})
-    warmup = {"warmup_fraction": step.warmup_fraction, "warmup_steps": None}
+    warmup: dict[str, Any] = {}
+    if step.warmup_fraction is not None:
+        warmup = {"warmup_fraction": step.warmup_fraction, "warmup_steps": None}
     length = step.sequence_length or run.phases[-1].sequence_length
+    alone = {"init_from": None, "teacher": None, "checkpoint_fractions": ()}
     changes: dict[str, Any] = {
         "objective": step.objective or without_distillation(run.objective),
         "budget": step.budget,
         "phases": (Phase(fraction=1.0, sequence_length=length),),
         "batch_size": step.batch_size or run.batch_size,
         "optimizer": run.optimizer.model_copy(update=rate),
-        "schedule": run.schedule.model_copy(
-            update=warmup if step.warmup_fraction is not None else {}
-        ),
-        "checkpoint_fractions": (),
-        "init_from": None,
-        "teacher": None,
+        "schedule": run.schedule.model_copy(update=warmup),
+        **alone,
     }
     fields = {name: getattr(run, name) for name in Pretrain.model_fields} | changes
-    start = run.model_copy(update={"init_from": None, "teacher": None, "checkpoint_fractions": ()})
+    start = run.model_copy(update=alone)
     checkpoint = run.model.facts.kind == "checkpoint"
     found = Pretrain.model_validate(fields | ({} if checkpoint else {"init_from": start}))
     if checkpoint:

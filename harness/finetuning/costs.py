@@ -1,21 +1,18 @@
 """Costs of an adaptation: trained parameters, stored bytes and memory, on any device."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import copy
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from harness.finetuning.inputs import Batch
-from harness.finetuning.methods.selective import begin_epoch
+from harness.finetuning.methods.layerwise import begin_epoch
 from harness.finetuning.task_model import TaskModel
 
 MOMENTS = 2
 """Moments that AdamW keeps per trained parameter."""
-LAST = 10**9
-"""An epoch after the last unfreezing."""
 
 
 @dataclass(frozen=True)
@@ -35,29 +32,31 @@ class Costs:
         return {name: float(value) for name, value in asdict(self).items()}
 
 
-def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int = LAST) -> Costs:
-    """Costs from one forward pass, without a change to the model or torch's generators.
+def measure(model: TaskModel, loss: Any, batch: Batch, last_epoch: int) -> Costs:
+    """Costs from one forward pass of a copy of the model, without a change to torch's generators.
 
     Args:
         loss: called with (outputs, batch).
-        batch: of the longest examples, on the model's device.
+        batch: of the longest examples [B, T], on the model's device.
         last_epoch: from 0; parameters unfrozen later are not counted.
     """
-    with _undisturbed(model):
-        begin_epoch(model, last_epoch)
+    model = copy.deepcopy(model)
+    begin_epoch(model, last_epoch)
+    with torch.random.fork_rng():
         kept = _kept_for_backward(model, loss, batch)
-        own = [p for p in model.parameters() if p.requires_grad]
-        weights = sum(map(_bytes, [*model.parameters(), *model.buffers()]))
-        trained = sum(map(_bytes, own))
-        return Costs(
-            trained_parameters=sum(p.numel() for p in own),
-            stored_bytes=sum(map(_bytes, stored(model).values())),
-            peak_memory_bytes=weights + (1 + MOMENTS) * trained + kept,
-        )
+    own = [p for p in model.parameters() if p.requires_grad]
+    weights = sum(tensor.nbytes for tensor in [*model.parameters(), *model.buffers()])
+    trained = sum(tensor.nbytes for tensor in own)
+    return Costs(
+        trained_parameters=sum(p.numel() for p in own),
+        stored_bytes=sum(tensor.nbytes for tensor in stored(model).values()),
+        peak_memory_bytes=weights + (1 + MOMENTS) * trained + kept,
+    )
 
 
 def stored(model: TaskModel) -> dict[str, Tensor]:
-    """Name to tensor of all trained parameters, and of buffers outside the backbone."""
+    """Name to tensor of all trained parameters, and of buffers outside the backbone, in the shapes
+    of `model` ([out, in] of a linear layer)."""
     unfrozen = model.unfreezing  # trained from some epoch on
     parameters = {
         name: parameter.detach()
@@ -77,10 +76,8 @@ def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
     def keep(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = (
-                storage.nbytes(),
-                tensor,
-            )  # a reference, against reuse
+            # The tensor is kept against reuse of its address.
+            kept[storage.data_ptr()] = storage.nbytes(), tensor
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -88,26 +85,3 @@ def _kept_for_backward(model: TaskModel, loss: Any, batch: Batch) -> int:
         total = loss(outputs, batch)
     del outputs, total
     return sum(size for size, _ in kept.values())
-
-
-@contextmanager
-def _undisturbed(model: nn.Module) -> Iterator[None]:
-    """Restores buffers, training modes, `requires_grad` and random states."""
-    modes = [(module, module.training) for module in model.modules()]
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    required = {name: p.requires_grad for name, p in model.named_parameters()}
-    try:
-        with torch.random.fork_rng():
-            yield
-    finally:
-        for module, is_training in modes:
-            module.training = is_training
-        with torch.no_grad():
-            for name, buffer in model.named_buffers():
-                buffer.copy_(buffers[name])
-        for name, parameter in model.named_parameters():
-            parameter.requires_grad_(required[name])
-
-
-def _bytes(tensor: Tensor) -> int:
-    return tensor.numel() * tensor.element_size()

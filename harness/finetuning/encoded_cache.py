@@ -2,17 +2,16 @@
 
 import hashlib
 import json
-from functools import cache
 from pathlib import Path
 
 from harness.core.files import make_once
+from harness.data.hub import digest
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples
 
-VERSION = 2
+VERSION = 3
 """Raised when encoding changes, so that older files are ignored."""
-FOLDER = "encoded"
 
 
 def encoded(head: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
@@ -20,7 +19,7 @@ def encoded(head: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -
 
     The file is named by a hash of all inputs; the folder may be deleted at any time.
     """
-    path = shared / FOLDER / f"{_key(head, examples, tokenizer)}.npz"
+    path = shared / "encoded" / f"{_key(head, examples, tokenizer)}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
     make_once(path, lambda draft: head.encode(examples).save(draft))
     return Encoded.load(path)
@@ -33,16 +32,7 @@ def _key(head: TaskHead, examples: Examples, tokenizer: Path) -> str:
         "head": type(head).__name__,
         "task": {"name": head.task.name, **head.task.content},  # text output contains the name
         "protocol": head.protocol.model_dump(mode="json"),
-        "tokenizer": _digest(tokenizer),
+        "tokenizer": digest(sorted(tokenizer.glob("*.json"))),
         "examples": [examples.texts, labels, examples.choices],
     }
     return hashlib.sha256(json.dumps(content, default=str).encode()).hexdigest()[:32]
-
-
-@cache
-def _digest(tokenizer: Path) -> str:
-    """Digest of the tokenizer's files; the folder of a finished stage does not change."""
-    total = hashlib.sha256()
-    for file in sorted(tokenizer.glob("*.json")):
-        total.update(file.name.encode() + file.read_bytes())
-    return total.hexdigest()

@@ -3,6 +3,7 @@
 Shapes: B items, R rows of tokens, T tokens.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
-from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.protocol import Finetune
 
@@ -90,14 +90,12 @@ class Encoded:
     def lengths(self) -> np.ndarray:
         """[num_items] length of the longest row of each item."""
         lengths = self.input_ids.lengths
-        return (
-            lengths
-            if self.first_rows is None
-            else np.maximum.reduceat(lengths, self.first_rows[:-1])
-        )
+        if self.first_rows is None:
+            return lengths
+        return np.maximum.reduceat(lengths, self.first_rows[:-1])
 
     def rows(self, items: np.ndarray) -> np.ndarray:
-        """Indices of the rows of `items`, concatenated."""
+        """[R] indices of the rows of `items` [B], concatenated."""
         if self.first_rows is None:
             return items
         spans = [np.arange(self.first_rows[i], self.first_rows[i + 1]) for i in items]
@@ -106,65 +104,39 @@ class Encoded:
     def save(self, path: Path) -> None:
         """Writes the data to an npz file."""
         with path.open("wb") as file:
-            np.savez(file, **self._arrays())  # type: ignore[arg-type]
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays: dict[str, np.ndarray] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Encoded):
-                arrays |= {f"{SWAPPED}{name}": array for name, array in value._arrays().items()}
-            elif isinstance(value, Ragged):
-                arrays |= {f"{field.name}.values": value.values}
-                arrays |= {f"{field.name}.offsets": value.offsets}
-            elif value is not None:
-                arrays[field.name] = np.asarray(value)
-        return arrays
+            np.savez(file, **dict(_arrays(self)))
 
     @classmethod
     def load(cls, path: Path) -> "Encoded":
         """Data written by `save`."""
         with np.load(path, allow_pickle=False) as arrays:
-            return cls._of({name: arrays[name] for name in arrays})
-
-    @classmethod
-    def _of(cls, arrays: dict[str, np.ndarray]) -> "Encoded":
-        found: dict[str, Any] = {"truncated": float(arrays.pop("truncated"))}
-        other = {name: array for name, array in arrays.items() if name.startswith(SWAPPED)}
-        for name in arrays.keys() - other.keys():
-            field, _, part = name.partition(".")
-            if not part:
-                found[field] = arrays[name]
-            elif part == "values":
-                found[field] = Ragged(arrays[name], arrays[f"{field}.offsets"])
-        if other:
-            found["swapped"] = cls._of({n.removeprefix(SWAPPED): a for n, a in other.items()})
-        return cls(**found)
+            return cls(**_fields(dict(arrays)))
 
 
-def tokenize(
-    tokenizer: PreTrainedTokenizerFast, texts: Sequence[tuple[str, ...]], max_sequence_length: int
-) -> tuple[Ragged, Ragged, np.ndarray]:
-    """Tokenizes one text or a pair per row with the tokenizer's template, truncating the longer
-    text first.
+def _arrays(value: Encoded | Ragged) -> Iterator[tuple[str, Any]]:
+    """(name, array) of each field; those of a nested value are named `field.name`."""
+    for field in fields(value):
+        part = getattr(value, field.name)
+        if isinstance(part, (Encoded, Ragged)):
+            yield from ((f"{field.name}.{name}", array) for name, array in _arrays(part))
+        elif part is not None:
+            yield field.name, part
 
-    The templates ([CLS] text [SEP] and [CLS] a [SEP] b [SEP], with the special tokens of the
-    tokenizer) match the input transformations of Radford et al. 2018, section 3.3.
 
-    Returns:
-        input_ids, token_type_ids, and [num_rows] whether a row has the maximum length.
-    """
-    out = tokenizer(
-        *[list(column) for column in zip(*texts, strict=True)],
-        truncation="longest_first",
-        max_length=max_sequence_length,
-        return_token_type_ids=True,
-        return_attention_mask=False,
-        return_overflowing_tokens=False,
-    )
-    input_ids = Ragged.of(out["input_ids"])
-    full = input_ids.lengths == max_sequence_length
-    return input_ids, Ragged.of(out["token_type_ids"]), full
+def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Fields from the arrays of `_arrays`."""
+    found: dict[str, Any] = {}
+    nested: dict[str, dict[str, np.ndarray]] = defaultdict(dict)
+    for name, array in arrays.items():
+        field, _, rest = name.partition(".")
+        if rest:
+            nested[field][rest] = array
+        else:
+            found[field] = array if array.ndim else array.item()
+    for field, parts in nested.items():
+        made = Encoded if field == "swapped" else Ragged
+        found[field] = made(**_fields(parts))
+    return found
 
 
 def pad_rows(data: Encoded, rows: np.ndarray, pad_token_id: int) -> Batch:
@@ -185,7 +157,7 @@ def pad_rows(data: Encoded, rows: np.ndarray, pad_token_id: int) -> Batch:
 
 
 def orders(batch: Batch) -> list[Batch]:
-    """The batch in each order of its texts: one, or two with swapped pairs."""
+    """The batch in each order of its texts: rows [R, T] once, or twice with swapped pairs."""
     swapped = {
         name.removeprefix(SWAPPED): value
         for name, value in batch.items()
@@ -212,7 +184,7 @@ class TrainBatches(IterableDataset[Batch]):
                 yield self.collate(self.data, items)
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """Item indices of each batch of an epoch, grouped by length to reduce padding.
+        """[B] item indices of each batch of an epoch, grouped by length to reduce padding.
 
         Random pools of POOL batches are sorted by length and split; then the batches are shuffled.
         """

@@ -1,14 +1,13 @@
 """The Lightning module of fine-tuning, and its callback."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import pytorch_lightning as pl
 from torch import Tensor
 
 from harness.finetuning.inputs import Batch
-from harness.finetuning.methods.layerwise import learning_rate_factors
-from harness.finetuning.methods.selective import begin_epoch
+from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_factors
 from harness.finetuning.multitask import MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_model import TaskModel
@@ -17,14 +16,8 @@ from harness.pretraining.trainer import seed_torch
 
 OnEpoch = Callable[[MultitaskModel, int], None]
 """Called with the model and the epoch, from 1."""
-
-
-class HasLoss(Protocol):
-    """A task head, or the loss of several."""
-
-    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Mean loss of a batch, from the outputs of the model for it."""
-        ...
+Loss = Callable[[Tensor, Batch], Tensor]
+"""(outputs of the model for a batch, batch) to the scalar mean loss."""
 
 
 class FinetuningModule(pl.LightningModule):
@@ -32,24 +25,21 @@ class FinetuningModule(pl.LightningModule):
     al. 2018, equation 5)."""
 
     def __init__(
-        self, model: TaskModel, head: HasLoss, finetune: Finetune, num_steps: int, seed: int
+        self, model: TaskModel, loss: Loss, finetune: Finetune, num_steps: int, seed: int
     ) -> None:
         super().__init__()
-        self.model = model
-        self.head = head
-        self.finetune = finetune
-        self.num_steps = num_steps
-        self.seed = seed
+        self.model, self.loss, self.finetune = model, loss, finetune
+        self.num_steps, self.seed = num_steps, seed
         self.losses: list[Tensor] = []
 
     def training_step(self, batch: Batch, step: int) -> Tensor:
-        """The loss of one update, drawn from the seed and `step` alone."""
+        """Loss [] of an update; its dropout depends on the seed and `step` alone."""
         per_epoch = max(1, self.num_steps // self.finetune.epochs)
         if step % per_epoch == 0:
             begin_epoch(self.model, step // per_epoch)
         seed_torch(self.device, self.seed, step)
         states = self.model.states(batch)
-        loss = self.head.loss(self.model.outputs(batch, states), batch)
+        loss = self.loss(self.model.outputs(batch, states), batch)
         self.losses.append(loss.detach())
         if weight := self.finetune.auxiliary_lm_weight:
             loss = loss + weight * self.model.next_token_loss(batch, states)
@@ -74,22 +64,15 @@ class FinetuningModule(pl.LightningModule):
 class EpochCallback(pl.Callback):
     """Reports progress after each update, and calls `on_epoch` after each epoch of the examples."""
 
-    def __init__(
-        self,
-        num_steps: int,
-        epochs: int,
-        progress: Callable[[int, int], None],
-        on_epoch: OnEpoch | None,
-    ) -> None:
-        self.num_steps, self.progress, self.on_epoch = num_steps, progress, on_epoch
-        self.per_epoch = num_steps // epochs
+    def __init__(self, progress: Callable[[int, int], None], on_epoch: OnEpoch | None) -> None:
+        self.progress, self.on_epoch = progress, on_epoch
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, step: int
+        self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, step: int
     ) -> None:
         """Lightning's hook."""
-        self.progress(step + 1, self.num_steps)
-        if self.on_epoch and (step + 1) % self.per_epoch == 0:
-            model: Any = module.model
-            self.on_epoch(model, (step + 1) // self.per_epoch)
+        self.progress(step + 1, module.num_steps)
+        per_epoch = module.num_steps // module.finetune.epochs
+        if self.on_epoch and (step + 1) % per_epoch == 0:
+            self.on_epoch(module.model, (step + 1) // per_epoch)
             module.train()  # scoring on the hold-out leaves it in evaluation mode

@@ -97,38 +97,39 @@ class MultitaskModel(TaskModel):
         return self.part(int(batch[TASK]))
 
     def states(self, batch: Batch) -> list[Tensor]:
-        """States of the backbone, as the batch's task reads them."""
+        """As the model of the batch's task: [B, T, H] for each order of the texts."""
         return self._part(batch).states(batch)
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Outputs of the batch's task."""
+        """As the model of the batch's task, with its shape, such as [B, C]."""
         return self._part(batch).outputs(batch, states)
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Mean next-token cross-entropy on the inputs."""
+        """As the model of the batch's task: a scalar []."""
         return self._part(batch).next_token_loss(batch, states)
 
 
-class MultitaskLoss:
-    """The loss of a batch's task, weighted if variances are learned.
+def multitask_loss(
+    heads: Sequence[TaskHead], log_variances: Tensor | None, outputs: Tensor, batch: Batch
+) -> Tensor:
+    """Scalar loss of a batch's task, weighted if variances are learned.
 
     With noise variance exp(s), a loss L becomes exp(-s) L + s / 2 for classes, and
     exp(-s) L / 2 + s / 2 for values (Kendall et al. 2018, equations 5 and 10).
+
+    Args:
+        heads: of the K tasks.
+        log_variances: [K] s of each task; null: not learned.
+        outputs: of the model for `batch`, as the task's head takes them.
     """
-
-    def __init__(self, heads: Sequence[TaskHead], log_variances: Tensor | None) -> None:
-        self.heads, self.log_variances = heads, log_variances
-
-    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Scalar loss of a batch."""
-        index = int(batch[TASK])
-        head = self.heads[index]
-        loss = head.loss(outputs, batch)
-        if self.log_variances is None:
-            return loss
-        s = self.log_variances[index]
-        factor = 0.5 if head.task.kind == "regression" else 1.0
-        return factor * torch.exp(-s) * loss + s / 2
+    index = int(batch[TASK])
+    head = heads[index]
+    loss = head.loss(outputs, batch)
+    if log_variances is None:
+        return loss
+    s = log_variances[index]
+    factor = 0.5 if head.task.kind == "regression" else 1.0
+    return factor * torch.exp(-s) * loss + s / 2
 
 
 def save_head(model: TaskModel, path: Path) -> None:

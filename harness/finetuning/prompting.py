@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.baselines.predictor import Predictor
@@ -30,12 +31,7 @@ SPECIAL_TOKENS = 2
 
 
 def prompted(
-    model: Path,
-    tokenizer: Path,
-    task: Task,
-    protocol: Protocol,
-    train: Examples | None,
-    seed: int,
+    model: Path, tokenizer: Path, task: Task, protocol: Protocol, train: Examples | None, seed: int
 ) -> Predictor:
     """Predicts the answer with the highest likelihood in the task's prompt; of ties the first.
 
@@ -52,13 +48,9 @@ def prompted(
     if protocol.num_fewshot and train is None:
         raise ValueError(f"{task.name} has no train set for {protocol.num_fewshot} demonstrations")
     drawn = draw(train, protocol.num_fewshot, seed) if protocol.num_fewshot and train else None
-    prompter = Prompter(
-        task,
-        task.prompt,
-        PreTrainedTokenizerFast.from_pretrained(tokenizer),
-        protocol.max_sequence_length - SPECIAL_TOKENS,
-        drawn,
-    )
+    own = PreTrainedTokenizerFast.from_pretrained(tokenizer)
+    most = protocol.max_sequence_length - SPECIAL_TOKENS
+    prompter = Prompter(task, task.prompt, own, most, drawn)
     backbone, vocabulary = load(model), Vocabulary.load(tokenizer)
 
     def predict(examples: Examples) -> np.ndarray:
@@ -75,12 +67,9 @@ def draw(train: Examples, num_fewshot: int, seed: int) -> Examples:
     choice) up to one."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(train))
-    seen: dict[int, int] = {}
-    ranks = []
-    for label in train.labels[order].tolist():
-        ranks.append(seen.get(label, 0))
-        seen[label] = ranks[-1] + 1
-    chosen = order[np.argsort(ranks, kind="stable")][:num_fewshot]
+    labels = pd.Series(train.labels[order])
+    ranks = labels.groupby(labels).cumcount()
+    chosen = order[np.argsort(ranks.to_numpy(), kind="stable")][:num_fewshot]
     return train.take(rng.permutation(chosen))
 
 

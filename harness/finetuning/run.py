@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from harness.finetuning.methods import adapt
 from harness.finetuning.methods.layerwise import reinitialise
 from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.module import EpochCallback, FinetuningModule, OnEpoch
-from harness.finetuning.multitask import MultitaskBatches, MultitaskLoss, MultitaskModel, TaskData
+from harness.finetuning.multitask import MultitaskBatches, MultitaskModel, TaskData, multitask_loss
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
@@ -82,11 +83,15 @@ def finetune(
     """
     mixing = mixing or Multitask()
     batches = MultitaskBatches(tasks, settings, mixing, seed)
-    hook = EpochCallback(batches.num_steps, settings.epochs, progress, on_epoch)
+    hook = EpochCallback(progress, on_epoch)
     # Lightning sees one epoch, which holds all epochs of the examples.
     trainer = make_trainer(hook, *callbacks, compute=compute, max_epochs=1, gradient_clip_val=1.0)
-    model = multitask_model(model_folder, tasks, settings, mixing, seed, adaptation)
-    loss = MultitaskLoss([task.head for task in tasks], model.log_variances)
+    heads = [task.head for task in tasks]
+    first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
+    # Each head is initialised as for its task alone.
+    others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
+    model = MultitaskModel([first, *others], mixing)
+    loss = partial(multitask_loss, heads, model.log_variances)
     module = FinetuningModule(model, loss, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout
     costs = _costs(model.part(0), tasks[0], settings) if len(tasks) == 1 else None
@@ -103,25 +108,6 @@ def _costs(model: TaskModel, task: TaskData, settings: Finetune) -> Costs:
     longest = np.argsort(task.train.lengths, kind="stable")[-settings.batch_size :]
     batch = task.head.collate(task.train, longest)
     return measure(model, task.head.loss, batch, settings.epochs - 1)
-
-
-def multitask_model(
-    folder: Path,
-    tasks: Sequence[TaskData],
-    settings: Finetune,
-    mixing: Multitask,
-    seed: int,
-    adaptation: Adaptation = ADAPTATIONS["full"],
-) -> MultitaskModel:
-    """The backbone in `folder` with the heads of all tasks, each initialised as for its task alone.
-
-    Raises:
-        ValueError: as `finetune`.
-    """
-    parts = [prepared_model(folder, tasks[0].head, adaptation, seed, settings)]
-    for task in tasks[1:]:
-        parts.append(_with_head(task.head, parts[0].backbone, adaptation, seed))
-    return MultitaskModel(parts, mixing)
 
 
 def prepared_model(

@@ -12,7 +12,10 @@ from harness.models.backbone import Backbone
 
 
 class TaskModel(nn.Module, ABC):
-    """A backbone, and task outputs computed from its states."""
+    """A backbone, and task outputs computed from its states.
+
+    Shapes: B rows, T tokens, M target tokens of a batch, H hidden size, C outputs, V vocabulary.
+    """
 
     backbone: Backbone
     names_tokens: ClassVar[bool] = False
@@ -22,21 +25,28 @@ class TaskModel(nn.Module, ABC):
     trained from the first epoch."""
 
     def forward(self, batch: Batch) -> Any:
-        """Outputs for a batch."""
+        """Outputs for a batch, in the shape of `outputs` [B, ...]."""
         return self.outputs(batch, self.states(batch))
 
     @abstractmethod
     def states(self, batch: Batch) -> list[Tensor]:
-        """States of the backbone for each order of the texts."""
+        """States of the backbone: [B, T, H] for each order of the texts; of text output [M, H]."""
 
     @abstractmethod
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Inputs of the head's loss and predictions."""
+        """Inputs of the head's loss and predictions: [B, C], [B, T, C] per token, [M, V] of text
+        output.
+
+        Args:
+            states: of the method `states`.
+        """
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Mean next-token cross-entropy on the inputs.
+        """Scalar mean next-token cross-entropy on the inputs, from `states` [B, T, H].
 
         Raises:
-            NotImplementedError: the model has none.
+            ValueError: the model has text output, whose loss is that of next tokens already.
         """
-        raise NotImplementedError
+        raise ValueError(
+            "finetune.auxiliary_lm_weight is not supported for text output; set it to 0"
+        )

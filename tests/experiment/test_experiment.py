@@ -14,8 +14,7 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Comparison, Experiment, Seeds
 from harness.experiment.named_values import expand_names
 from harness.experiment.recipe_defaults import resolve_pretrain
-from harness.finetuning.search.spaces import SPACES
-from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.sweep import SPACES, Sweep
 from harness.models import SIZES
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.transforms.masking import SpanMasking

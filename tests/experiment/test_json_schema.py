@@ -12,7 +12,7 @@ from harness.experiment.json_schema import json_schema
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.finetuning.protocol import Finetune
-from harness.finetuning.search.spaces import SPACES
+from harness.finetuning.search.sweep import SPACES
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import TASKS

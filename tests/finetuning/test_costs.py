@@ -11,9 +11,10 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.adapted_weights import WEIGHTS, load_adapted, save_adapted
 from harness.finetuning.costs import Costs, measure
 from harness.finetuning.inputs import Batch
-from harness.finetuning.methods.low_rank import merge
-from tests.finetuning.methods.models import adapted, batch, learn, trained
+from tests.finetuning.methods.models import adapted, batch, learn, merge, trained
 
+LAST = 100
+"""An epoch after the last unfreezing."""
 TRAINING = [name for name, value in ADAPTATIONS.items() if value.trains]
 
 
@@ -22,7 +23,7 @@ def loss(outputs: torch.Tensor, one: Batch) -> torch.Tensor:
 
 
 def costs(adaptation: str) -> Costs:
-    return measure(adapted("bert", ADAPTATIONS[adaptation]), loss, batch())
+    return measure(adapted("bert", ADAPTATIONS[adaptation]), loss, batch(), LAST)
 
 
 @pytest.mark.parametrize("adaptation", TRAINING)
@@ -32,7 +33,7 @@ def test_saved_weights_are_those_trained_and_restore_predictions(
     method, one = ADAPTATIONS[adaptation], batch()
     model = adapted("bert", method)
     expected = set(trained(model))
-    figures = measure(model, loss, one)
+    figures = measure(model, loss, one, LAST)
     assert set(trained(model)) == expected  # as it was
     learn(model, one, 1e-2)
     save_adapted(model, method, tmp_path)
@@ -51,8 +52,8 @@ def test_measuring_disturbs_nothing() -> None:
     model = adapted("bert", ADAPTATIONS["frozen"])
     before = {name: value.clone() for name, value in model.state_dict().items()}
     state = torch.random.get_rng_state()
-    first = measure(model, loss, batch())
-    assert first == measure(model, loss, batch())
+    first = measure(model, loss, batch(), LAST)
+    assert first == measure(model, loss, batch(), LAST)
     assert torch.equal(state, torch.random.get_rng_state())
     assert all(torch.equal(before[n], value) for n, value in model.state_dict().items())
 

@@ -14,7 +14,7 @@ from harness.experiment.experiment import MAX_SEEDS
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.module import FinetuningModule, HasLoss
+from harness.finetuning.module import FinetuningModule, Loss
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import prepared_model
 from harness.finetuning.search.optuna_search import WORST
@@ -45,7 +45,7 @@ def optimisation(**settings: Any) -> tuple[Classifier, torch.optim.Optimizer, An
     """Model, optimiser and scheduler of a run of STEPS updates."""
     model = adapted("gpt2", FULL)
     finetune = Finetune.model_validate({"learning_rate": 1.0, "warmup_fraction": 0.2, **settings})
-    module = FinetuningModule(model, cast(HasLoss, None), finetune, STEPS, seed=0)
+    module = FinetuningModule(model, cast(Loss, None), finetune, STEPS, seed=0)
     found = module.configure_optimizers()
     return model, found["optimizer"], found["lr_scheduler"]["scheduler"]
 

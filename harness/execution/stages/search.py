@@ -14,8 +14,7 @@ from harness.execution.stages.task_runner import TaskRunner
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import Report, State, Trial
-from harness.finetuning.search.spaces import ADAPTATION_PREFIX
-from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.sweep import ADAPTATION_PREFIX, Sweep
 from harness.plan.search_stages import trial_role
 
 TUNING_SEED = 1_000_000

@@ -12,8 +12,8 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.execution.stages.context import StageContext
+from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
-from harness.finetuning.baselines import BASELINES
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.costs import Costs
 from harness.finetuning.diagnostics.recorder import MAX_EXAMPLES, Recorder
@@ -72,9 +72,9 @@ class TaskRunner:
         self.settings = Finetune.model_validate(spec["finetune"])
         self.adaptation = read_adaptation(spec["adaptation"])
         self.model = _model_folder(context)
-        self.baseline = BASELINES.get(read_metadata(self.model)["family"])
+        self.family = read_metadata(self.model)["family"]
         has_head = "head" in context.inputs  # trained by a `train_tasks` stage, scored here
-        trainable = not has_head and not self.baseline and self.adaptation.trains
+        trainable = not has_head and self.family not in baselines.MAKERS and self.adaptation.trains
         self.trained = bool(self.task.train) and trainable
 
     @cached_property
@@ -135,8 +135,8 @@ class TaskRunner:
 
     def _untrained(self, seed: int) -> Predictor:
         """A baseline, a prompted model, or a model whose head was trained by another stage."""
-        if self.baseline:
-            return self.baseline(self.task, self.train_examples)
+        if self.family in baselines.MAKERS:
+            return baselines.make(self.family, self.task, self.train_examples)
         inputs = self.context.inputs
         if not self.adaptation.trains:
             examples = self.train_examples

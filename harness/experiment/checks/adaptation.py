@@ -8,8 +8,7 @@ from harness.experiment.experiment import Experiment
 from harness.finetuning.adaptation import Adaptation, Full
 from harness.finetuning.compatibility import answered_as_text, layers_problem, settings_problem
 from harness.finetuning.protocol import UNSEEING, Finetune
-from harness.finetuning.search.spaces import ADAPTATION_PREFIX, Choice
-from harness.finetuning.search.sweep import check_tried, ends
+from harness.finetuning.search.sweep import ADAPTATION_PREFIX, Choice, check_tried, ends
 from harness.models import LEARNED_POSITIONS
 
 

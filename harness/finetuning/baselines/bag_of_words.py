@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.data.corpora.sentence_splitter import split_sentences
-from harness.finetuning.baselines.majority import most_frequent_label, most_frequent_tag
 from harness.finetuning.baselines.predictor import Predictor
+from harness.finetuning.baselines.simple import most_frequent_label, most_frequent_tag
 from harness.tasks.examples import Examples, column
 from harness.tasks.task import Task
 
@@ -28,9 +28,8 @@ BEYOND = ""
 """Neighbour of the first and the last word."""
 
 
-def word_classes(task: Task, train: Examples | None) -> Predictor:
+def word_classes(task: Task, train: Examples) -> Predictor:
     """Logistic regression on bag-of-words features."""
-    assert train is not None
     if len(np.unique(train.labels)) == 1:
         return most_frequent_label(task, train)
     features = Features(train.texts)
@@ -38,20 +37,18 @@ def word_classes(task: Task, train: Examples | None) -> Predictor:
     return lambda examples: model.predict(features(examples.texts)).astype(np.float64)
 
 
-def word_values(task: Task, train: Examples | None) -> Predictor:
+def word_values(task: Task, train: Examples) -> Predictor:
     """Ridge regression on bag-of-words features."""
     from sklearn.linear_model import Ridge
 
-    assert train is not None
     features = Features(train.texts)
     model = Ridge(solver="sparse_cg").fit(features(train.texts), train.labels)
     return lambda examples: model.predict(features(examples.texts)).astype(np.float64)
 
 
-def word_choices(task: Task, train: Examples | None) -> Predictor:
+def word_choices(task: Task, train: Examples) -> Predictor:
     """Logistic regression of whether a choice is correct, on the words of context and choice;
     predicts the choice with the highest score, the first of ties."""
-    assert train is not None
     rows, sizes = _choice_rows(train)
     right = np.concatenate(
         [np.arange(size) == label for size, label in zip(sizes, train.labels, strict=True)]
@@ -74,11 +71,10 @@ def overlapping_sentence(task: Task, train: Examples | None) -> Predictor:
     return lambda examples: column([_overlapping(*texts) for texts in examples.texts])
 
 
-def word_tags(task: Task, train: Examples | None) -> Predictor:
+def word_tags(task: Task, train: Examples) -> Predictor:
     """Logistic regression on each word and its two neighbours, cased."""
     from sklearn.feature_extraction import DictVectorizer
 
-    assert train is not None
     tags = np.array([tag for row in train.labels for tag in row])
     if len(np.unique(tags)) == 1:
         return most_frequent_tag(task, train)
@@ -94,14 +90,12 @@ def word_tags(task: Task, train: Examples | None) -> Predictor:
 
 def common_words(task: Task, train: Examples | None) -> Predictor:
     """Cosine of the word counts of two texts; 0 for a text without words."""
-    from sklearn.preprocessing import normalize
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
     def predict(examples: Examples) -> np.ndarray:
-        counter = _counter(examples.texts)
-        first, second = (
-            normalize(counter.transform(texts).astype(np.float64))
-            for texts in zip(*examples.texts, strict=True)
-        )
+        counter = TfidfVectorizer(use_idf=False, token_pattern=TOKEN)
+        counter.fit(text for pair in examples.texts for text in pair)
+        first, second = (counter.transform(texts) for texts in zip(*examples.texts, strict=True))
         return np.asarray(first.multiply(second).sum(1)).ravel()
 
     return predict
@@ -112,7 +106,10 @@ class Features:
     second and both, and their Jaccard similarity."""
 
     def __init__(self, texts: Sequence[tuple[str, ...]]) -> None:
-        self.vectorizer = _counter(texts, binary=True)
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        self.vectorizer = CountVectorizer(binary=True, token_pattern=TOKEN)
+        self.vectorizer.fit(text for example in texts for text in example)
 
     def __call__(self, texts: Sequence[tuple[str, ...]]) -> "csr_matrix":
         """[N, W] features, or [N, 3 W + 1] for pairs."""
@@ -129,13 +126,6 @@ class Features:
         either = (first + second - both).sum(1)
         share = csr_matrix(both.sum(1) / np.maximum(either, 1))
         return hstack([first, second, both, share], format="csr")
-
-
-def _counter(texts: Sequence[tuple[str, ...]], binary: bool = False) -> Any:
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    counter = CountVectorizer(binary=binary, token_pattern=TOKEN)
-    return counter.fit(text for example in texts for text in example)
 
 
 def _logistic(features: Any, labels: np.ndarray) -> Any:

@@ -1,6 +1,7 @@
 """The types of baselines: a maker turns a train set into a predictor."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,5 +12,6 @@ Predictor = Callable[[Examples], np.ndarray]
 """Examples to predictions [num_examples]: float64 classes, choices or values, or objects (texts,
 tuples of tag indices)."""
 
-Maker = Callable[[Task, Examples | None], Predictor]
-"""(task, train set) to a predictor; deterministic."""
+Maker = Callable[[Task, Any], Predictor]
+"""(task, train set) to a predictor; deterministic. Only makers in UNTRAINED take null for a train
+set."""

@@ -25,8 +25,8 @@ def _centred(features: Tensor) -> Tensor:
 
 
 def effective_rank(matrix: Tensor) -> float:
-    """exp of the entropy of the normalised singular values (Roy and Vetterli 2007, section 2): k
-    for k equal ones, NaN for zero or non-finite matrices."""
+    """exp of the entropy of the normalised singular values of a matrix [H, H'] (Roy and Vetterli
+    2007, section 2): k for k equal ones, NaN for zero or non-finite matrices."""
     if not matrix.isfinite().all() or not matrix.any():
         return float("nan")
     values = torch.linalg.svdvals(matrix.double())

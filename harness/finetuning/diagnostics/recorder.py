@@ -19,6 +19,7 @@ from harness.finetuning.diagnostics import DIAGNOSTICS_COLUMNS
 from harness.finetuning.diagnostics.cka import effective_rank, linear_cka
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
+from harness.finetuning.pooling import pool
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.models.layers import EMBEDDINGS, HEAD, layer_of_parameters, layers
@@ -47,7 +48,8 @@ class Recorder(pl.Callback):
         self.losses: list[Tensor] = []
 
     def on_fit_start(self, trainer: pl.Trainer, module: Any) -> None:
-        """Keeps the matrices and states before training."""
+        """Keeps the matrices and states before training, and the list of training losses."""
+        self.losses = module.losses
         if self.records & {"weight_change", "effective_rank"}:
             self.matrices = {
                 name: value.clone() for name, value in matrices(module.model.part(0)).items()
@@ -61,10 +63,6 @@ class Recorder(pl.Callback):
         if "gradient_norms" in self.records:
             for layer, norm in gradient_norms(module.model.part(0)).items():
                 self.norms[layer].append(norm)
-
-    def on_fit_end(self, trainer: pl.Trainer, module: Any) -> None:
-        """Keeps the training losses."""
-        self.losses = module.losses
 
     def frame(self, model: TaskModel) -> pd.DataFrame:
         """The requested diagnostics of the trained `model`: columns DIAGNOSTICS_COLUMNS."""
@@ -106,8 +104,8 @@ class Recorder(pl.Callback):
 
 
 def relative_change(pairs: list[tuple[Tensor, Tensor]]) -> float:
-    """||after - before|| / ||before|| in Frobenius norm over all pairs (before, after); NaN if all
-    were zero."""
+    """||after - before|| / ||before|| in Frobenius norm over all pairs (before, after) of matrices
+    [out, in]; NaN if all were zero."""
     change = sum(float((new - old).double().square().sum()) for old, new in pairs)
     size = sum(float(old.double().square().sum()) for old, _ in pairs)
     return float(np.sqrt(change / size)) if size else float("nan")
@@ -115,7 +113,7 @@ def relative_change(pairs: list[tuple[Tensor, Tensor]]) -> float:
 
 @torch.no_grad()
 def gradient_norms(model: TaskModel) -> dict[str, Tensor]:
-    """Layer to the norm of its parameters' gradients."""
+    """Layer to the norm of its parameters' gradients, a scalar []."""
     squares: dict[str, list[Tensor]] = defaultdict(list)
     places = layer_of_parameters(model, model.backbone)
     for name, parameter in model.named_parameters():
@@ -126,7 +124,7 @@ def gradient_norms(model: TaskModel) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def matrices(model: TaskModel) -> dict[str, Tensor]:
-    """Plain name to each weight matrix, with mergeable updates merged.
+    """Plain name to each weight matrix [out, in], with mergeable updates merged.
 
     Larger arrays are flattened after their first axis; with a new output layer the network's own
     head is left out.
@@ -212,9 +210,7 @@ def pooled_states(model: TaskModel, head: TaskHead, sample: Encoded) -> dict[str
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
     """[N, H] mean of [N, T, H] over real tokens, without padding and prepended vectors."""
-    weights = mask.to(states).unsqueeze(-1)
-    own = states[:, -mask.shape[1] :]
-    return ((own * weights).sum(1) / weights.sum(1)).float().cpu()
+    return pool(states[:, -mask.shape[1] :], mask, "mean").float().cpu()
 
 
 def _state_names(backbone: Backbone, count: int) -> list[str]:

@@ -6,7 +6,7 @@ from harness.finetuning.compatibility import answered_as_text
 from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.heads.multiple_choice import MultipleChoice
-from harness.finetuning.heads.similarity import Similarity
+from harness.finetuning.heads.siamese import Similarity
 from harness.finetuning.heads.spans import SpanExtraction
 from harness.finetuning.heads.tagging import Tagging
 from harness.finetuning.heads.text import TextOutput

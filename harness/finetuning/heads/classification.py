@@ -11,29 +11,20 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.inputs import Batch, Encoded, tokenize
+from harness.finetuning.inputs import Batch, Encoded
 from harness.tasks.examples import Examples
 
 
 class Classification(TaskHead):
     """Cross-entropy over C classes."""
 
-    @property
-    def num_outputs(self) -> int:
-        """Number of classes."""
-        return len(self.task.labels)
-
     def encode(self, examples: Examples) -> Encoded:
         """One row per example; with `both_orders` also the swapped pairs of symmetric tasks."""
-        data = self._encode(examples.texts, examples)
+        data = self.tokenized(examples.texts, examples.labels)
         if self.protocol.both_orders and self.task.symmetric:
             swapped = [(b, a) for a, b in examples.texts]
-            return replace(data, swapped=self._encode(swapped, examples))
+            return replace(data, swapped=self.tokenized(swapped, examples.labels))
         return data
-
-    def _encode(self, texts: Sequence[tuple[str, ...]], examples: Examples) -> Encoded:
-        ids, types, full = tokenize(self.tokenizer, texts, self.protocol.max_sequence_length)
-        return Encoded(ids, types, examples.labels, float(full.mean()))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Mean cross-entropy of logits [B, C]."""
@@ -47,10 +38,7 @@ class Classification(TaskHead):
 class Regression(Classification):
     """Mean squared error of one value per input."""
 
-    @property
-    def num_outputs(self) -> int:
-        """One value."""
-        return 1
+    num_outputs = 1
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Mean squared error of outputs [B, 1]."""

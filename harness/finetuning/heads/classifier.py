@@ -136,8 +136,8 @@ class Classifier(TaskModel):
         return inputs
 
     def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Mean cross-entropy of each input token but the first, from causal `states`: L1 of Radford
-        et al. 2018, equation 5."""
+        """Scalar mean cross-entropy of each input token but the first, from causal `states`
+        [B, T, H] of each order of the texts: L1 of Radford et al. 2018, equation 5."""
         logits, targets = [], []
         for state, one in zip(states, orders(batch), strict=True):
             real = one["attention_mask"][:, 1:].bool()

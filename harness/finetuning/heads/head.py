@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
-from harness.finetuning.inputs import SWAPPED, Batch, Encoded, pad_rows
+from harness.finetuning.inputs import SWAPPED, Batch, Encoded, Ragged, pad_rows
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
@@ -33,20 +33,51 @@ class TaskHead(ABC):
         self.pad_token_id = int(tokenizer.pad_token_id)
 
     @property
-    @abstractmethod
     def num_outputs(self) -> int:
-        """Output size C of the linear layer."""
+        """Output size C of the linear layer: one for each label of the task."""
+        return len(self.task.labels)
 
     @abstractmethod
     def encode(self, examples: Examples) -> Encoded:
         """The examples as token ids: a function of the examples alone, so that it can be cached."""
 
-    @abstractmethod
-    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Mean loss of a batch.
+    def tokenized(
+        self,
+        texts: Sequence[tuple[str, ...]],
+        targets: np.ndarray,
+        first_rows: np.ndarray | None = None,
+    ) -> Encoded:
+        """One text or a pair per row in the tokenizer's template, the longer text truncated first.
+
+        The templates ([CLS] text [SEP] and [CLS] a [SEP] b [SEP], with the special tokens of the
+        tokenizer) match the input transformations of Radford et al. 2018, section 3.3.
 
         Args:
-            outputs: of the model for `batch`.
+            texts: [R] rows.
+            targets: [num_items].
+            first_rows: [num_items + 1] as in `Encoded`.
+        """
+        most = self.protocol.max_sequence_length
+        out = self.tokenizer(
+            *[list(column) for column in zip(*texts, strict=True)],
+            truncation="longest_first",
+            max_length=most,
+            return_token_type_ids=True,
+            return_attention_mask=False,
+            return_overflowing_tokens=False,
+        )
+        ids, types = Ragged.of(out["input_ids"]), Ragged.of(out["token_type_ids"])
+        full = ids.lengths == most
+        if first_rows is not None:
+            full = np.logical_or.reduceat(full, first_rows[:-1])
+        return Encoded(ids, types, targets, float(full.mean()), first_rows)
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Scalar mean loss of a batch.
+
+        Args:
+            outputs: of the model for `batch`: [B, C], [R, C], or [B, T, C] per token.
         """
 
     @abstractmethod
@@ -71,8 +102,8 @@ class TaskHead(ABC):
         return self.decode(model(batch).float(), batch)
 
     def collate(self, data: Encoded, items: np.ndarray) -> Batch:
-        """A batch of items: padded rows, targets, and the padded rows of swapped pairs if `data`
-        has them."""
+        """A batch of `items` [B]: padded rows [R, T], targets, and the padded rows of swapped pairs
+        if `data` has them."""
         batch = pad_rows(data, data.rows(items), self.pad_token_id)
         if data.swapped:
             other = pad_rows(data.swapped, data.rows(items), self.pad_token_id)
@@ -80,6 +111,6 @@ class TaskHead(ABC):
         return batch | self.labels(data, items, batch)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
-        """Targets, and further inputs of the loss."""
+        """Targets [B] of `items` [B], and further inputs of the loss."""
         assert isinstance(data.targets, np.ndarray)
         return {"labels": torch.from_numpy(data.targets[items])}

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.inputs import Batch, Encoded, tokenize
+from harness.finetuning.inputs import Batch, Encoded
 from harness.tasks.examples import Examples
 
 
@@ -20,10 +20,7 @@ class MultipleChoice(TaskHead):
     """Cross-entropy over the scores of an item's choices (Devlin et al. 2019, section 4.4); the
     number of choices may differ between items."""
 
-    @property
-    def num_outputs(self) -> int:
-        """One score per choice."""
-        return 1
+    num_outputs = 1
 
     def encode(self, examples: Examples) -> Encoded:
         """A row is the context with one choice; two context texts are joined by a space."""
@@ -34,10 +31,8 @@ class MultipleChoice(TaskHead):
             for context, choices in zip(contexts, examples.choices, strict=True)
             for choice in choices
         ]
-        ids, types, full = tokenize(self.tokenizer, pairs, self.protocol.max_sequence_length)
         first_rows = np.cumsum([0, *map(len, examples.choices)])
-        truncated = np.logical_or.reduceat(full, first_rows[:-1])
-        return Encoded(ids, types, examples.labels, float(truncated.mean()), first_rows)
+        return self.tokenized(pairs, examples.labels, first_rows)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
         """`labels` and `num_choices`, both [B]."""

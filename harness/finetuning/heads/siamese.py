@@ -1,7 +1,7 @@
-"""Bi-encoders: both texts of a pair encoded separately by one network, trained by comparing their
-vectors (Reimers and Gurevych 2019, section 3).
+"""Both texts of a pair encoded separately by one network: similarity without training, and
+bi-encoders trained by comparing the vectors (Reimers and Gurevych 2019).
 
-Shapes: B items, R rows, H hidden size, C classes.
+Shapes: B items, R rows (all texts of all items), H hidden size, C classes.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from harness.finetuning.adaptation import Adaptation
-from harness.finetuning.heads.classifier import output_layer
+from harness.finetuning.heads.classification import Classification
+from harness.finetuning.heads.classifier import Classifier, output_layer
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.heads.similarity import Embedder, Similarity, grouped
-from harness.finetuning.inputs import Batch, Encoded, tokenize
+from harness.finetuning.inputs import Batch, Encoded
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_chain import CONTRADICTED, ENTAILED
 from harness.finetuning.task_model import TaskModel
@@ -27,6 +27,14 @@ HIGHEST = 5.0
 """STS score that corresponds to a cosine of 1."""
 MARGIN = 1.0
 """Euclidean margin of the triplet loss (Reimers and Gurevych 2019, section 3)."""
+
+
+class Embedder(Classifier):
+    """A model whose outputs are the pooled vectors."""
+
+    def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
+        """[R, H], from the states [R, T, H]."""
+        return self.features(batch, states)
 
 
 class PairEmbedder(Embedder):
@@ -43,25 +51,42 @@ class PairEmbedder(Embedder):
         return logits
 
 
-class Softmax(Similarity):
-    """Cross-entropy over the classes of a pair."""
+class SeparateTexts(TaskHead):
+    """A task of pairs whose two texts are encoded separately."""
 
-    @property
-    def num_outputs(self) -> int:
-        """Number of classes."""
-        return len(self.task.labels)
+    def encode(self, examples: Examples) -> Encoded:
+        """Two rows per example."""
+        texts = [(text,) for pair in examples.texts for text in pair]
+        return self.tokenized(texts, examples.labels, 2 * np.arange(len(examples) + 1))
+
+
+class Similarity(SeparateTexts):
+    """Cosine of the pooled last layers of two texts (Reimers and Gurevych 2019, section 4.1: STS
+    without training on it)."""
+
+    num_outputs = 1
+    """Of an output layer that is not used."""
+
+    def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
+        """The same for every adaptation: layer-mixing weights would stay untrained."""
+        return Embedder(backbone, self.num_outputs, self.protocol)
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
+        """Raises NotImplementedError for all outputs [2 B, H]."""
+        raise NotImplementedError("similarity tasks are not trained on")
+
+    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
+        """[B] cosines of vectors [2 B, H]."""
+        first, second = grouped(outputs, 2)
+        return list(F.cosine_similarity(first, second).tolist())
+
+
+class Softmax(SeparateTexts, Classification):
+    """Cross-entropy over the classes of a pair."""
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """A bi-encoder with a softmax layer; `adaptation` is ignored."""
         return PairEmbedder(backbone, self.num_outputs, self.protocol)
-
-    def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Mean cross-entropy of logits [B, C]."""
-        return F.cross_entropy(outputs, batch["labels"])
-
-    def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:
-        """[B] class indices."""
-        return list(outputs.argmax(1).tolist())
 
 
 class Cosine(Similarity):
@@ -99,16 +124,19 @@ class Triplet(Similarity):
             ValueError: no pair is labelled as entailed, or none as contradicted.
         """
         texts = [(text,) for three in triplets(examples, self.task.labels) for text in three]
-        ids, types, full = tokenize(self.tokenizer, texts, self.protocol.max_sequence_length)
-        first_rows = np.arange(0, len(texts) + 1, 3)
-        truncated = float(full.reshape(-1, 3).any(1).mean())
-        targets = np.zeros(len(first_rows) - 1, dtype=np.int64)  # unused: the rows are ordered
-        return Encoded(ids, types, targets, truncated, first_rows)
+        targets = np.zeros(len(texts) // 3, dtype=np.int64)  # unused: the rows are ordered
+        return self.tokenized(texts, targets, np.arange(0, len(texts) + 1, 3))
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
         """Mean triplet loss of vectors [3 B, H]."""
         anchor, positive, negative = grouped(outputs, 3)
         return F.triplet_margin_loss(anchor, positive, negative, margin=MARGIN)
+
+
+def grouped(outputs: Tensor, size: int) -> tuple[Tensor, ...]:
+    """[R, H] vectors of consecutive rows to `size` tensors [R / size, H]: the first of each group,
+    the second, ..."""
+    return outputs.view(-1, size, outputs.shape[-1]).unbind(1)
 
 
 def triplets(examples: Examples, labels: Sequence[str]) -> list[tuple[str, str, str]]:

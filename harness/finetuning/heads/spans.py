@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
+from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged
@@ -64,11 +64,8 @@ class SpanExtraction(TaskHead):
     """
 
     per_token = True
-
-    @property
-    def num_outputs(self) -> int:
-        """Two scores per token: start and end."""
-        return 2
+    num_outputs = 2
+    """Scores of a token as start and as end."""
 
     def encode(self, examples: Examples) -> Encoded:
         """`positions` are flattened `Window.offsets`, targets are those of `_target`."""
@@ -124,7 +121,7 @@ class SpanExtraction(TaskHead):
 
     def make_model(self, backbone: Backbone, adaptation: Adaptation) -> TaskModel:
         """A `SpanFinder`."""
-        return SpanFinder(backbone, self.num_outputs, self.protocol, adaptation)
+        return SpanFinder(backbone, self.protocol, adaptation)
 
     def labels(self, data: Encoded, items: np.ndarray, batch: Batch) -> Batch:
         """`labels` [B, 2]; `unanswerable` [B]; `context` [B, T], whether a token belongs to it."""
@@ -137,7 +134,7 @@ class SpanExtraction(TaskHead):
         return {"labels": targets[:, :2], "unanswerable": targets[:, 2] == 1, "context": context}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Cross-entropy over the real tokens, without padding."""
+        """Mean cross-entropy of scores [B, T, 2] over the real tokens, without padding."""
         padding = batch["attention_mask"].unsqueeze(-1) == 0
         return F.cross_entropy(outputs.masked_fill(padding, -torch.inf), batch["labels"])
 
@@ -158,7 +155,7 @@ class SpanExtraction(TaskHead):
         return [Span(*row) for row in zip(*columns, strict=True)]
 
     def predict_batch(self, model: TaskModel, batch: Batch) -> Sequence[Any]:
-        """As decoded; a model trained without unanswerable questions always answers."""
+        """[B] `Span`; a model trained without unanswerable questions always answers."""
         spans = super().predict_batch(model, batch)
         if isinstance(model, SpanFinder) and model.may_abstain:
             return spans
@@ -192,14 +189,8 @@ class SpanFinder(Classifier):
 
     may_abstain: Tensor
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        num_outputs: int,
-        protocol: Protocol,
-        adaptation: Adaptation = ADAPTATIONS["full"],
-    ) -> None:
-        super().__init__(backbone, num_outputs, protocol, adaptation, per_token=True)
+    def __init__(self, backbone: Backbone, protocol: Protocol, adaptation: Adaptation) -> None:
+        super().__init__(backbone, SpanExtraction.num_outputs, protocol, adaptation, per_token=True)
         # Set in training and used in prediction, so it is saved with the weights.
         self.register_buffer("may_abstain", torch.tensor(False))
 

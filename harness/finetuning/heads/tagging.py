@@ -32,11 +32,6 @@ class Tagging(TaskHead):
 
     per_token = True
 
-    @property
-    def num_outputs(self) -> int:
-        """Number of tags."""
-        return len(self.task.labels)
-
     def encode(self, examples: Examples) -> Encoded:
         """Windows in example order; `positions`: the word index of each tagged token."""
         out = self._windows(examples.texts)
@@ -79,7 +74,8 @@ class Tagging(TaskHead):
         return {"labels": labels}
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Mean over the tagged words; 0 for a batch without any (the end of a long word)."""
+        """Mean cross-entropy of logits [B, T, C] over the tagged words; 0 for a batch without any
+        (the end of a long word)."""
         labels = batch["labels"].flatten()
         total = F.cross_entropy(
             outputs.flatten(0, 1), labels, ignore_index=IGNORED, reduction="sum"
@@ -94,16 +90,14 @@ class Tagging(TaskHead):
         """[num_examples] tuples of tag indices, one per word; words without tokens (white space,
         control characters) get the tag O."""
         assert data.owners is not None and data.positions is not None
-        tags = [[self._outside] * len(words) for words in examples.texts]
+        names = self.task.labels
+        outside = names.index(OUTSIDE) if OUTSIDE in names else 0
+        tags = [[outside] * len(words) for words in examples.texts]
         for item, owner in enumerate(data.owners):
             for token, word in enumerate(data.positions[item]):
                 if word != NO_WORD:
                     tags[owner][word] = decoded[item][token]
         return column([tuple(row) for row in tags])
-
-    @property
-    def _outside(self) -> int:
-        return self.task.labels.index(OUTSIDE) if OUTSIDE in self.task.labels else 0
 
 
 def _first_subwords(words: Sequence[Sequence[int | None]], owners: np.ndarray) -> list[list[int]]:

@@ -44,14 +44,9 @@ class TextOutput(TaskHead):
         keeps_lines = self.codec.round_trip("a\na") == "a\na"
         self.adds_lines = "rougeLsum" in task.metrics and not keeps_lines
 
-    @property
-    def num_outputs(self) -> int:
-        """Size of the vocabulary."""
-        return len(self.tokenizer)
-
     def encode(self, examples: Examples) -> Encoded:
         """Source rows, and target tokens as targets."""
-        choices = _choices(examples)
+        choices: Sequence[tuple[str, ...] | None] = examples.choices or [None] * len(examples)
         sources = [
             verbaliser.source(self.task, texts, some)
             for texts, some in zip(examples.texts, choices, strict=True)
@@ -122,17 +117,14 @@ class TextOutput(TaskHead):
         """[num_examples] predictions parsed from the generated tokens."""
         kind = self.task.kind
         if kind == "tagging":
-            return column(self._tags(decoded, examples))
+            names = [tuple(tokens) for tokens in self.names]
+            pairs = zip(decoded, examples.texts, strict=True)
+            return column([verbaliser.tags_of(row, names, len(words)) for row, words in pairs])
         if kind in ("extraction", "generation"):
             texts = [self.codec.text(tokens) for tokens in decoded]
             return column([verbaliser.on_lines(t) for t in texts] if self.adds_lines else texts)
         texts = [self.codec.text(tokens, with_unknown=True) for tokens in decoded]
         return np.array(self._numbers(texts, examples), dtype=np.float64)
-
-    def _tags(self, decoded: Sequence[Any], examples: Examples) -> list[tuple[int, ...]]:
-        names = [tuple(tokens) for tokens in self.names]
-        pairs = zip(decoded, examples.texts, strict=True)
-        return [verbaliser.tags_of(tokens, names, len(words)) for tokens, words in pairs]
 
     def _numbers(self, texts: Sequence[str], examples: Examples) -> list[float]:
         """Class indices, values or choice indices."""
@@ -140,18 +132,11 @@ class TextOutput(TaskHead):
             names = [self.codec.text(tokens, with_unknown=True) for tokens in self.names]
             return [verbaliser.index_of(text, names) for text in texts]
         if self.task.kind == "regression":
-            return [self._value(text) for text in texts]
-        pairs = zip(texts, _choices(examples), strict=True)
-        return [self._choice(text, choices or ()) for text, choices in pairs]
-
-    def _choice(self, text: str, choices: Sequence[str]) -> int:
-        return verbaliser.choice_of(text, [self.codec.round_trip(c.lower()) for c in choices])
-
-    def _value(self, text: str) -> float:
-        if not self.has_digits:
-            text = verbaliser.normalise(text).translate(verbaliser.DIGITS)
-        return verbaliser.value_of(text)
-
-
-def _choices(examples: Examples) -> Sequence[tuple[str, ...] | None]:
-    return examples.choices or [None] * len(examples)
+            if not self.has_digits:
+                texts = [verbaliser.normalise(text).translate(verbaliser.DIGITS) for text in texts]
+            return [verbaliser.value_of(text) for text in texts]
+        found: list[float] = []
+        for text, choices in zip(texts, examples.choices or (), strict=True):
+            written = [self.codec.round_trip(choice.lower()) for choice in choices]
+            found.append(verbaliser.choice_of(text, written))
+        return found

@@ -51,25 +51,14 @@ class TextModel(TaskModel):
         if self.reading == "encoder_decoder":
             shifted = F.pad(target[:, :-1], (1, 0), value=self._start)
             return [self._decoder_states(batch, shifted, real)[real.bool()]]
-        lengths = batch["attention_mask"].sum(1)
-        row = _joined([batch["input_ids"], target], [batch["attention_mask"], real])
-        states = self._row_states(row, lengths + real.sum(1), lengths)
-        positions = lengths[:, None] - 1 + torch.arange(target.shape[1], device=row.device)
+        states = self._row_states(batch, target, real)
+        first = batch["attention_mask"].sum(1, keepdim=True) - 1
+        positions = first + torch.arange(target.shape[1], device=target.device)
         return [states[real.nonzero()[:, 0], positions[real.bool()]]]
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """[M, V] logits of the target tokens."""
         return self.backbone.token_logits(states[0])
-
-    def next_token_loss(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
-        """Not supported.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(
-            "finetune.auxiliary_lm_weight is not supported for text output; set it to 0"
-        )
 
     def write(self, batch: Batch) -> Tensor:
         """[B, at most U] generated tokens: greedy, or by beam search with the length penalty 1 of
@@ -95,12 +84,9 @@ class TextModel(TaskModel):
         if self.reading == "encoder_decoder":
             shifted = F.pad(target, (1, 0), value=self._start)
             return self._decoder_states(batch, shifted, torch.ones_like(shifted))[:, -1]
-        mask = batch["attention_mask"]
-        lengths = mask.sum(1)
-        row = _joined([batch["input_ids"], target], [mask, torch.ones_like(target)])
-        ends = lengths + target.shape[1]
-        states = self._row_states(row, ends, lengths)
-        return states[torch.arange(len(row), device=row.device), ends - 1]
+        states = self._row_states(batch, target, torch.ones_like(target))
+        ends = batch["attention_mask"].sum(1) + target.shape[1]
+        return states[torch.arange(len(target), device=target.device), ends - 1]
 
     def _decoder_states(self, batch: Batch, shifted: Tensor, mask: Tensor) -> Tensor:
         """[B, U, H] decoder states for the inputs `shifted` [B, U]."""
@@ -112,14 +98,19 @@ class TextModel(TaskModel):
         ).last_hidden_state
         return states
 
-    def _row_states(self, row: Tensor, lengths: Tensor, source_lengths: Tensor) -> Tensor:
-        """[B, R, H] states of rows padded on the right after `lengths` [B] tokens."""
-        mask = (torch.arange(row.shape[1], device=row.device) < lengths[:, None]).long()
+    def _row_states(self, batch: Batch, target: Tensor, real: Tensor) -> Tensor:
+        """[B, R, H] states of the source and the `real` tokens of `target` [B, U] in one row,
+        padded on the right."""
+        source = batch["attention_mask"]
+        row, mask = torch.cat([batch["input_ids"], target], 1), torch.cat([source, real], 1)
+        longest = int(mask.sum(1).max())
+        order = mask.argsort(dim=1, descending=True, stable=True)[:, :longest]
+        row, mask = row.gather(1, order), mask.gather(1, order)
         states: Tensor = self.backbone(
             input_ids=row,
             attention_mask=mask,
             token_type_ids=torch.zeros_like(row),
-            prefix_lengths=source_lengths if self.reading == "prefix" else None,
+            prefix_lengths=source.sum(1) if self.reading == "prefix" else None,
         ).last_hidden_state
         return states
 
@@ -148,10 +139,3 @@ class TextModel(TaskModel):
     def _start(self) -> int | None:
         start = getattr(self.backbone.network.config, "decoder_start_token_id", None)
         return None if start is None else int(start)
-
-
-def _joined(parts: Sequence[Tensor], masks: Sequence[Tensor]) -> Tensor:
-    """[B, R] the real tokens of the parts concatenated row by row, padded on the right."""
-    tokens, mask = torch.cat(list(parts), dim=1), torch.cat(list(masks), dim=1)
-    order = mask.argsort(dim=1, descending=True, stable=True)
-    return tokens.gather(1, order)[:, : int(mask.sum(1).max())]

@@ -56,17 +56,13 @@ def _with_names(task: Task, texts: tuple[str, ...]) -> list[str]:
     return parts
 
 
-def _listed(choices: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        part
-        for letter, choice in zip(_letters(len(choices)), choices, strict=True)
-        for part in (f"({letter})", choice)
-    )
-
-
-def _letters(number: int) -> list[str]:
-    """a, b, ...; numbers from 27 after z."""
-    return [ascii_lowercase[i] if i < 26 else str(i + 1) for i in range(number)]
+def _listed(choices: Sequence[str]) -> list[str]:
+    """Each choice after its letter; after z its number."""
+    parts = []
+    for number, choice in enumerate(choices, 1):
+        letter = ascii_lowercase[number - 1] if number <= len(ascii_lowercase) else number
+        parts += [f"({letter})", choice]
+    return parts
 
 
 def _lines(*lines: Sequence[str]) -> tuple[str, ...]:

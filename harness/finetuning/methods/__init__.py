@@ -5,10 +5,9 @@ from typing import Any
 
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.methods.adapters import adapters
+from harness.finetuning.methods.layerwise import gradual, selective
 from harness.finetuning.methods.low_rank import ia3, lora
-from harness.finetuning.methods.prefix import prefix
-from harness.finetuning.methods.prompt_tuning import prompt_tuning
-from harness.finetuning.methods.selective import full, gradual, selective
+from harness.finetuning.methods.virtual_tokens import prefix, prompt_tuning
 from harness.finetuning.module_names import unsupported_adaptation
 from harness.finetuning.task_model import TaskModel
 
@@ -17,11 +16,11 @@ Method = Callable[[TaskModel, Any], None]
 
 
 def _unchanged(model: TaskModel, adaptation: Adaptation) -> None:
-    """Nothing: `harness.finetuning.heads.classifier` freezes the backbone itself."""
+    """Nothing: all parameters are trained, or `heads.classifier` has frozen the backbone."""
 
 
 METHODS: dict[str, Method] = {
-    "full": full,
+    "full": _unchanged,
     "frozen": _unchanged,
     "selective": selective,
     "gradual": gradual,

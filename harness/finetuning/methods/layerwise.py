@@ -1,9 +1,54 @@
-"""Layer-wise learning rates, and re-initialised layers."""
+"""Training by layers: selected parts, gradual unfreezing, learning rates, re-initialised layers."""
 
 import torch
+from torch import nn
 
+from harness.finetuning.adaptation import Gradual, Selective
+from harness.finetuning.methods.parts import biases, layer_norms, token_head
 from harness.finetuning.task_model import TaskModel
+from harness.models.backbone import Backbone
 from harness.models.layers import EMBEDDINGS, layer_of_parameters, layers
+
+
+def selective(model: TaskModel, adaptation: Selective) -> None:
+    """Trains the selected parts and the output layer.
+
+    Raises:
+        ValueError: the network has fewer layers than `top_layers`.
+    """
+    backbone = model.backbone
+    roots: list[nn.Module] = [backbone.network]
+    if adaptation.top_layers:
+        roots = _top_layers(backbone, adaptation.top_layers, "adaptation.top_layers")
+    choose = {
+        "all": lambda root: list(root.parameters()),
+        "layer_norms": layer_norms,
+        "biases": biases,
+    }[adaptation.parts]
+    head = {id(parameter) for parameter in token_head(backbone)}
+    wanted = [p for root in roots for p in choose(root) if id(p) not in head]
+    backbone.requires_grad_(False)
+    for parameter in wanted:
+        parameter.requires_grad_(True)
+
+
+def gradual(model: TaskModel, adaptation: Gradual) -> None:
+    """Sets the first epoch of each parameter: 0 above the layers, 1 for the top layer, ..., the
+    embeddings last. With the network's own token head, which may be tied to the embeddings, the top
+    layer starts in epoch 0."""
+    places = [EMBEDDINGS, *(name for name, _ in layers(model.backbone))]
+    first = 1 if model.names_tokens else 0
+    model.unfreezing = {
+        name: max(0, len(places) - places.index(place) - first) if place in places else 0
+        for name, place in layer_of_parameters(model, model.backbone).items()
+        if model.get_parameter(name).requires_grad
+    }
+
+
+def begin_epoch(model: TaskModel, epoch: int) -> None:
+    """Unfreezes the parameters that are trained from `epoch`, counted from 0."""
+    for name, first in model.unfreezing.items():
+        model.get_parameter(name).requires_grad_(first <= epoch)
 
 
 def learning_rate_factors(model: TaskModel, decay: float) -> dict[int, float]:
@@ -30,14 +75,18 @@ def reinitialise(model: TaskModel, top_layers: int) -> None:
         ValueError: the network has fewer layers.
     """
     network = model.backbone.network
-    found = layers(model.backbone)
-    if top_layers > len(found):
-        raise ValueError(
-            f"finetune.reinit_layers must be at most {len(found)}, the layers of the network, but "
-            f"is {top_layers}"
-        )
-    chosen = {id(p) for _, layer in found[-top_layers:] for p in layer.parameters()}
+    top = _top_layers(model.backbone, top_layers, "finetune.reinit_layers")
+    chosen = {id(p) for layer in top for p in layer.parameters()}
     new = dict(type(network)._from_config(network.config).named_parameters())
     for name, parameter in network.named_parameters():
         if id(parameter) in chosen:
             parameter.copy_(new[name])
+
+
+def _top_layers(backbone: Backbone, number: int, field: str) -> list[nn.Module]:
+    found = [layer for _, layer in layers(backbone)]
+    if number > len(found):
+        raise ValueError(
+            f"{field} must be at most {len(found)}, the layers of the network, but is {number}"
+        )
+    return found[-number:]

@@ -1,7 +1,6 @@
 """LoRA and (IA)3, by `peft`."""
 
 from peft import IA3Config, LoraConfig, inject_adapter_in_model
-from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
@@ -47,16 +46,6 @@ def ia3(model: TaskModel, adaptation: Ia3) -> None:
         fan_in_fan_out=_are_conv1d(network, pattern),
     )
     inject_adapter_in_model(config, network)
-
-
-def merge(model: TaskModel) -> None:
-    """Merges the updates of `lora` or `ia3` into the weights and removes the added modules."""
-    network = model.backbone.network
-    for name, module in list(network.named_modules()):
-        if isinstance(module, BaseTunerLayer):
-            module.merge()
-            parent, _, last = name.rpartition(".")
-            setattr(network.get_submodule(parent), last, module.get_base_layer())
 
 
 def _are_conv1d(network: nn.Module, pattern: str) -> bool:

@@ -1,1 +1,1 @@
-"""The search of fine-tuning settings: spaces, their declaration, and trials by Optuna."""
+"""The search of fine-tuning settings: its declaration, and trials by Optuna."""

@@ -18,8 +18,15 @@ from optuna.trial import FrozenTrial, TrialState
 from harness.core.files import make_once
 from harness.finetuning.adaptation import Adaptation
 from harness.finetuning.protocol import Finetune
-from harness.finetuning.search.spaces import ADAPTATION_PREFIX, Choice, Dimension, Range, points
-from harness.finetuning.search.sweep import Sweep, ends
+from harness.finetuning.search.sweep import (
+    ADAPTATION_PREFIX,
+    Choice,
+    Dimension,
+    Range,
+    Sweep,
+    ends,
+    points,
+)
 
 WORST = -1.0
 """Value of a trial that diverged or has an undefined metric: the minimum of all metrics."""

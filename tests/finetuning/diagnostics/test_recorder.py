@@ -23,7 +23,6 @@ from harness.finetuning.diagnostics.recorder import (
 from harness.finetuning.heads.classification import Classification
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.inputs import Encoded, Ragged
-from harness.finetuning.methods.low_rank import merge
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import Finetuned, finetune
@@ -32,6 +31,7 @@ from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.models.layers import EMBEDDINGS, HEAD
 from harness.tasks import TASKS
+from tests.finetuning.methods.models import merge
 
 SIZE = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=128)
 LAYERS = ["layer 1", "layer 2"]

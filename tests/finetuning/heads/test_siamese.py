@@ -11,8 +11,8 @@ from transformers import PreTrainedTokenizerFast
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads.siamese import SIAMESE, PairEmbedder, triplets
-from harness.finetuning.heads.similarity import Similarity
+from harness.finetuning.heads.head import TaskHead
+from harness.finetuning.heads.siamese import SIAMESE, PairEmbedder, Similarity, triplets
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict
@@ -50,10 +50,8 @@ def vectors() -> torch.Tensor:
     return torch.randn(12, 16, generator=torch.Generator().manual_seed(0))
 
 
-def head(kind: str, tokenizer: PreTrainedTokenizerFast) -> Similarity:
-    made = SIAMESE[kind](TASKS[FEEDS[kind]], PROTOCOL, tokenizer)
-    assert isinstance(made, Similarity)
-    return made
+def head(kind: str, tokenizer: PreTrainedTokenizerFast) -> TaskHead:
+    return SIAMESE[kind](TASKS[FEEDS[kind]], PROTOCOL, tokenizer)
 
 
 def test_the_triplet_loss_equals_torch(

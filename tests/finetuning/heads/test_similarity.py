@@ -6,7 +6,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from harness.finetuning.adaptation import ADAPTATIONS
-from harness.finetuning.heads.similarity import Similarity
+from harness.finetuning.heads.siamese import Similarity
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.run import predict
 from harness.tasks.examples import Examples

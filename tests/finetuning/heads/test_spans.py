@@ -226,7 +226,7 @@ def test_no_answer_needs_unanswerable_training_data(
         assert isinstance(model, SpanFinder)
         with torch.no_grad():
             model.head.weight.zero_()
-        module = FinetuningModule(model, head, Finetune(), 1, seed=0).train()
+        module = FinetuningModule(model, head.loss, Finetune(), 1, seed=0).train()
         module.training_step(head.collate(data, np.arange(data.num_items)), 0)
         assert model.may_abstain.item() is abstains
         other = head.make_model(

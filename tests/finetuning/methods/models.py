@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -14,6 +15,7 @@ from harness.finetuning.inputs import Batch
 from harness.finetuning.methods import adapt
 from harness.finetuning.methods.parts import freeze_unused
 from harness.finetuning.protocol import Protocol
+from harness.finetuning.task_model import TaskModel
 from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
@@ -50,6 +52,16 @@ def adapted(name: str, adaptation: Adaptation, seed: int = 0) -> Classifier:
     freeze_unused(model)
     adapt(model, adaptation)
     return model.train()
+
+
+def merge(model: TaskModel) -> None:
+    """Merges the updates of `lora` or `ia3` into the weights and removes the added modules."""
+    network = model.backbone.network
+    for name, module in list(network.named_modules()):
+        if isinstance(module, BaseTunerLayer):
+            module.merge()
+            parent, _, last = name.rpartition(".")
+            setattr(network.get_submodule(parent), last, module.get_base_layer())
 
 
 def batch(rows: int = 8, length: int = 10) -> Batch:

@@ -5,8 +5,11 @@ import torch
 
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import settings_problem
-from harness.finetuning.methods.layerwise import learning_rate_factors, reinitialise
-from harness.finetuning.methods.selective import begin_epoch
+from harness.finetuning.methods.layerwise import (
+    begin_epoch,
+    learning_rate_factors,
+    reinitialise,
+)
 from harness.finetuning.protocol import Finetune
 from harness.models.layers import layers
 from harness.pretraining.optimizer import Optimizer, parameter_groups

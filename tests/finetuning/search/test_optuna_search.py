@@ -19,8 +19,7 @@ from harness.finetuning.search.optuna_search import (
     point,
     search,
 )
-from harness.finetuning.search.spaces import points
-from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.sweep import Sweep, points
 
 SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
 GRID = {"epochs": [1, 2, 3], "batch_size": [8, 16]}

@@ -1,6 +1,8 @@
-"""Prefix-tuning (Li and Liang 2021): trained keys and values prepended in every self-attention.
+"""Trained virtual tokens: prefix-tuning (Li and Liang 2021), keys and values prepended in every
+self-attention, and prompt tuning (Lester et al. 2021), vectors prepended to the embedded input.
 
-Shapes: B sequences, A heads of keys, Q queries, K keys, P virtual tokens, D width of a head.
+Shapes: B sequences, T tokens, H hidden size, A heads of keys, Q queries, K keys, P virtual tokens,
+D width of a head.
 """
 
 import re
@@ -14,15 +16,21 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from harness.finetuning.adaptation import Prefix
+from harness.finetuning.adaptation import Prefix, PromptTuning
 from harness.finetuning.methods.parts import modules_called
 from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
+from harness.models.soft_prompt import SoftPrompt
 
 ATTENTION = "harness_prefix"
 """Name in transformers' registries of attention functions and masks."""
 STANDARD_DEVIATION = 0.02
 """Of the initial keys and values without reparameterisation."""
+COMMONEST = 5000
+"""Vectors are initialised with embeddings of tokens among the first of the vocabulary, the most
+common ones (Lester et al. 2021, section 3.2)."""
+TIME_FIRST = ("xlnet",)
+"""Networks whose embeddings are [T, B, H]."""
 
 
 class Prefixes(nn.Module):
@@ -131,3 +139,30 @@ def attend(
         **more,
     )
     return output
+
+
+@torch.no_grad()
+def prompt_tuning(model: TaskModel, adaptation: PromptTuning) -> None:
+    """Prepends trained vectors to the embedded input (of the encoder, if there is one). Only they
+    and the output layer are trained.
+
+    Raises:
+        ValueError: the model uses beam search, which ignores the vectors.
+    """
+    if getattr(model, "num_beams", 1) > 1:
+        raise ValueError(
+            "protocol.num_beams must be 1 for prompt_tuning, which decodes greedily, but is "
+            f"{getattr(model, 'num_beams', 1)}"
+        )
+    backbone = model.backbone
+    network: Any = backbone.network
+    network.requires_grad_(False)
+    weight = network.get_input_embeddings().weight
+    tables = [m for m in network.modules() if isinstance(m, nn.Embedding) and m.weight is weight]
+    drawn = torch.randint(min(COMMONEST, len(weight)), (adaptation.length,), device=weight.device)
+    pad = int(network.config.pad_token_id or 0)
+    backbone.soft_prompt = SoftPrompt(
+        tables[0](drawn).clone(), 0 if pad else 1, network.config.model_type in TIME_FIRST
+    )
+    for table in tables:
+        table.register_forward_hook(backbone.soft_prompt.replace)
