@@ -7,7 +7,7 @@ from torch import nn
 
 from harness.finetuning.adaptation import PromptTuning
 from harness.finetuning.task_model import TaskModel
-from harness.models.soft_prompt import SoftPrompt
+from harness.models.backbone import SoftPrompt
 
 COMMONEST = 5000
 """Vectors are initialised with embeddings of tokens among the first of the vocabulary, the most
