@@ -137,7 +137,7 @@ def _selected(
     card = Card(
         name=name,
         run=run or recorded_run(first, store),
-        recipe=run and run.recipe,
+        recipe=run.recipe if run else None,
         seed=int(spec.get("seed", 0)) if seed is None else seed,
         key=record.key,
         made_with=record.made_with,
