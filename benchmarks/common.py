@@ -65,6 +65,18 @@ def median_ratio(found: Measurements, one: str, other: str) -> float:
     return statistics.median(a / b for a, b in zip(found[one], found[other], strict=True))
 
 
+def rate_figures(
+    rates: Measurements, arguments: argparse.Namespace, **of_machine: Any
+) -> dict[str, Any]:
+    """Medians of tokens per second and all values, with settings and machine."""
+    return {
+        "settings": settings(arguments),
+        "machine": of_machine,
+        "tokens_per_second": {name: round(statistics.median(v)) for name, v in rates.items()},
+        "all_tokens_per_second": {name: [float(round(x)) for x in v] for name, v in rates.items()},
+    }
+
+
 def machine(*packages: str) -> dict[str, str]:
     """Processor and versions, for the record."""
     info = Path("/proc/cpuinfo")

@@ -17,7 +17,6 @@ The first WARMUP_STEPS updates are not timed.
 
 import argparse
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -205,16 +204,14 @@ def rate(work: Workload, run: Callable[[Workload, Path], Clock]) -> float:
 
 def summary(rates: common.Measurements, arguments: argparse.Namespace) -> dict[str, Any]:
     """Medians and ratios of the rates, with settings and machine."""
+    machine = {
+        **common.machine("torch", "transformers"),
+        "cpu_count": os.cpu_count(),
+        "torch_threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+    }
     return {
-        "settings": common.settings(arguments),
-        "machine": {
-            **common.machine("torch", "transformers"),
-            "cpu_count": os.cpu_count(),
-            "torch_threads": torch.get_num_threads(),
-            "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        },
-        "tokens_per_second": {name: round(statistics.median(v)) for name, v in rates.items()},
-        "all_tokens_per_second": {name: np.rint(v).tolist() for name, v in rates.items()},
+        **common.rate_figures(rates, arguments, **machine),
         "harness_over_trainer": round(common.median_ratio(rates, "harness", "trainer"), 3),
         "harness_over_bare": round(common.median_ratio(rates, "harness", "bare"), 3),
     }

@@ -17,7 +17,6 @@ The text is random tokens in rows without padding, words of 4 tokens in 3; one t
 import argparse
 import os
 import random
-import statistics
 import time
 from collections.abc import Callable
 from functools import partial
@@ -223,14 +222,9 @@ def summary(rates: common.Measurements, arguments: argparse.Namespace) -> dict[s
     def over(baseline: str) -> dict[str, float]:
         return {name: round(common.median_ratio(rates, name, baseline), 1) for name in rates}
 
+    machine = common.machine("numpy", "torch", "transformers")
     return {
-        "settings": common.settings(arguments),
-        "machine": {
-            **common.machine("numpy", "torch", "transformers"),
-            "threads": torch.get_num_threads(),
-        },
-        "tokens_per_second": {name: round(statistics.median(v)) for name, v in rates.items()},
-        "all_tokens_per_second": {name: np.rint(v).tolist() for name, v in rates.items()},
+        **common.rate_figures(rates, arguments, **machine, threads=torch.get_num_threads()),
         "over_training": over(TRAINING),
         "over_plain_training": over(PLAIN_TRAINING),
         "over_per_example": over(PER_EXAMPLE)["span corruption"],

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,8 +11,7 @@ from rich.console import Console
 
 from harness.analysis.comparison.differences import same_checkpoints
 from harness.analysis.comparison.resampling import arm_runs
-from harness.analysis.frames.probes import probes_frame
-from harness.analysis.frames.scores import scores_frame
+from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
 from harness.exchange.checkpoints import selection
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     from harness.execution.finetuned_model import FinetunedModel
     from harness.experiment.experiment import Experiment
     from harness.report.layout import Plot
-
-STATUS_COLUMNS = ["key", "kind", "label", "state"]
 
 
 class Study:
@@ -240,10 +236,10 @@ class Study:
 
         if arm is None and len(self.plan.arms) == 1:
             arm = self.plan.arms[0].name
-        wanted = (arm, task, pretrain_seed, finetune_seed, 1.0)
+        wanted = (arm, task, pretrain_seed, finetune_seed)
         runs = {
-            (one.arm, one.task, one.pretrain_seed, one.finetune_seed, one.pretrain_fraction): one
-            for one in self.plan.finetune_runs
+            (one.arm, one.task, one.pretrain_seed, one.finetune_seed): one
+            for one in self.results.finetune_runs
         }
         if wanted not in runs:
             known = ", ".join(sorted({f"{arm} on {task}" for arm, task, *_ in runs}))
@@ -270,15 +266,15 @@ class Study:
             return f"started, {figures_line(progress)}" if progress else "waiting"
 
         rows = [(key, one.kind, one.label, state(key)) for key, one in self.plan.stages.items()]
-        return pd.DataFrame(rows, columns=STATUS_COLUMNS)
+        return pd.DataFrame(rows, columns=["key", "kind", "label", "state"])
 
     def _record(self) -> None:
         """Stores scores and specification, which boards read without the experiment file."""
         import yaml
 
-        folder = Path(mkdtemp())
-        self.scores().to_parquet(folder / SCORES_FILE, index=False)
         spec = yaml.safe_dump(self.declaration.resolved(), sort_keys=False, allow_unicode=True)
-        (folder / SPEC_FILE).write_text(spec)
-        self.store.record_experiment(self.name, self.results.suite.name, folder)
-        rmtree(folder)
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            self.scores().to_parquet(folder / SCORES_FILE, index=False)
+            (folder / SPEC_FILE).write_text(spec)
+            self.store.record_experiment(self.name, self.results.suite.name, folder)

@@ -77,11 +77,7 @@ def _rouge(task: str) -> Term:
 AVERAGES: dict[str, Average] = {
     rule.name: rule
     for rule in (
-        Average(
-            name="mean_of_columns",
-            formula="mean of all columns of the suite",
-            source="ours",
-        ),
+        Average("mean_of_columns", formula="mean of all columns of the suite", source="ours"),
         Average(
             name="bert_table1",
             formula="mean of 9 columns: MNLI-m and MNLI-mm as two, F1 for QQP and MRPC, "

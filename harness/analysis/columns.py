@@ -40,14 +40,21 @@ def suite_columns(
             have.
     """
     suite = suite if isinstance(suite, Suite) else suite_named(suite)
-    suite = part_of_suite(suite, tasks) if tasks else suite
+    suite = part_of_suite(suite, tasks)
     rule = get_average(average or suite.average)
-    return SuiteColumns(suite, rule, _columns(suite, terms_of(rule, suite)))
+    # The suite's columns with the metrics of the average, then further columns of the average.
+    taken = {column.name: column for term in terms_of(rule, suite) for column in term}
+    shown = {column.name: taken.get(column.name, column) for column in suite.columns}
+    return SuiteColumns(suite, rule, tuple({**shown, **taken}.values()))
 
 
-def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
-    """Some tasks of a suite as a suite, averaged over all columns; its name lists the tasks."""
-    if set(tasks) == set(suite.tasks):
+def part_of_suite(suite: Suite, tasks: Sequence[str] | None) -> Suite:
+    """Some tasks of a suite as a suite, averaged over all columns; its name lists the tasks.
+
+    Args:
+        tasks: null or all tasks: the suite itself.
+    """
+    if not tasks or set(tasks) == set(suite.tasks):
         return suite
     return suite.model_copy(
         update={
@@ -56,13 +63,6 @@ def part_of_suite(suite: Suite, tasks: Sequence[str]) -> Suite:
             "average": "mean_of_columns",
         }
     )
-
-
-def _columns(suite: Suite, terms: Sequence[Term]) -> tuple[Column, ...]:
-    """The suite's columns with the metrics of the average, then further columns of the average."""
-    taken = {column.name: column for term in terms for column in term}
-    shown = {column.name: taken.get(column.name, column) for column in suite.columns}
-    return tuple({**shown, **taken}.values())
 
 
 def terms_of(rule: Average, suite: Suite) -> tuple[Term, ...]:
@@ -90,10 +90,10 @@ def combine(terms: Sequence[Term], columns: Mapping[Column, np.ndarray]) -> np.n
     """Mean over terms of the mean over their columns.
 
     Args:
-        columns: column to its scores; arrays of equal shape.
+        columns: column to its scores [...], of equal shape.
 
     Returns:
-        An array of the same shape, NaN if one of its scores is NaN.
+        Means [...]; NaN where one of the scores is NaN.
     """
     means = [np.mean([columns[column] for column in term], axis=0) for term in terms]
     return np.asarray(np.mean(means, axis=0))

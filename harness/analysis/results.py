@@ -1,5 +1,6 @@
 """The results of a planned experiment, as frames that are computed on first use."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +11,7 @@ import pandas as pd
 
 from harness.experiment.experiment import Experiment
 from harness.finetuning.search.sweep import Sweep
-from harness.plan.plan import Plan
+from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import StageResult, Store
 from harness.tasks.scores import COUNTS, load_counts
 from harness.tasks.task import Suite
@@ -60,12 +61,29 @@ class Results:
         return self._predictions[key]
 
     def counts(self, key: str) -> Mapping[str, np.ndarray]:
-        """The per-example counts of a finished fine-tuning stage (`harness.tasks.scores.counts`).
+        """Per-example counts of a finished fine-tuning stage (`harness.tasks.scores.counts`).
+
+        Returns:
+            `split/metric` to [num_units, k], and `split/labels` to [num_examples].
 
         Raises:
             ValueError: the files are damaged, or of a version that left no counts.
         """
         return stage_counts(self.store, self.finished[key])
+
+    def metric(self, key: str | None, name: str) -> float:
+        """A metric of a stage; NaN if the stage is not finished or did not leave it."""
+        stage = self.finished.get(key) if key else None
+        return stage.metrics.get(name, math.nan) if stage else math.nan
+
+    @property
+    def finetune_runs(self) -> list[FinetuneRun]:
+        """Planned fine-tuning runs of fully pretrained networks, finished or not."""
+        return [run for run in self.plan.finetune_runs if run.pretrain_fraction == 1]
+
+    def trained_in(self, run: FinetuneRun) -> str:
+        """Key of the stage that trains a run; tasks learned jointly have a separate one."""
+        return self.plan.stages[run.key].parents.get("head", run.key)
 
     def seconds(self, keys: Iterable[str]) -> float:
         """Seconds of the finished ones among some stages, summed."""
@@ -93,7 +111,8 @@ class Results:
 
 
 def stage_counts(store: Store, record: StageResult) -> Mapping[str, np.ndarray]:
-    """The per-example counts that a fine-tuning stage left.
+    """The per-example counts that a fine-tuning stage left: `split/metric` to [num_units, k], and
+    `split/labels` to [num_examples].
 
     Raises:
         ValueError: the files are damaged, or of a version that left no counts.

@@ -23,7 +23,7 @@ def measured_spread(evaluate: Evaluate, earlier: Sequence[pd.DataFrame]) -> Seed
         earlier: scores of finished experiments (`SCORE_COLUMNS`).
     """
     whole = evaluate.suite_value
-    suite = part_of_suite(whole, evaluate.tasks) if evaluate.tasks else whole
+    suite = part_of_suite(whole, evaluate.tasks)
     frames = [frame[frame["suite"] == whole.name] for frame in earlier]
     averages = [_averages(frame, suite) for frame in frames if len(frame)]
     rows = []

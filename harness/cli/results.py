@@ -9,7 +9,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
-    from harness.exchange.results.finished_runs import FinishedRuns
+    from harness.exchange.results.export_results import FinishedRuns
 
 app = typer.Typer(help="Exchange results as parquet files: export, import.", no_args_is_help=True)
 ResultsFile = Annotated[Path, typer.Argument(metavar="FILE.parquet", show_default=False)]
@@ -41,13 +41,13 @@ def export(
 
 
 def _declared(paths: Sequence[Path], store: Path) -> "list[FinishedRuns]":
-    from harness.exchange.results.finished_runs import runs_of_results
+    from harness.exchange.results.export_results import runs_of_results
 
     return [runs_of_results(options.load_study(path, None, None, store).results) for path in paths]
 
 
 def _stored(folder: Path) -> "list[FinishedRuns]":
-    from harness.exchange.results.finished_runs import runs_of_recorded
+    from harness.exchange.results.export_results import runs_of_recorded
     from harness.store.recorded import recorded_experiments
     from harness.store.store import Store
 

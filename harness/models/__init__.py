@@ -124,28 +124,11 @@ LEARNED_POSITIONS = (
 """Families with learned position embeddings, which limit inputs to `max_position`."""
 
 FamilyName = Literal[
-    "bert",
-    "roberta",
-    "albert",
-    "electra",
-    "deberta",
-    "deberta_v3",
-    "distilbert",
-    "modernbert",
-    "xlnet",
-    "gpt",
-    "gpt2",
-    "llama",
-    "t5",
-    "bart",
-    "elmo",
-    "static",
-    "bag_of_words",
-    "majority",
-    "lead",
-    "copy",
-    "checkpoint",
-]
+    "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
+    "xlnet", "gpt", "gpt2", "llama", "t5", "bart", "elmo", "static", "bag_of_words", "majority",
+    "lead", "copy", "checkpoint",
+]  # fmt: skip
+"""The keys of FAMILIES."""
 
 FAMILY_FIELDS: Mapping[str, tuple[str, ...]] = {
     "embedding_size": ("albert", "electra", "elmo"),

@@ -1,23 +1,61 @@
 """The network that pretraining and fine-tuning share, with its representation.
 
-Shapes: B sequences, T tokens, U tokens of a decoder, H hidden size, V vocabulary.
+Shapes: B sequences, T tokens, U tokens of a decoder, P vectors of a soft prompt, E embedding size,
+H hidden size, V vocabulary.
 """
 
 import json
 from pathlib import Path
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import FAMILIES
-from harness.models.attention_masks import attention_mask_for
 from harness.models.blueprints import Blueprint
-from harness.models.soft_prompt import SoftPrompt
+from harness.models.checkpoints.files import METADATA
 
-METADATA = "harness.json"
-"""File next to the weights with properties that are not in the configuration of transformers."""
+
+class SoftPrompt(nn.Module):
+    """P trainable vectors that replace the embeddings of P tokens before an input."""
+
+    def __init__(self, vectors: Tensor, token: int, time_first: bool = False) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(vectors)
+        self.token = token
+        """Any token but padding; its embedding is replaced."""
+        self.is_waiting, self.time_first = False, time_first
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def before(
+        self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The inputs [B, T] with P tokens before them, [B, P + T].
+
+        The next call of the embedding layer replaces the embeddings of these tokens.
+        """
+        self.is_waiting = True
+        pad = (len(self), 0)
+        mask = None if attention_mask is None else F.pad(attention_mask, pad, value=1)
+        types = None if token_type_ids is None else F.pad(token_type_ids, pad)
+        return F.pad(input_ids, pad, value=self.token), mask, types
+
+    def replace(self, embedding: nn.Module, read: Any, embedded: Tensor) -> Tensor:
+        """Forward hook of the embedding layer: [B, P + T, E], or [P + T, B, E] if `time_first`."""
+        if not self.is_waiting:
+            return embedded
+        self.is_waiting = False
+        time = 0 if self.time_first else 1
+        shape = list(embedded.shape)
+        shape[time] = len(self)
+        vectors = self.vectors.to(embedded.dtype).unsqueeze(1 - time).expand(shape)
+        rest = embedded.narrow(time, len(self), embedded.shape[time] - len(self))
+        return torch.cat((vectors, rest), time)
 
 
 class Backbone(nn.Module):
@@ -69,6 +107,7 @@ class Backbone(nn.Module):
             attention_mask: [B, T], 0 at padding; None without padding.
             token_type_ids: [B, T], for families with segment embeddings.
             decoder_input_ids: [B, U], for an encoder-decoder.
+            decoder_attention_mask: [B, U], 0 at padding; None without padding.
             prefix_lengths: [B], for the representation `prefix`; None means all tokens.
             representation: replaces the default one.
             more: arguments of the network, such as `output_hidden_states`.
@@ -125,7 +164,38 @@ class Backbone(nn.Module):
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
 
 
-def read_metadata(folder: Path) -> dict[str, Any]:
-    """Blueprint, family, representation and objective of a saved network."""
-    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text())
-    return metadata
+def attention_mask_for(
+    representation: str,
+    native: str,
+    input_ids: Tensor,
+    attention_mask: Tensor | None,
+    prefix_lengths: Tensor | None = None,
+) -> Tensor | None:
+    """The mask for a representation.
+
+    Args:
+        native: the representation that the network has without a mask.
+        input_ids: [B, T].
+        attention_mask: [B, T], 0 at padding; None without padding.
+        prefix_lengths: [B] length of the bidirectional prefix, for `prefix`; None means all tokens.
+
+    Returns:
+        `attention_mask` itself for the native representation, so that the fastest attention kernel
+        applies; otherwise [B, 1, T, T] bool, True where position i (rows) attends to position j
+        (columns). All tokens attend to themselves, which avoids NaN at padding.
+    """
+    if representation == "prefix" and prefix_lengths is None:
+        representation = "bidirectional"
+    if representation == native:
+        return attention_mask
+    batch, length = input_ids.shape
+    position = torch.arange(length, device=input_ids.device)
+    if representation == "bidirectional":
+        visible = torch.ones(batch, length, length, dtype=torch.bool, device=input_ids.device)
+    else:
+        visible = (position <= position[:, None]).expand(batch, length, length)
+    if prefix_lengths is not None and representation == "prefix":
+        visible = visible | (position < prefix_lengths[:, None, None])
+    if attention_mask is not None:
+        visible = visible & attention_mask[:, None, :].bool()
+    return (visible | (position == position[:, None])).unsqueeze(1)

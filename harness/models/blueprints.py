@@ -25,6 +25,12 @@ class Tokens:
     words: tuple[str, ...] = ()
     """[V] the word that each token represents, or "" (`Vocabulary.words`)."""
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of transformers' configurations with these tokens."""
+        ids = {"pad_token_id": self.pad, "bos_token_id": self.start, "eos_token_id": self.end}
+        return {"vocab_size": self.vocab_size} | ids
+
 
 Head = Callable[[Tensor], Tensor]
 """[..., H] states to [..., V] logits."""

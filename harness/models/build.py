@@ -1,17 +1,18 @@
-"""Networks built from declared values, loaded from folders, or wrapped."""
+"""All blueprints; networks built from declared values, loaded from folders, or wrapped."""
 
 import inspect
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from harness.models import Architecture, Size
-from harness.models.backbone import Backbone, read_metadata
-from harness.models.baselines import BASELINES
+from harness.models.backbone import Backbone
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
+from harness.models.checkpoints.files import read_metadata
 from harness.models.checkpoints.networks import CHECKPOINTS
 from harness.models.decoders import DECODERS
 from harness.models.elmo import ELMO
@@ -20,12 +21,42 @@ from harness.models.encoders import ENCODERS
 from harness.models.static_embeddings import STATIC
 from harness.models.xlnet import XLNET
 
+
+class NoNetworkConfig(PreTrainedConfig):
+    """A configuration without fields."""
+
+    model_type = "harness_no_network"
+
+
+class NoNetwork(PreTrainedModel):
+    """The placeholder of a baseline: without parameters; saving creates an empty folder."""
+
+    config_class = NoNetworkConfig
+
+    def __init__(self, config: NoNetworkConfig) -> None:
+        super().__init__(config)
+        self.post_init()
+
+    def save_pretrained(self, save_directory: Any, *_: Any, **__: Any) -> None:
+        """Creates the folder."""
+        Path(save_directory).mkdir(parents=True, exist_ok=True)
+
+
+def _no_config(architecture: Architecture, size: Size, tokens: Tokens) -> NoNetworkConfig:
+    return NoNetworkConfig()
+
+
+def _no_head(network: NoNetwork) -> Any:
+    raise ValueError("a baseline has no pretrained network, so it cannot predict tokens")
+
+
+BASELINE = Blueprint(_no_config, NoNetwork, _no_head)
 BLUEPRINTS: dict[str, Blueprint] = {
     **ENCODERS,
     **DECODERS,
     **ENCODER_DECODERS,
     **XLNET,
-    **BASELINES,
+    **dict.fromkeys(("bag_of_words", "majority", "lead", "copy"), BASELINE),
     **CHECKPOINTS,
     "elmo": ELMO,
     "static": STATIC,
@@ -70,9 +101,10 @@ def wrap(network: PreTrainedModel, name: str, family: str, representation: str) 
     backbone = Backbone(network, BLUEPRINTS[name], name, family, representation)
     if backbone.facts.kind == "checkpoint":
         accepted = inspect.signature(network.base_model.forward).parameters
-        segments = (
-            "token_type_ids" in accepted and getattr(network.config, "type_vocab_size", 2) > 0
+        types = getattr(network.config, "type_vocab_size", 2)
+        backbone.facts = replace(
+            backbone.facts,
+            representations=(representation,),
+            segments="token_type_ids" in accepted and types > 0,
         )
-        facts = replace(backbone.facts, representations=(representation,), segments=segments)
-        backbone.facts = facts
     return backbone

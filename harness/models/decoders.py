@@ -1,5 +1,7 @@
 """Decoders: GPT, GPT-2 and LLaMA."""
 
+from typing import Any
+
 from torch import nn
 from transformers import (
     GPT2Config,
@@ -30,6 +32,21 @@ GPT_WIDENING = 4
 """Ratio of GPT's feed-forward and hidden sizes, which is fixed in transformers."""
 
 
+def _gpt_fields(architecture: Architecture, size: Size, tokens: Tokens) -> dict[str, Any]:
+    """The fields that the configurations of GPT and GPT-2 share."""
+    return {
+        **tokens.fields,
+        "n_positions": architecture.max_position,
+        "n_embd": size.hidden_size,
+        "n_layer": size.num_layers,
+        "n_head": size.num_heads,
+        "resid_pdrop": architecture.dropout,
+        "embd_pdrop": architecture.dropout,
+        "attn_pdrop": architecture.attention_dropout,
+        "initializer_range": architecture.initializer_range,
+    }
+
+
 def _gpt(architecture: Architecture, size: Size, tokens: Tokens) -> OpenAIGPTConfig:
     """Radford et al. 2018, section 4.1: post-norm, GELU, learned positions."""
     if size.intermediate_size != GPT_WIDENING * size.hidden_size:
@@ -37,47 +54,20 @@ def _gpt(architecture: Architecture, size: Size, tokens: Tokens) -> OpenAIGPTCon
             f"the intermediate_size of a gpt must be {GPT_WIDENING} x hidden_size = "
             f"{GPT_WIDENING * size.hidden_size}, but is {size.intermediate_size}"
         )
-    return OpenAIGPTConfig(
-        vocab_size=tokens.vocab_size,
-        n_positions=architecture.max_position,
-        n_embd=size.hidden_size,
-        n_layer=size.num_layers,
-        n_head=size.num_heads,
-        resid_pdrop=architecture.dropout,
-        embd_pdrop=architecture.dropout,
-        attn_pdrop=architecture.attention_dropout,
-        initializer_range=architecture.initializer_range,
-        bos_token_id=tokens.start,
-        eos_token_id=tokens.end,
-        pad_token_id=tokens.pad,
-    )
+    return OpenAIGPTConfig(**_gpt_fields(architecture, size, tokens))
 
 
 def _gpt2(architecture: Architecture, size: Size, tokens: Tokens) -> GPT2Config:
     """Radford et al. 2019, section 2.3."""
-    return GPT2Config(
-        vocab_size=tokens.vocab_size,
-        n_positions=architecture.max_position,
-        n_embd=size.hidden_size,
-        n_layer=size.num_layers,
-        n_head=size.num_heads,
-        n_inner=size.intermediate_size,
-        resid_pdrop=architecture.dropout,
-        embd_pdrop=architecture.dropout,
-        attn_pdrop=architecture.attention_dropout,
-        initializer_range=architecture.initializer_range,
-        bos_token_id=tokens.start,
-        eos_token_id=tokens.end,
-        pad_token_id=tokens.pad,
-        use_cache=False,
-    )
+    fields = _gpt_fields(architecture, size, tokens)
+    return GPT2Config(n_inner=size.intermediate_size, use_cache=False, **fields)
 
 
 def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfig:
     """Touvron et al. 2023, section 2.2: RMSNorm, SwiGLU, rotary positions, no biases, and dropout
     in the attention only."""
     return LlamaConfig(
-        vocab_size=tokens.vocab_size,
+        **tokens.fields,
         hidden_size=size.hidden_size,
         intermediate_size=size.intermediate_size,
         num_hidden_layers=size.num_layers,
@@ -88,9 +78,6 @@ def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfi
         initializer_range=architecture.initializer_range,
         attention_dropout=architecture.attention_dropout,
         tie_word_embeddings=architecture.tie_embeddings,
-        bos_token_id=tokens.start,
-        eos_token_id=tokens.end,
-        pad_token_id=tokens.pad,
         use_cache=False,
     )
 

@@ -28,7 +28,7 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
-from harness.models.blueprints import Blueprint, Head, Tokens
+from harness.models.blueprints import Blueprint, Tokens
 from harness.models.counts.shapes import (
     embedding_width,
     position_buckets,
@@ -43,41 +43,37 @@ LOCAL_ATTENTION = 128
 GLOBAL_EVERY = 3
 """The first of every GLOBAL_EVERY layers has global attention (same section)."""
 
-Configure = Callable[[Architecture, Size, Tokens], PreTrainedConfig]
+Config = Callable[..., PreTrainedConfig]
 
 
-def _bert_like(config: Callable[..., PreTrainedConfig], eps: float, **more: Any) -> Configure:
+def _bert_like(
+    config: Config, eps: float, architecture: Architecture, size: Size, tokens: Tokens, **more: Any
+) -> PreTrainedConfig:
     """A configuration with the field names of BERT, and with `more` fields."""
-
-    def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
-        fields = {
-            "vocab_size": tokens.vocab_size,
-            "pad_token_id": tokens.pad,
-            "num_hidden_layers": size.num_layers,
-            "hidden_size": size.hidden_size,
-            "num_attention_heads": size.num_heads,
-            "intermediate_size": size.intermediate_size,
-            "max_position_embeddings": position_rows(architecture),
-            "type_vocab_size": segment_types(architecture, tokens.pair_format),
-            "hidden_dropout_prob": architecture.dropout,
-            "attention_probs_dropout_prob": architecture.attention_dropout,
-            "initializer_range": architecture.initializer_range,
-            "layer_norm_eps": eps,
-            "hidden_act": "gelu",
-        }
-        return config(**fields | more)
-
-    return make
+    return config(
+        vocab_size=tokens.vocab_size,
+        pad_token_id=tokens.pad,
+        num_hidden_layers=size.num_layers,
+        hidden_size=size.hidden_size,
+        num_attention_heads=size.num_heads,
+        intermediate_size=size.intermediate_size,
+        max_position_embeddings=position_rows(architecture),
+        type_vocab_size=segment_types(architecture, tokens.pair_format),
+        hidden_dropout_prob=architecture.dropout,
+        attention_probs_dropout_prob=architecture.attention_dropout,
+        initializer_range=architecture.initializer_range,
+        layer_norm_eps=eps,
+        hidden_act="gelu",
+        **more,
+    )
 
 
-def _factorised(config: Callable[..., PreTrainedConfig]) -> Configure:
+def _factorised(
+    config: Config, architecture: Architecture, size: Size, tokens: Tokens
+) -> PreTrainedConfig:
     """ALBERT and ELECTRA: factorised token embeddings."""
-
-    def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
-        width = embedding_width(architecture, size)
-        return _bert_like(config, 1e-12, embedding_size=width)(architecture, size, tokens)
-
-    return make
+    width = embedding_width(architecture, size)
+    return _bert_like(config, 1e-12, architecture, size, tokens, embedding_size=width)
 
 
 def _roberta(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
@@ -86,29 +82,32 @@ def _roberta(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrain
             f"the padding token of a RoBERTa must have an id up to {MAX_PAD_ID}, but has "
             f"{tokens.pad}; train the tokenizer here, or use family: bert"
         )
-    return _bert_like(RobertaConfig, 1e-5)(architecture, size, tokens)
+    return _bert_like(RobertaConfig, 1e-5, architecture, size, tokens)
 
 
-def _deberta(config: Callable[..., PreTrainedConfig], **more: Any) -> Configure:
+def _deberta(
+    config: Config, architecture: Architecture, size: Size, tokens: Tokens, **more: Any
+) -> PreTrainedConfig:
     """He et al. 2021, section 3.1: content-to-content, content-to-position and position-to-content
     attention, with all distances up to max_position distinguished.
 
     The enhanced mask decoder (section 3.2), which adds absolute positions before the output layer,
     is not in transformers and omitted, so the network has no absolute positions.
     """
+    relative = {
+        "relative_attention": True,
+        "position_biased_input": False,
+        "pos_att_type": ["c2p", "p2c"],
+        "max_relative_positions": architecture.max_position,
+    }
+    return _bert_like(config, 1e-7, architecture, size, tokens, **relative, **more)
 
-    def make(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
-        relative = {
-            "relative_attention": True,
-            "position_biased_input": False,
-            "pos_att_type": ["c2p", "p2c"],
-            "max_relative_positions": architecture.max_position,
-        }
-        if config is DebertaV2Config:
-            relative["position_buckets"] = position_buckets(architecture)
-        return _bert_like(config, 1e-7, **relative, **more)(architecture, size, tokens)
 
-    return make
+def _deberta_v3(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
+    """He et al. 2023, and microsoft/deberta-v3-base."""
+    own = {"norm_rel_ebd": "layer_norm", "share_att_key": True}
+    buckets = position_buckets(architecture)
+    return _deberta(DebertaV2Config, architecture, size, tokens, position_buckets=buckets, **own)
 
 
 def _distilbert(architecture: Architecture, size: Size, tokens: Tokens) -> DistilBertConfig:
@@ -132,7 +131,7 @@ def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> Moder
     """Warner et al. 2024, section 2.1: rotary positions, gated GELU, pre-norm, alternating local
     and global attention."""
     return ModernBertConfig(
-        vocab_size=tokens.vocab_size,
+        **tokens.fields,
         num_hidden_layers=size.num_layers,
         hidden_size=size.hidden_size,
         num_attention_heads=size.num_heads,
@@ -147,10 +146,7 @@ def _modernbert(architecture: Architecture, size: Size, tokens: Tokens) -> Moder
             "sliding_attention" if layer % GLOBAL_EVERY else "full_attention"
             for layer in range(size.num_layers)
         ],
-        pad_token_id=tokens.pad,
-        bos_token_id=tokens.start,
         cls_token_id=tokens.start,
-        eos_token_id=tokens.end,
         sep_token_id=tokens.end,
     )
 
@@ -177,35 +173,35 @@ def _without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseMo
     return output
 
 
-def _distilbert_head(network: Any) -> Head:
-    return nn.Sequential(
-        network.vocab_transform, nn.GELU(), network.vocab_layer_norm, network.vocab_projector
-    )
-
-
 ENCODERS: dict[str, Blueprint] = {
     # Devlin et al. 2019; layer_norm_eps as published with each
-    "bert": Blueprint(_bert_like(BertConfig, 1e-12), BertForMaskedLM, lambda n: n.cls.predictions),
+    "bert": Blueprint(
+        partial(_bert_like, BertConfig, 1e-12), BertForMaskedLM, lambda n: n.cls.predictions
+    ),
     "roberta": Blueprint(_roberta, RobertaForMaskedLM, lambda n: n.lm_head),  # Liu et al. 2019
     # Lan et al. 2020, section 3.1: all layers share their weights
-    "albert": Blueprint(_factorised(AlbertConfig), AlbertForMaskedLM, lambda n: n.predictions),
+    "albert": Blueprint(
+        partial(_factorised, AlbertConfig), AlbertForMaskedLM, lambda n: n.predictions
+    ),
     "electra": Blueprint(  # Clark et al. 2020, with the head of the generator
-        _factorised(ElectraConfig),
+        partial(_factorised, ElectraConfig),
         ElectraForMaskedLM,
         lambda n: nn.Sequential(n.generator_predictions, n.generator_lm_head),
     ),
     "deberta": Blueprint(  # He et al. 2021
-        _deberta(DebertaConfig),
+        partial(_deberta, DebertaConfig),
         DebertaForMaskedLM,
         lambda n: n.cls.predictions,
         stack=lambda n: partial(_without_autocast, n.base_model),
     ),
-    "deberta_v3": Blueprint(  # He et al. 2023, and microsoft/deberta-v3-base
-        _deberta(DebertaV2Config, norm_rel_ebd="layer_norm", share_att_key=True),
-        DebertaV2ForMaskedLM,
-        lambda n: n.cls.predictions,
+    "deberta_v3": Blueprint(_deberta_v3, DebertaV2ForMaskedLM, lambda n: n.cls.predictions),
+    "distilbert": Blueprint(
+        _distilbert,
+        DistilBertForMaskedLM,
+        lambda n: nn.Sequential(
+            n.vocab_transform, nn.GELU(), n.vocab_layer_norm, n.vocab_projector
+        ),
     ),
-    "distilbert": Blueprint(_distilbert, DistilBertForMaskedLM, _distilbert_head),
     "modernbert": Blueprint(
         _modernbert,
         ModernBertForMaskedLM,

@@ -56,9 +56,10 @@ def forward_flops(
     if has_decoder(architecture, representation):
         return 2.0 * (_encoder_decoder(architecture, size, lengths) + head)
     tokens = lengths.source + lengths.target
-    body = {"elmo": _elmo, "static": _static}.get(architecture.family)
-    if body:
-        return 2.0 * (body(architecture, size, tokens) + head)
+    if architecture.family == "static":
+        return 2.0 * head  # lookups and means are not matrix products
+    if architecture.family == "elmo":
+        return 2.0 * (_elmo(architecture, size, tokens) + head)
     total = _stack(architecture, size, tokens) + head
     if architecture.family in ("deberta", "deberta_v3"):
         total += _relative(architecture, size, tokens, batch_size)
@@ -153,7 +154,3 @@ def _elmo(architecture: Architecture, size: Size, tokens: float) -> float:
     state, width = size.hidden_size // 2, embedding_width(architecture, size)
     inputs = width + (size.num_layers - 1) * state
     return 2.0 * tokens * 4 * state * (inputs + size.num_layers * state)
-
-
-def _static(architecture: Architecture, size: Size, tokens: float) -> float:
-    return 0.0  # lookups and means are not matrix products

@@ -116,8 +116,11 @@ def read_vectors(path: Path, words: set[str], width: int) -> dict[str, list[floa
     found: dict[str, list[float]] = {}
     with path.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
-            if number == 1:
-                _check_width(path, line.count(" "), width)
+            if number == 1 and (given := line.count(" ")) != width:
+                raise ValueError(
+                    f"{path}:1: the vectors have {given} numbers, but size.hidden_size is {width}; "
+                    f"set size.hidden_size to {given}, or give a file of width {width}"
+                )
             word, *values = line.rstrip("\r\n").rsplit(" ", width)
             numbers = _floats(values) if word in words else []
             if len(values) != width or numbers is None or _floats(word.split(" ")[1:][-1:]):
@@ -138,23 +141,12 @@ def _floats(values: list[str]) -> list[float] | None:
         return None
 
 
-def _check_width(path: Path, found: int, width: int) -> None:
-    if found != width:
-        raise ValueError(
-            f"{path}:1: the vectors have {found} numbers, but size.hidden_size is {width}; set "
-            f"size.hidden_size to {found}, or give a file of width {width}"
-        )
-
-
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> StaticConfig:
     return StaticConfig(
-        vocab_size=tokens.vocab_size,
+        **tokens.fields,
         hidden_size=size.hidden_size,
         context_size=architecture.context_size,
         initializer_range=architecture.initializer_range,
-        pad_token_id=tokens.pad,
-        bos_token_id=tokens.start,
-        eos_token_id=tokens.end,
     )
 
 

@@ -18,7 +18,7 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> XLNetConf
     reversed sequences, because sequences are sampled independently.
     """
     return XLNetConfig(
-        vocab_size=tokens.vocab_size,
+        **tokens.fields,
         d_model=size.hidden_size,
         n_layer=size.num_layers,
         n_head=size.num_heads,
@@ -29,9 +29,6 @@ def _config(architecture: Architecture, size: Size, tokens: Tokens) -> XLNetConf
         mem_len=None,
         use_mems_eval=False,
         use_mems_train=False,
-        bos_token_id=tokens.start,
-        eos_token_id=tokens.end,
-        pad_token_id=tokens.pad,
     )
 
 

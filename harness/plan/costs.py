@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.experiment.arms import Arm
 from harness.finetuning.protocol import Finetune
-from harness.models.checkpoints import files, weights
+from harness.models.checkpoints import files
 from harness.models.counts.backbones import count_parameters
 from harness.models.flops import Lengths, forward_flops
 from harness.pretraining.budget import Budget
@@ -75,7 +75,7 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
     if not start.model.checkpoint:
         return pretraining_cost(run)
     folder = files.found(start.model.checkpoint, start.model.revision)
-    parameters = weights.num_weights(folder) or None
+    parameters = files.num_weights(folder) or None
     if run.budget.seconds:
         return Cost(None, None, parameters, None)
     steps = planned_steps(run)
@@ -122,7 +122,7 @@ def _forward_flops(run: Pretrain, tokens: int) -> float:
     """FLOPs of a forward pass over one input; for checkpoints 2 per weight and token."""
     if run.model.checkpoint:
         folder = files.found(run.model.checkpoint, run.model.revision)
-        return 2.0 * weights.num_weights(folder) * tokens
+        return 2.0 * files.num_weights(folder) * tokens
     return forward_flops(
         run.model,
         run.size,

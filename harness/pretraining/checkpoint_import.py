@@ -15,9 +15,9 @@ from transformers import PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 from harness.models import FAMILIES
-from harness.models.backbone import METADATA, Backbone
+from harness.models.backbone import Backbone
 from harness.models.build import load, wrap
-from harness.models.checkpoints.files import CONFIG, read_config
+from harness.models.checkpoints.files import CONFIG, METADATA, read_config
 from harness.models.checkpoints.networks import AUTO, HEADS
 from harness.models.checkpoints.objectives import TYPES, objective_name
 from harness.pretraining.objectives import OBJECTIVES

@@ -1,6 +1,7 @@
 """Runs in MLflow. No other module imports mlflow, which takes three seconds; `Store` imports this
 one only when needed."""
 
+import ast
 import logging
 import os
 from collections.abc import Mapping
@@ -69,7 +70,7 @@ class Server:
         self,
         name: str,
         tags: Mapping[str, str],
-        params: Mapping[str, Any],
+        spec: Mapping[str, Any],
         metrics: Mapping[str, float | None],
         folder: Path,
     ) -> Entry:
@@ -83,15 +84,15 @@ class Server:
         self.client.log_batch(
             run_id,
             metrics=[Metric(k, float(v), stamp, 0) for k, v in metrics.items() if v is not None],
-            params=[Param(k, str(v)) for k, v in params.items()],
+            params=[Param(k, str(v)) for k, v in flatten(spec).items()],
         )
         self.client.log_artifacts(run_id, str(folder))
         self.client.set_terminated(run_id)
         return _entry(self.client.get_run(run_id))
 
-    def params(self, run_id: str) -> dict[str, str]:
-        """Params of a run, as text."""
-        return dict(self.client.get_run(run_id).data.params)
+    def spec(self, run_id: str) -> dict[str, Any]:
+        """The spec of a run, read back from its params."""
+        return unflatten(self.client.get_run(run_id).data.params)
 
     def fail(self, run_id: str) -> None:
         """Marks a finished run as failed."""
@@ -129,3 +130,30 @@ def _entry(run: Run) -> Entry:
         tags=run.data.tags,
         metrics=run.data.metrics,
     )
+
+
+def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one flat mapping with dotted names, for MLflow's params."""
+    flat: dict[str, Any] = {}
+    for name, value in spec.items():
+        path = f"{prefix}{name}"
+        flat.update(flatten(value, f"{path}.") if isinstance(value, Mapping) else {path: value})
+    return flat
+
+
+def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
+    """The inverse of `flatten`, from values that MLflow has turned into text.
+
+    Text that reads as a Python literal (a number, a list, None) becomes that value.
+    """
+    tree: dict[str, Any] = {}
+    for path, text in params.items():
+        *parents, name = path.split(".")
+        branch = tree
+        for parent in parents:
+            branch = branch.setdefault(parent, {})
+        try:
+            branch[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            branch[name] = text
+    return tree

@@ -60,12 +60,7 @@ class Snapshot:
             return {}
 
     def update(self, gone: Iterable[str], new: Iterable[Entry]) -> None:
-        """Removes entries and adds others, in one transaction.
-
-        Args:
-            gone: ids of runs to remove.
-            new: entries to add or replace.
-        """
+        """Removes runs with the ids `gone` and adds or replaces `new`, in one transaction."""
         rows = [
             (
                 *(e.run_id, *_mark(e.tags, self.marks), e.start_time, e.end_time, e.artifact_uri),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.files import make_once
 from harness.store.artifacts import digest, resolve
-from harness.store.params import flatten, unflatten
 from harness.store.snapshot import Entry, Snapshot, finished_runs, read_entries
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class Store:
 
     def spec(self, record: StageResult) -> dict[str, Any]:
         """The spec of a stage with its `parents`, read back from the params of its run."""
-        return unflatten(self._server.params(record.run_id))
+        return self._server.spec(record.run_id)
 
     def record(
         self,
@@ -101,7 +100,7 @@ class Store:
             made_with: packages and machine.
         """
         tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder), MADE_WITH: made_with}
-        return _record(self._server.add(f"{kind}: {label}", tags, flatten(spec), metrics, folder))
+        return _record(self._server.add(f"{kind}: {label}", tags, spec, metrics, folder))
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
         """Stores that an experiment was run, with a copy of `folder`: its spec and scores."""

@@ -31,9 +31,7 @@ Key = TypeVar("Key")
 
 
 def comparer(
-    runs: Mapping[str, ArmRuns],
-    columns: SuiteColumns,
-    paired: Callable[[str, str], bool] = lambda first, second: False,
+    runs: Mapping[str, ArmRuns], columns: SuiteColumns, paired: Callable[[str, str], bool]
 ) -> Compared:
     """A function that compares two arms by name, and computes each pair once, in either order.
 
@@ -44,8 +42,14 @@ def comparer(
 
     @cache
     def found(first: str, second: str) -> Differences:
-        one, other = runs.get(first, {}), runs.get(second, {})
-        return differences(one, other, columns, paired=paired(first, second))
+        one, other, same = runs.get(first, {}), runs.get(second, {}), paired(first, second)
+        of_columns = {
+            column.name: None
+            if one.get(column.task) is other.get(column.task)
+            else _difference(one, other, [(column,)], same)
+            for column in columns.columns
+        }
+        return of_columns | {AVERAGE: _difference(one, other, columns.terms, same)}
 
     def compared(first: str, second: str) -> Differences:
         if first <= second:
@@ -53,24 +57,6 @@ def comparer(
         return {name: one and one.turned for name, one in found(second, first).items()}
 
     return compared
-
-
-def differences(
-    first: ArmRuns, second: ArmRuns, columns: SuiteColumns, *, paired: bool = False
-) -> dict[str, Difference | None]:
-    """Column, or AVERAGE, to the difference of scores x 100; null if an arm lacks a score, and for
-    columns in which both arms have the same runs.
-
-    Args:
-        paired: whether both arms start from the same checkpoints.
-    """
-    found = {
-        column.name: None
-        if first.get(column.task) is second.get(column.task)
-        else _difference(first, second, [(column,)], paired)
-        for column in columns.columns
-    }
-    return found | {AVERAGE: _difference(first, second, columns.terms, paired)}
 
 
 def same_checkpoints(

@@ -1,7 +1,6 @@
 """The runs of all arms, scored on resampled examples."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -21,15 +20,6 @@ ArmRuns = Mapping[str, Runs]
 """Task to the runs of an arm."""
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """Scores of arms, and the per-example counts to resample."""
-
-    arms: Sequence[str]
-    scores: pd.DataFrame
-    counts: Counts
-
-
 def arm_runs(
     arms: Sequence[str], scores: pd.DataFrame, counts: Counts, columns: SuiteColumns
 ) -> dict[str, dict[str, Runs]]:
@@ -38,7 +28,6 @@ def arm_runs(
     Args:
         scores: result of `harness.analysis.frames.scores.scores_frame`.
         counts: key of a fine-tuning stage to its per-example counts.
-        columns: the columns to compare.
 
     Returns:
         Arm to task to runs; arms that share all runs of a task have the same object.
@@ -46,14 +35,15 @@ def arm_runs(
     Raises:
         ValueError: two runs of a task were scored on different examples.
     """
-    data = _Scored(arms, scores, counts)
-    runs: dict[str, dict[str, Runs]] = {arm: {} for arm in data.arms}
+    runs: dict[str, dict[str, Runs]] = {arm: {} for arm in arms}
     for number, task in enumerate(columns.suite.tasks):
         own = [column for column in columns.columns if column.task == task]
-        index = _complete_runs(data, own)
+        rows_of_task = scores[scores["task"] == task]
+        index = _complete_runs(rows_of_task[rows_of_task["arm"].isin(list(arms))], own)
         if index.empty:
             continue
-        resampled = _task_scores(data, own, index, number)
+        splits = rows_of_task["split"].unique()
+        resampled = _task_scores(counts, [c for c in own if c.split in splits], index, number)
         made: dict[tuple[str, ...], Runs] = {}
         for arm, rows in index.groupby("arm", sort=False):
             found = Runs(
@@ -65,12 +55,10 @@ def arm_runs(
     return runs
 
 
-def _complete_runs(data: _Scored, columns: Sequence[Column]) -> pd.DataFrame:
-    """The runs of a task (arm, seeds, key) of the arms whose runs have all scores of its columns.
-    One undefined score excludes its arm, as it leaves the arm's cell empty. A split on which no arm
-    was scored (it is not in the mirror) is ignored."""
-    rows = data.scores
-    here = rows[(rows["task"] == columns[0].task) & rows["arm"].isin(list(data.arms))]
+def _complete_runs(here: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
+    """The runs of a task (arm, seeds, key) of the arms whose runs have all scores of its columns,
+    given the scores `here`. One undefined score excludes its arm, as it leaves the arm's cell
+    empty. A split on which no arm was scored (it is not in the mirror) is ignored."""
     cells = {(c.split, m) for c in columns for m in c.metrics}
     cells &= set(zip(here["split"], here["metric"], strict=True))
     wanted = [cell in cells for cell in zip(here["split"], here["metric"], strict=True)]
@@ -82,20 +70,18 @@ def _complete_runs(data: _Scored, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _task_scores(
-    data: _Scored, columns: Sequence[Column], index: pd.DataFrame, number: int
+    counts: Counts, columns: Sequence[Column], index: pd.DataFrame, number: int
 ) -> dict[str, np.ndarray]:
     """`split/metric` to [1 + REPLICATES, runs], in the order of `index`."""
-    counts = {key: data.counts(key) for key in dict.fromkeys(index["key"])}
-    scored = data.scores[data.scores["task"] == columns[0].task]["split"].unique()
+    found_counts = {key: counts(key) for key in dict.fromkeys(index["key"])}
     wanted: dict[str, list[str]] = {}
     for column in columns:
-        if column.split in scored:
-            wanted.setdefault(column.split, []).extend(column.metrics)
+        wanted.setdefault(column.split, []).extend(column.metrics)
     scores = {}
     for place, (split, metrics) in enumerate(wanted.items()):
         generator = np.random.default_rng([EXAMPLES_SEED, number, place])
         found = bootstrap_scores(
-            stack_counts(counts, list(index["key"]), split, list(dict.fromkeys(metrics))),
+            stack_counts(found_counts, list(index["key"]), split, list(dict.fromkeys(metrics))),
             {metric: METRICS[metric].from_counts for metric in metrics},
             REPLICATES,
             generator,

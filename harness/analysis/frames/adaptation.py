@@ -1,14 +1,14 @@
 """Cost and diagnostics of fine-tuning, and what it retains of pretraining."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
 import pandas as pd
 
+from harness.analysis.frames.costs import other_tasks
 from harness.analysis.results import Results
 from harness.finetuning.diagnostics import DIAGNOSTICS_COLUMNS, DIAGNOSTICS_FILE
-from harness.plan.plan import FinetuneRun, Plan
+from harness.plan.plan import FinetuneRun
 
 SEEDS = ["pretrain_seed", "finetune_seed"]
 STAGE_COSTS = ("trained_parameters", "stored_bytes", "peak_memory_bytes", "seconds")
@@ -46,41 +46,27 @@ def adaptation_costs_frame(results: Results) -> pd.DataFrame:
     `updates` are those of the run plus its share of the updates of each stage of other tasks that
     it builds on, divided equally among the runs that share the stage.
     """
-    parts = _parts(results.plan)
+    parts = _parts(results)
     rows = []
     for run in _finished(results):
-        # Tasks that are learned jointly are trained in a separate stage.
-        trained = results.finished.get(results.plan.stages[run.key].parents.get("head", run.key))
-        metrics = trained.metrics if trained else {}
-        updates = [part * _steps(results, key) for key, part in parts[run].items()]
-        costs = (metrics.get(name, math.nan) for name in STAGE_COSTS)
+        updates = [part * results.metric(key, "steps") for key, part in parts[run].items()]
+        costs = (results.metric(results.trained_in(run), name) for name in STAGE_COSTS)
         seeds = run.pretrain_seed, run.finetune_seed
         rows.append((run.arm, run.task, *seeds, *costs, sum(updates)))
     return pd.DataFrame(rows, columns=COST_COLUMNS)
 
 
-def _steps(results: Results, key: str) -> float:
-    stage = results.finished.get(key)
-    return stage.metrics.get("steps", math.nan) if stage else math.nan
-
-
-def _parts(plan: Plan) -> dict[FinetuneRun, dict[str, float]]:
+def _parts(results: Results) -> dict[FinetuneRun, dict[str, float]]:
     """Run to {stage that trains it: the run's share among the runs of its arm and seeds}."""
-    runs = [run for run in plan.finetune_runs if run.pretrain_fraction == 1]
-    stages = {run: _trained_in(plan, run.key) for run in runs}
+    stages = {
+        run: [run.key, *other_tasks(results.plan, [run.key])] for run in results.finetune_runs
+    }
     users = Counter((_group(run), key) for run, keys in stages.items() for key in keys)
     return {run: {key: 1 / users[_group(run), key] for key in keys} for run, keys in stages.items()}
 
 
 def _group(run: FinetuneRun) -> tuple[str, int, int]:
     return run.arm, run.pretrain_seed, run.finetune_seed
-
-
-def _trained_in(plan: Plan, key: str) -> set[str]:
-    """Keys of the stage itself and of the stages of other tasks that it builds on."""
-    parents = plan.stages[key].parents
-    before = (_trained_in(plan, parents[role]) for role in ("body", "head") if role in parents)
-    return {key}.union(*before)
 
 
 def trained_parameters(results: Results) -> dict[str, float]:
@@ -99,7 +85,7 @@ def retained_losses_frame(results: Results) -> pd.DataFrame:
     rows = [
         (
             *(one.arm, one.pretrain_seed, one.finetune_seed, one.after_task),
-            results.finished[one.key].metrics.get("validation_loss", math.nan),
+            results.metric(one.key, "validation_loss"),
         )
         for one in results.plan.retained_losses
         if one.key in results.finished
@@ -128,5 +114,4 @@ def label_counts(results: Results) -> dict[str, tuple[str, int]]:
 
 
 def _finished(results: Results) -> list[FinetuneRun]:
-    runs = results.plan.finetune_runs
-    return [run for run in runs if run.pretrain_fraction == 1 and run.key in results.finished]
+    return [run for run in results.finetune_runs if run.key in results.finished]

@@ -1,11 +1,10 @@
 """Continued pretraining: losses before and after each run."""
 
-import math
-
 import pandas as pd
 
 from harness.analysis.results import Results
 
+LOSS = "validation_loss"
 LOSS_COLUMNS = [
     *("arm", "task", "step", "corpus", "pretrain_seed", "loss_before", "loss_after"),
     *("pretrain_loss_before", "pretrain_loss_after", "key"),
@@ -25,17 +24,12 @@ def continued_losses_frame(results: Results) -> pd.DataFrame:
     rows = [
         (
             *(run.arm, run.task, run.step, run.corpus, run.pretrain_seed),
-            _loss(run.loss_before, results),
-            _loss(run.key if run.loss_before else None, results),
-            _loss(run.pretrain_loss_before, results),
-            _loss(run.pretrain_loss_after, results),
+            results.metric(run.loss_before, LOSS),
+            results.metric(run.key if run.loss_before else None, LOSS),
+            results.metric(run.pretrain_loss_before, LOSS),
+            results.metric(run.pretrain_loss_after, LOSS),
             run.key,
         )
         for run in results.plan.continued_runs
     ]
     return pd.DataFrame(rows, columns=LOSS_COLUMNS)
-
-
-def _loss(key: str | None, results: Results) -> float:
-    stage = results.finished.get(key) if key else None
-    return stage.metrics.get("validation_loss", math.nan) if stage else math.nan

@@ -65,20 +65,20 @@ def _keys_by_kind(plan: Plan, arm: str) -> dict[str, list[str]]:
         "continue_pretraining": [run.key for run in plan.continued_runs if run.arm == arm],
         "tune": [*tunes, *(key for key in gathered if plan.stages[key].kind == "trial")],
         "probe": [run.key for run in plan.probe_runs if run.arm == arm],
-        "train_tasks": _other_tasks(plan, finetunes),
+        "train_tasks": other_tasks(plan, finetunes),
         "finetune": finetunes,
     }
     return {kind: list(dict.fromkeys(found)) for kind, found in keys.items() if found}
 
 
-def _other_tasks(plan: Plan, finetunes: Sequence[str]) -> list[str]:
+def other_tasks(plan: Plan, finetunes: Sequence[str]) -> list[str]:
     """Keys of the stages of other tasks that the runs build on, each once."""
-    found: dict[str, None] = {}
+    found: list[str] = []
     waiting = list(finetunes)
     while waiting:
         parents = plan.stages[waiting.pop()].parents
-        for key in (parents[role] for role in ("body", "head") if role in parents):
-            if key not in found:
-                found[key] = None
-                waiting.append(key)
-    return list(found)
+        before = [parents[role] for role in ("body", "head") if role in parents]
+        new = [key for key in dict.fromkeys(before) if key not in found]
+        found += new
+        waiting += new
+    return found

@@ -1,7 +1,5 @@
 """Outcomes of pretraining and fine-tuning runs."""
 
-import math
-
 import pandas as pd
 
 from harness.analysis.results import Results
@@ -19,21 +17,15 @@ def finetune_runs_frame(results: Results) -> pd.DataFrame:
     `truncated` is the share of train examples that reach the maximum length (nearly all of them are
     truncated), NaN if unknown; `diverged` is false if unknown.
     """
-    rows = []
-    for run in results.plan.finetune_runs:
-        if run.pretrain_fraction == 1:
-            # Tasks that are learned jointly are trained in a separate stage.
-            trained_in = results.plan.stages[run.key].parents.get("head", run.key)
-            trained = results.finished.get(trained_in)
-            metrics = trained.metrics if trained else {}
-            rows.append(
-                (
-                    *(run.arm, run.task, run.pretrain_seed, run.finetune_seed),
-                    run.key in results.finished,
-                    metrics.get("truncated", math.nan),
-                    bool(metrics.get("diverged")),
-                )
-            )
+    rows = [
+        (
+            *(run.arm, run.task, run.pretrain_seed, run.finetune_seed),
+            run.key in results.finished,
+            results.metric(results.trained_in(run), "truncated"),
+            results.metric(results.trained_in(run), "diverged") == 1,
+        )
+        for run in results.finetune_runs
+    ]
     return pd.DataFrame(rows, columns=FINETUNE_COLUMNS)
 
 
@@ -45,7 +37,7 @@ def pretrain_runs_frame(results: Results) -> pd.DataFrame:
     """
     names = ("seconds", "validation_loss", "validation_bits_per_byte")
     rows = [
-        (arm, seed, *(results.finished[key].metrics.get(name, math.nan) for name in names))
+        (arm, seed, *(results.metric(key, name) for name in names))
         for (arm, seed), key in results.plan.pretrain_keys.items()
         if key in results.finished
     ]

@@ -1,4 +1,4 @@
-"""Scores of fine-tuning runs."""
+"""Scores of fine-tuning runs and of probes."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,22 +6,27 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.plan.plan import FinetuneRun
+from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.store.recorded import SCORE_COLUMNS
 from harness.store.store import StageResult
+from harness.tasks.probes import PROBES
+from harness.tasks.probes.accuracy import OVERALL
+from harness.tasks.probes.probe import UNSUPPORTED_FILE
 from harness.tasks.task import Task
 
 SEQUENTIAL_COLUMNS = [
     *("arm", "pretrain_seed", "finetune_seed", "after_task", "task", "split", "metric", "value")
+]
+PROBE_COLUMNS = [
+    *("arm", "probe", "category", "pretrain_seed", "score", "chance", "items"),
+    "unsupported_reason",
 ]
 
 
 def scores_frame(results: Results) -> pd.DataFrame:
     """One row per finished run, split and metric: SCORE_COLUMNS. `value` is NaN if a metric is
     undefined, such as the correlation of constant predictions."""
-    return _frame(
-        results, [run for run in results.plan.finetune_runs if run.pretrain_fraction == 1]
-    )
+    return _frame(results, results.finetune_runs)
 
 
 def checkpoint_scores_frame(results: Results) -> pd.DataFrame:
@@ -78,3 +83,32 @@ def _scores(stage: StageResult, task: Task) -> Iterator[tuple[str, str, float]]:
     for split in splits or [split.name for split in task.evaluation if not split.optional]:
         for metric in task.metrics:
             yield split, metric, stage.metrics.get(f"{split}/{metric}", math.nan)
+
+
+def probes_frame(results: Results) -> pd.DataFrame:
+    """One row per arm, probe, category (`overall` last) and pretraining seed: PROBE_COLUMNS.
+
+    `score` and `chance` are accuracies, `items` is the number of items. If a model does not support
+    the probe, they are NaN and 0, and `unsupported_reason` says why.
+    """
+    rows = [
+        (run.arm, run.probe, category, run.pretrain_seed, *figures)
+        for run in results.plan.probe_runs
+        if run.key in results.finished
+        for category, *figures in _probe_scores(run, results)
+    ]
+    return pd.DataFrame(rows, columns=PROBE_COLUMNS)
+
+
+def _probe_scores(run: ProbeRun, results: Results) -> Iterator[tuple[str, float, float, int, str]]:
+    """(category, accuracy, chance, items, unsupported_reason) of a finished probe."""
+    folder, probe = results.files(run.key), PROBES[run.probe]
+    items = pd.read_parquet(folder / "items.parquet")
+    guesses = (1 / items["scores"].map(len)).groupby(items["category"])
+    chances, counts = guesses.mean(), guesses.size()
+    file = folder / UNSUPPORTED_FILE
+    reason = file.read_text() if file.exists() else ""
+    for name in probe.categories:
+        score, chance = results.metric(run.key, name), chances.get(name, math.nan)
+        yield name, score, float(chance), int(counts.get(name, 0)), reason
+    yield OVERALL, results.metric(run.key, OVERALL), probe.chance, len(items), reason

@@ -85,8 +85,6 @@ def bootstrap_scores(
         counts: metric to [num_runs, num_units, k], the contribution of each unit to k sums.
         from_counts: metric to a function from sums [..., k], weighted by how often each unit was
             drawn, to scores [...].
-        num_replicates: number of resamples.
-        generator: source of randomness.
 
     Returns:
         Metric to [1 + num_replicates, num_runs]; row 0 holds the scores on the sample itself.
@@ -102,10 +100,9 @@ def bootstrap_scores(
             )
     parts: dict[str, list[Array]] = {name: [] for name in counts}
     for num_units in dict.fromkeys(array.shape[1] for array in counts.values()):
+        # The copy is made here once instead of in each chunk.
         shared = {
-            name: array.swapaxes(0, 1).reshape(
-                num_units, -1
-            )  # copies here once instead of in each chunk
+            name: array.swapaxes(0, 1).reshape(num_units, -1)
             for name, array in counts.items()
             if array.shape[1] == num_units
         }
@@ -171,7 +168,7 @@ def compare(
 
 
 def common_seeds(arm: Mapping[str, Runs]) -> Array:
-    """Sorted pretraining seeds that all tasks of an arm have."""
+    """Pretraining seeds [num_seeds] that all tasks of an arm have, sorted."""
     sets = [set(runs.pretrain_seeds.tolist()) for runs in arm.values()]
     return np.array(sorted(set.intersection(*sets)))
 

@@ -6,8 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
-from harness.exchange.checkpoints.card_data import Card
-from harness.exchange.checkpoints.history import Step, Text
+from harness.exchange.checkpoints.card_data import Card, Step, Text
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models.checkpoints import files
 from harness.plan.contract import flat_fields

@@ -36,43 +36,32 @@ def render(card: Card) -> str:
         keep_trailing_newline=True,
     )
     return environment.get_template("README.md.jinja").render(
-        _content(card), md=markdown_escape, yaml=json.dumps, table=_table
+        _content(card), card=card, md=markdown_escape, yaml=json.dumps, table=_table
     )
 
 
 def _content(card: Card) -> dict[str, object]:
-    scores = card.scores
+    """What the template shows besides the card itself; tables with their heads."""
+    made = [("made with", card.made_with)] if card.made_with else []
+    written = [(f"card written with: {name}", value) for name, value in card.provenance.items()]
     return {
-        "title": card.name,
         "summary": _summary(card),
-        "family": card.run.model.family,
-        "generated": card.generated,
-        "licence_id": "apache-2.0" if card.generated else "other",
-        "notes": list(card.notes),
         "training": [("", ""), *training_rows(card)],
         "flops_convention": "" if card.run.model.checkpoint else FLOPS_CONVENTION,
-        "scores": [HEAD, *scores.rows] if scores and scores.rows else [],
-        "experiment": scores.experiment if scores else "",
-        "question": scores.question if scores else "",
-        "suite": scores.suite if scores else "",
-        "protocol": scores.protocol if scores else "",
+        "score_head": ("task", "split", "metric", "score", "seeds"),
         "no_scores": "None: the experiment has no finished fine-tuning run of this network."
-        if scores
+        if card.scores
         else "None here: see the report of the experiment."
         if card.steps
         else "None here: export with the experiment file to include its scores.",
         "limits": _limits(card),
         "citation": _citation(card),
-        "provenance": _provenance(card),
+        "provenance": [("", ""), ("stage", card.key), *made, *written],
     }
 
 
-HEAD = ("task", "split", "metric", "score", "seeds")
-
-
 def _table(rows: Rows) -> str:
-    head, *body = rows
-    return "\n".join(markdown_table(head, body, text_columns=range(len(head))))
+    return "\n".join(markdown_table(rows[0], rows[1:], text_columns=range(len(rows[0]))))
 
 
 def _summary(card: Card) -> str:
@@ -111,10 +100,3 @@ def _citation(card: Card) -> list[str]:
     lines = [card.scores.citation] if card.scores and card.scores.citation else []
     recipe = [recipe_source(card.recipe)] if card.recipe in RECIPES else []
     return [*recipe, *(f"Suite: {line}" for line in lines), SOFTWARE]
-
-
-def _provenance(card: Card) -> list[tuple[str, str]]:
-    """Rows of a table with an empty head."""
-    made = [("made with", card.made_with)] if card.made_with else []
-    written = [(f"card written with: {name}", value) for name, value in card.provenance.items()]
-    return [("", ""), ("stage", card.key), *made, *written]

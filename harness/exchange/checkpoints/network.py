@@ -10,10 +10,10 @@ import transformers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
 from harness.models import FAMILIES
-from harness.models.backbone import Backbone, read_metadata
+from harness.models.backbone import Backbone
 from harness.models.build import load, wrap
-from harness.models.checkpoints.files import positions, read_config
-from harness.models.t5 import T5
+from harness.models.checkpoints.files import positions, read_config, read_metadata
+from harness.models.encoder_decoders import T5
 
 HEAD_UNTRAINED = (
     "Replaced-token detection trains only the encoder: the token head in these files is untrained."

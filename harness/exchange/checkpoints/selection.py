@@ -10,13 +10,14 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
-from harness.exchange.checkpoints.card_data import Card, CardScores
-from harness.exchange.checkpoints.history import KINDS, history, recorded_run
+from harness.exchange.checkpoints.card_data import KINDS, Card, CardScores, history, recorded_run
 from harness.exchange.checkpoints.model_card import write_card
+from harness.experiment.arms import Arm
 from harness.leaderboard.table import protocol_line
-from harness.models.checkpoints.weights import num_weights
-from harness.plan.plan import FinetuneRun, Plan, ProbeRun
+from harness.models.checkpoints.files import num_weights
+from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.plan.protocol import protocol_of
+from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
 
 KEY = re.compile(r"[0-9a-f]{16}")
@@ -73,7 +74,7 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Select
         ValueError: there is no such arm or seed, tasks start from different networks, or the
             pretraining is not finished.
     """
-    arms = [one.name for one in results.plan.arms]
+    arms = results.arms
     if arm is None and len(arms) > 1:
         raise ValueError(f"--arm must be given: one of {', '.join(arms)}")
     name = arm or arms[0]
@@ -83,21 +84,31 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Select
     seed = seeds[0] if seed is None else seed
     if seed not in seeds:
         raise ValueError(f"--seed must be one of {', '.join(map(str, seeds))}, but is {seed}")
-    record = results.store.find(_network(results.plan, name, seed))
+    record = results.store.find(_network(results, name, seed))
     if record is None:
         raise ValueError(f"the pretraining of {name}, seed {seed}, is not finished: run it first")
-    return _selected(results, name, seed, record)
+    chosen = next(one for one in results.plan.arms if one.name == name)
+    title = results.experiment.name
+    return _selected(
+        record,
+        results.store,
+        name=f"{title if name == title else f'{title}: {name}'}, seed {seed}",
+        seed=seed,
+        run=chosen.pretrain,
+        scores=_scores(results, chosen, seed),
+    )
 
 
-def _network(plan: Plan, arm: str, seed: int) -> str:
+def _network(results: Results, arm: str, seed: int) -> str:
     """Key of the network that the tasks and probes of an arm start from.
 
     Raises:
         ValueError: they start from different networks.
     """
+    plan = results.plan
     starts: dict[str, dict[str, None]] = {}
     runs: list[tuple[FinetuneRun | ProbeRun, str]] = [
-        *((one, one.task) for one in plan.finetune_runs if one.pretrain_fraction == 1),
+        *((one, one.task) for one in results.finetune_runs),
         *((one, one.probe) for one in plan.probe_runs),
     ]
     for run, name in runs:
@@ -112,26 +123,29 @@ def _network(plan: Plan, arm: str, seed: int) -> str:
     return next(iter(starts), plan.pretrain_keys[arm, seed])
 
 
-def _selected(results: Results, arm: str, seed: int, record: StageResult) -> SelectedModel:
-    run = next(one.pretrain for one in results.plan.arms if one.name == arm)
-    title = (
-        results.experiment.name
-        if arm == results.experiment.name
-        else f"{results.experiment.name}: {arm}"
-    )
-    first, steps = history(record, results.store)
+def _selected(
+    record: StageResult,
+    store: Store,
+    name: str,
+    seed: int | None = None,
+    run: Pretrain | None = None,
+    scores: CardScores | None = None,
+) -> SelectedModel:
+    """A stage with its card; null: as recorded in the store, which does not name the recipe."""
+    spec = store.spec(record)
+    first, steps = history(record, store)
     card = Card(
-        name=f"{title}, seed {seed}",
-        run=run,
-        recipe=run.recipe,
-        seed=seed,
+        name=name,
+        run=run or recorded_run(first, store),
+        recipe=run.recipe if run else None,
+        seed=int(spec.get("seed", 0)) if seed is None else seed,
         key=record.key,
         made_with=record.made_with,
         metrics=first.metrics,
         steps=steps,
-        scores=_scores(results, arm, seed),
+        scores=scores,
     )
-    return SelectedModel(record, results.plan.stages[record.key].parents["tokenizer"], card)
+    return SelectedModel(record, spec["parents"]["tokenizer"], card)
 
 
 def of_stage(key: str, store: Store) -> SelectedModel:
@@ -150,32 +164,19 @@ def of_stage(key: str, store: Store) -> SelectedModel:
         raise ValueError(
             f"export needs a stage of kind {' or '.join(KINDS)}, but {key} is of kind {record.kind}"
         )
-    spec = store.spec(record)
-    first, steps = history(record, store)
-    card = Card(
-        name=f"stage {key}",
-        run=recorded_run(first, store),
-        recipe=None,
-        seed=int(spec.get("seed", 0)),
-        key=key,
-        made_with=record.made_with,
-        metrics=first.metrics,
-        steps=steps,
-    )
-    return SelectedModel(record, spec["parents"]["tokenizer"], card)
+    return _selected(record, store, f"stage {key}")
 
 
-def _scores(results: Results, arm: str, seed: int) -> CardScores:
-    evaluate = next(one.evaluate for one in results.plan.arms if one.name == arm)
+def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
     frame = results.get(scores_frame)
-    own = frame[(frame["arm"] == arm) & (frame["pretrain_seed"] == seed)]
+    own = frame[(frame["arm"] == arm.name) & (frame["pretrain_seed"] == seed)]
     rows = [
         (str(task), str(split), str(metric), _spread(values), str(len(values)))
         for (task, split, metric), values in own.groupby(["task", "split", "metric"], sort=False)[
             "value"
         ]
     ]
-    suite = evaluate.suite_value
+    suite = arm.evaluate.suite_value
     return CardScores(
         experiment=results.experiment.name,
         question=results.experiment.question,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.analysis.results import stage_counts
+from harness.analysis.frames.scores import scores_frame as measured_scores
+from harness.analysis.results import Results, stage_counts
 from harness.core.files import atomic_path
-from harness.exchange.results.finished_runs import FinishedRuns
 from harness.exchange.results.schema import (
     EXAMPLES,
     SCORES,
@@ -21,12 +22,58 @@ from harness.exchange.results.schema import (
     examples_path,
     suite_version,
 )
-from harness.experiment.protocol_digest import protocol_digest
+from harness.experiment.protocol_digest import protocol_digest, protocol_text
+from harness.plan.costs import Cost, pretraining_cost
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.store.recorded import RecordedExperiment
 from harness.store.store import StageResult, Store
 from harness.tasks.scores import LABELS
 
 SOURCE = "pretraining-harness"
+UNKNOWN = Cost(None, None, None, None)
 RUN = ["experiment", "arm", "task", "pretrain_seed", "finetune_seed", "key"]
+
+
+@dataclass(frozen=True)
+class FinishedRuns:
+    """The finished runs of an experiment."""
+
+    scores: pd.DataFrame
+    """`harness.store.recorded.SCORE_COLUMNS`."""
+    protocols: Mapping[str, str]
+    """Arm to its protocol as JSON."""
+    costs: Mapping[str, Cost]
+    """Arm to the cost of one pretraining run."""
+    store: Store
+
+
+def runs_of_results(results: Results) -> FinishedRuns:
+    """The finished runs of a declared experiment."""
+    sweep = results.experiment.sweep.model_dump(mode="json")
+    protocols = {
+        arm.name: protocol_text(arm.evaluate.model_dump(mode="json"), sweep)
+        for arm in results.plan.arms
+    }
+    return FinishedRuns(results.get(measured_scores), protocols, results.plan.costs, results.store)
+
+
+def runs_of_recorded(experiment: RecordedExperiment, store: Store) -> FinishedRuns:
+    """The runs that were finished when an experiment was last run; needs no experiment file."""
+    arms, sweep = experiment.spec["arms"], experiment.spec["experiment"]["sweep"]
+    return FinishedRuns(
+        experiment.scores,
+        {name: protocol_text(arm["evaluate"], sweep) for name, arm in arms.items()},
+        {name: _cost(arm["pretrain"]) for name, arm in arms.items()},
+        store,
+    )
+
+
+def _cost(pretrain: Mapping[str, object]) -> Cost:
+    """The cost of a recorded run; unknown if its settings are no longer valid."""
+    try:
+        return pretraining_cost(Pretrain.model_validate(pretrain))
+    except ValueError:
+        return UNKNOWN
 
 
 def export_results(
@@ -100,8 +147,7 @@ def examples_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame
         ValueError: files of a run are damaged.
     """
     runs = measured.scores[RUN].drop_duplicates()
-    records = measured.store.finished(runs["key"])
-    store = measured.store
+    store, records = measured.store, measured.store.finished(runs["key"])
     frames = [
         _of_run(records[run["key"]], store).assign(**run, source=source)
         for run in (dict(zip(RUN, row, strict=True)) for row in runs.itertuples(index=False))

@@ -17,17 +17,13 @@ MARK = b"pretraining-harness-results"
 """Key of the version in a file's metadata."""
 
 
-def _field(name: str, type_: pa.DataType, required: bool = False) -> pa.Field:
-    return pa.field(name, type_, nullable=not required)
-
-
 _CELL = [
-    _field("experiment", pa.string(), required=True),
-    _field("arm", pa.string(), required=True),
-    _field("task", pa.string(), required=True),
-    _field("split", pa.string(), required=True),
-    _field("pretrain_seed", pa.int64(), required=True),
-    _field("finetune_seed", pa.int64(), required=True),
+    pa.field("experiment", pa.string(), nullable=False),
+    pa.field("arm", pa.string(), nullable=False),
+    pa.field("task", pa.string(), nullable=False),
+    pa.field("split", pa.string(), nullable=False),
+    pa.field("pretrain_seed", pa.int64(), nullable=False),
+    pa.field("finetune_seed", pa.int64(), nullable=False),
 ]
 """Columns that identify one run on one split, in both files."""
 CELL = [field.name for field in _CELL]
@@ -35,30 +31,30 @@ CELL = [field.name for field in _CELL]
 SCORES = pa.schema(
     [
         *_CELL,
-        _field("suite", pa.string(), required=True),
-        _field("suite_version", pa.int64()),
-        _field("metric", pa.string(), required=True),
-        _field("value", pa.float64()),
-        _field("protocol_digest", pa.string(), required=True),
-        _field("protocol", pa.string(), required=True),
-        _field("budget_flops", pa.float64()),
-        _field("budget_tokens", pa.int64()),
-        _field("parameters", pa.int64()),
-        _field("source", pa.string(), required=True),
-        _field("harness_version", pa.string()),
-        _field("stage", pa.string()),
+        pa.field("suite", pa.string(), nullable=False),
+        pa.field("suite_version", pa.int64()),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("value", pa.float64()),
+        pa.field("protocol_digest", pa.string(), nullable=False),
+        pa.field("protocol", pa.string(), nullable=False),
+        pa.field("budget_flops", pa.float64()),
+        pa.field("budget_tokens", pa.int64()),
+        pa.field("parameters", pa.int64()),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("harness_version", pa.string()),
+        pa.field("stage", pa.string()),
     ],
     metadata={MARK: VERSION.encode()},
 )
 EXAMPLES = pa.schema(
     [
         *_CELL,
-        _field("index", pa.int64(), required=True),
-        _field("group", pa.string()),
-        _field("label", pa.string()),
-        _field("prediction", pa.string()),
-        _field("counts", pa.string()),
-        _field("source", pa.string(), required=True),
+        pa.field("index", pa.int64(), nullable=False),
+        pa.field("group", pa.string()),
+        pa.field("label", pa.string()),
+        pa.field("prediction", pa.string()),
+        pa.field("counts", pa.string()),
+        pa.field("source", pa.string(), nullable=False),
     ],
     metadata={MARK: VERSION.encode()},
 )

@@ -156,9 +156,7 @@ def _nested(pairs: Sequence[tuple[Mapping[str, int], int]]) -> list[dict[str, An
 def _zipped(texts: Mapping[str, str]) -> bytes:
     """A flat zip archive without timestamps, so that equal predictions give equal bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, text in texts.items():
-            info = zipfile.ZipInfo(name)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, text)
+            archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()

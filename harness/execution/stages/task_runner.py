@@ -28,7 +28,7 @@ from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict, prepared_model
 from harness.finetuning.search import optuna_search
 from harness.finetuning.task_model import TaskModel
-from harness.models.backbone import read_metadata
+from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
 from harness.tasks.examples import Examples, split_holdout
 from harness.tasks.load_examples import load_examples

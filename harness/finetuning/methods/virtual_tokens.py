@@ -20,7 +20,7 @@ from harness.finetuning.adaptation import Prefix, PromptTuning
 from harness.finetuning.methods.parts import modules_called
 from harness.finetuning.module_names import MODULE_NAMES
 from harness.finetuning.task_model import TaskModel
-from harness.models.soft_prompt import SoftPrompt
+from harness.models.backbone import SoftPrompt
 
 ATTENTION = "harness_prefix"
 """Name in transformers' registries of attention functions and masks."""

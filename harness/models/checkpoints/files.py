@@ -1,16 +1,19 @@
-"""The files of a published checkpoint: download, validation, configuration and fingerprint."""
+"""The files of a checkpoint: download, validation, configuration, weights and fingerprint."""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness.data import hub
-from harness.models.checkpoints.weights import WEIGHTS, damage, weights
 
-CONFIG, METADATA = "config.json", "harness.json"
+CONFIG = "config.json"
+METADATA = "harness.json"
+"""Properties of a network that the harness trained, which transformers' configuration lacks."""
+WEIGHTS = ("*.safetensors", "*.bin")
+"""Formats of weights in order of preference."""
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
 SENTENCEPIECE = "*.model"
 TOKENIZER = (
@@ -126,8 +129,13 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def own_family(folder: Path) -> str:
     """The family of a network that the harness trained; empty for others."""
-    metadata = folder / METADATA
-    return str(json.loads(metadata.read_text())["family"]) if metadata.is_file() else ""
+    return str(read_metadata(folder)["family"]) if (folder / METADATA).is_file() else ""
+
+
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """Blueprint, family, representation and objective of a network that the harness trained."""
+    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text())
+    return metadata
 
 
 def fingerprint(checkpoint: str, revision: str | None) -> str:
@@ -148,3 +156,47 @@ def positions(config: Mapping[str, Any]) -> float:
     given = [config[name] for name in names if isinstance(config.get(name), int)]
     offset = 2 if "roberta" in str(config.get("model_type")) else 0  # before the first position
     return given[0] - offset if given and given[0] > 0 else math.inf
+
+
+def weights(folder: Path) -> list[Path]:
+    """The weight files in `folder`, in the preferred format; empty if there are none."""
+    for pattern in WEIGHTS:
+        if files := sorted(folder.glob(pattern)):
+            return files
+    return []
+
+
+def num_weights(folder: Path | None) -> int:
+    """Number of weights in the safetensors files, heads included; 0 if unknown."""
+    files = weights(folder) if folder else []
+    shapes = [shape for file in files for shape in _shapes(file)]
+    return sum(math.prod(shape) for shape in shapes)
+
+
+def _shapes(file: Path) -> Iterator[list[int]]:
+    header = _header(file) if file.suffix == ".safetensors" else {}
+    yield from (entry["shape"] for name, entry in header.items() if name != "__metadata__")
+
+
+def _header(file: Path) -> dict[str, Any]:
+    """The header of a safetensors file: 8 bytes with its length, then JSON."""
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > file.stat().st_size:
+            raise ValueError("its header is truncated")
+        header: dict[str, Any] = json.loads(stream.read(length))
+    end = max((e["data_offsets"][1] for n, e in header.items() if n != "__metadata__"), default=0)
+    if file.stat().st_size != 8 + length + end:
+        raise ValueError(f"it must have {8 + length + end} bytes, but has {file.stat().st_size}")
+    return header
+
+
+def damage(file: Path) -> str:
+    """The problem of a file according to its header; empty if there is none, or no header."""
+    if file.suffix != ".safetensors":
+        return ""
+    try:
+        _header(file)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{file} is damaged or truncated: {error}"
+    return ""

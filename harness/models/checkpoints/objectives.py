@@ -1,12 +1,11 @@
 """The objective and representations of a checkpoint, inferred from its files."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.models import FAMILIES
-from harness.models.checkpoints.files import METADATA, own_family, read_config
+from harness.models.checkpoints.files import METADATA, own_family, read_config, read_metadata
 
 TYPES = {
     **{name: name for name in ("bert", "roberta", "albert", "electra", "deberta", "distilbert")},
@@ -58,7 +57,7 @@ def trained_objective(folder: Path) -> str | dict[str, Any]:
     """
     if not (folder / METADATA).is_file():
         return objective_name(read_config(folder))
-    metadata = json.loads((folder / METADATA).read_text())
+    metadata = read_metadata(folder)
     objective: dict[str, Any] = metadata.get("objective") or {}
     return objective or BY_REPRESENTATION.get(metadata["representation"], "mlm")
 

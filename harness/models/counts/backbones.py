@@ -41,9 +41,8 @@ def count_parameters(
     """
     if architecture.facts.kind == "baseline":
         return 0
-    if architecture.family in ("t5", "bart"):
-        with_decoder = has_decoder(architecture, representation)
-        return _TO_TEXT[architecture.family](architecture, size, vocab_size, with_decoder)
+    if architecture.family == "t5":
+        return _t5(architecture, size, vocab_size, has_decoder(architecture, representation))
     if architecture.family in _OTHERS:
         return _OTHERS[architecture.family](architecture, size, vocab_size)
     return _encoder(architecture, size, vocab_size, segment_types(architecture, pair_format))
@@ -141,7 +140,7 @@ def _t5(architecture: Architecture, size: Size, vocab_size: int, with_decoder: b
     return count + layers * (layer + attention) + around
 
 
-def _bart(architecture: Architecture, size: Size, vocab_size: int, _: bool) -> int:
+def _bart(architecture: Architecture, size: Size, vocab_size: int) -> int:
     around = position_rows(architecture) * size.hidden_size + norm(size.hidden_size)
     decoder = decoder_layers(architecture, size) * (_layer(size) + _attention(size))
     return vocab_size * size.hidden_size + size.num_layers * _layer(size) + decoder + 2 * around
@@ -160,8 +159,7 @@ def _static(_: Architecture, size: Size, vocab_size: int) -> int:
     return 2 * vocab_size * size.hidden_size  # input and output vectors
 
 
-_Count = Callable[[Architecture, Size, int], int]
-_OTHERS: Mapping[str, _Count] = {
+_OTHERS: Mapping[str, Callable[[Architecture, Size, int], int]] = {
     "deberta": _deberta,
     "deberta_v3": _deberta,
     "modernbert": _modernbert,
@@ -169,7 +167,7 @@ _OTHERS: Mapping[str, _Count] = {
     "gpt": _gpt,
     "gpt2": _gpt,
     "llama": _llama,
+    "bart": _bart,
     "elmo": _elmo,
     "static": _static,
 }
-_TO_TEXT: Mapping[str, Callable[[Architecture, Size, int, bool], int]] = {"t5": _t5, "bart": _bart}

@@ -5,15 +5,8 @@ from harness.models import Architecture, Size
 SEGMENTED = ("bert", "albert", "electra")
 """Families that always have two segment embeddings."""
 TRANSFORMED = (
-    "bert",
-    "roberta",
-    "albert",
-    "electra",
-    "deberta",
-    "deberta_v3",
-    "distilbert",
-    "modernbert",
-)
+    "bert", "roberta", "albert", "electra", "deberta", "deberta_v3", "distilbert", "modernbert",
+)  # fmt: skip
 """Families with a dense layer before the output matrix."""
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 from transformers import PreTrainedTokenizerFast
 
 from harness.models import FAMILIES
-from harness.models.backbone import read_metadata
 from harness.models.build import load
+from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.scoring.likelihood import log_likelihoods

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.probes import probes_frame
+from harness.analysis.frames.scores import probes_frame
 from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.text_tables import TextTable
@@ -52,7 +52,7 @@ def probe_tables(probes: pd.DataFrame, arms: Sequence[str]) -> list[ProbeTable]:
     """One table per probe.
 
     Args:
-        probes: result of `harness.analysis.frames.probes.probes_frame`.
+        probes: result of `harness.analysis.frames.scores.probes_frame`.
         arms: names of all arms.
     """
     if probes.empty:

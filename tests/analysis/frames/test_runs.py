@@ -1,13 +1,13 @@
 """What became of single runs, read of the stages."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from harness import load
 from harness.analysis.frames.runs import finetune_runs_frame, pretrain_runs_frame
+from harness.analysis.results import Results
 from harness.store.store import StageResult
 
 STUDY = """
@@ -31,16 +31,15 @@ def plan(tmp_path: Path) -> Any:
     return load(file, store=tmp_path / "store").plan
 
 
-def results_of(plan: Any, metrics: dict[str, dict[str, float]] | None) -> Any:
+def results_of(plan: Any, metrics: dict[str, dict[str, float]] | None) -> Results:
     """All stages finished, with metrics by kind; none finished if there are no metrics."""
     stages = plan.stages.items() if metrics is not None else ()
-    return SimpleNamespace(
-        plan=plan,
-        finished={
-            key: StageResult(key, "", "", (metrics or {}).get(stage.kind, {}), "", "")
-            for key, stage in stages
-        },
-    )
+    results = Results(plan, store=cast(Any, None))
+    results.__dict__["finished"] = {
+        key: StageResult(key, "", "", (metrics or {}).get(stage.kind, {}), "", "")
+        for key, stage in stages
+    }
+    return results
 
 
 def test_a_run_tells_what_became_of_it(plan: Any) -> None:

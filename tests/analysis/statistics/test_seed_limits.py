@@ -16,9 +16,7 @@ from harness.analysis.statistics.seed_limits import seed_limits, seed_note
     ],
 )
 def test_seed_limits(seeds, permutation, sign_flip):
-    limits = seed_limits(seeds)
-    assert limits.permutation_floor == pytest.approx(permutation, rel=0.01)
-    assert limits.sign_flip_floor == pytest.approx(sign_flip, rel=0.01)
+    assert seed_limits(seeds) == pytest.approx((permutation, sign_flip), rel=0.01)
 
 
 def test_seed_note():

@@ -12,8 +12,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harness.cli.app import app
-from harness.exchange.results.export_results import export_results, scores_frame
-from harness.exchange.results.finished_runs import runs_of_recorded, runs_of_results
+from harness.exchange.results.export_results import (
+    export_results,
+    runs_of_recorded,
+    runs_of_results,
+    scores_frame,
+)
 from harness.exchange.results.import_results import import_results
 from harness.exchange.results.schema import (
     EXAMPLES,

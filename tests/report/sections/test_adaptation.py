@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from harness.analysis.frames.adaptation import RETAINED_COLUMNS, adaptation_costs_frame
+from harness.analysis.results import Results
 from harness.plan.plan import FinetuneRun
 from harness.report.page import write_report
 from harness.report.sections.adaptation_tables import (
@@ -186,16 +187,19 @@ def results_of(
     runs: dict[tuple[str, str], str],
     parents: dict[str, dict[str, str]],
     metrics: dict[str, dict[str, float]],
-) -> Any:
+) -> Results:
     """Results of one seed: arm and task to the key of its stage, key to the keys it builds on, and
     to its metrics."""
     finetune_runs = [FinetuneRun(arm, task, 0, 0, key) for (arm, task), key in runs.items()]
     keys = {run.key for run in finetune_runs} | parents.keys()
     keys |= {key for of in parents.values() for key in of.values()}
     stages = {key: SimpleNamespace(parents=parents.get(key, {})) for key in keys}
-    plan = SimpleNamespace(finetune_runs=finetune_runs, stages=stages)
-    finished = {key: SimpleNamespace(key=key, metrics=found) for key, found in metrics.items()}
-    return SimpleNamespace(plan=plan, finished=finished)
+    plan: Any = SimpleNamespace(finetune_runs=finetune_runs, stages=stages)
+    results = Results(plan, store=cast(Any, None))
+    results.__dict__["finished"] = {
+        key: SimpleNamespace(key=key, metrics=found) for key, found in metrics.items()
+    }
+    return results
 
 
 def test_costs_of_separate_stages_are_shared_by_their_tasks() -> None:

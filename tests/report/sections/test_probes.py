@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.frames.probes import PROBE_COLUMNS
+from harness.analysis.frames.scores import PROBE_COLUMNS
 from harness.report.page import write_report
 from harness.report.sections.probes import probe_tables
 from tests.made_up_results import MadeUpResults
