@@ -23,7 +23,7 @@ from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
-from harness.leaderboard.experiment_table import experiment_table
+from harness.leaderboard.build import experiment_table
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan

@@ -20,7 +20,7 @@ from harness.analysis.results import Results
 from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
-from harness.leaderboard.experiment_table import experiment_comparer, experiment_table
+from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.table import Table
 from harness.plan.plan import FinetuneRun, Plan, Stage
 from harness.pretraining.recipes import RECIPES

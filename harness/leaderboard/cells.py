@@ -17,14 +17,10 @@ def marked(table: Table) -> list[tuple[str, Published]]:
     return list(zip(marks, blocks, strict=True))
 
 
-def comparable_blocks(table: Table) -> list[tuple[str, Published]]:
-    """The blocks that are comparable with the measured rows."""
-    return [(mark, block) for mark, block in marked(table) if block.comparable]
-
-
-def separate_blocks(table: Table) -> list[tuple[str, Published]]:
-    """The blocks that are shown in separate tables."""
-    return [(mark, block) for mark, block in marked(table) if not block.comparable]
+def marked_blocks(table: Table, comparable: bool) -> list[tuple[str, Published]]:
+    """The marked blocks that are comparable with the measured rows, or those that are not and have
+    separate tables."""
+    return [(mark, block) for mark, block in marked(table) if block.comparable == comparable]
 
 
 def heading(mark: str, block: Published) -> str:

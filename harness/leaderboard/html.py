@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.cells import all_notes, comparable_blocks, heading, separate_blocks
+from harness.leaderboard.cells import all_notes, heading, marked_blocks
 from harness.leaderboard.table import Table, metrics_label
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ def html(table: Table) -> str:
     """A `figure` without styles; published rows that are not comparable have a table each."""
     return html_template(HTML).render(
         table=table,
-        comparable_blocks=comparable_blocks(table),
-        separate_blocks=separate_blocks(table),
+        comparable_blocks=marked_blocks(table, comparable=True),
+        separate_blocks=marked_blocks(table, comparable=False),
         notes=all_notes(table),
         metrics=metrics_label,
         heading=heading,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from harness.experiment.protocol_digest import protocol_digest, protocol_text
 from harness.leaderboard.build import build
-from harness.leaderboard.table import Published, Row, Table
+from harness.leaderboard.table import Published, Table
 from harness.store.recorded import imported_scores
 from harness.store.store import Store
 
@@ -30,11 +30,12 @@ def with_imports(
     if imported is None:
         return table
     imported = select(imported) if select else imported
-    suite = table.suite.name
-    if suite not in set(imported["suite"]):
-        return table
+    imported = imported[imported["suite"] == table.suite.name]
     protocols = {digest for spec in measured for digest in _protocols(spec)}
-    blocks = _blocks(imported, suite, table.average.name, protocols)
+    blocks = [
+        _block(str(source), str(digest), scores, table, protocols)
+        for (source, digest), scores in imported.groupby(["source", "protocol_digest"])
+    ]
     return replace(table, published=(*table.published, *blocks))
 
 
@@ -45,34 +46,20 @@ def _protocols(spec: Mapping[str, Any]) -> set[str]:
     return {protocol_digest(text) for text in texts}
 
 
-def _blocks(
-    scores: pd.DataFrame, suite: str, average: str, measured: Collection[str]
-) -> tuple[Published, ...]:
-    """One block per source and protocol."""
-    own = scores[scores["suite"] == suite]
-    groups = own.groupby(["source", "protocol_digest"], sort=True)
-    return tuple(
-        _block(str(source), str(digest), rows, build(rows, suite, average), measured)
-        for (source, digest), rows in groups
-    )
-
-
 def _block(
     source: str, digest: str, scores: pd.DataFrame, table: Table, measured: Collection[str]
 ) -> Published:
+    """The imported `scores` of one source and protocol, in the columns of `table`."""
+    own = build(scores, table.suite.name, table.average.name)
     return Published(
         table=f"imported: {source}",
         source=f"imported from {source}",
-        split=table.split,
+        split=own.split,
         protocol=f"protocol {digest}: {scores['protocol'].iloc[0]}",
-        rows=tuple(_unranked(row) for row in table.rows),
+        rows=tuple(replace(row, rank=None) for row in own.rows),
         kind="Imported",
         reason=_reason(digest, measured),
     )
-
-
-def _unranked(row: Row) -> Row:
-    return replace(row, rank=None)
 
 
 def _reason(digest: str, measured: Collection[str]) -> str:

@@ -7,10 +7,9 @@ from harness.leaderboard.cells import (
     MISSING,
     all_notes,
     bold_places,
-    comparable_blocks,
     heading,
+    marked_blocks,
     row_cells,
-    separate_blocks,
 )
 from harness.leaderboard.table import Published, Row, Table, column_label
 
@@ -21,10 +20,10 @@ LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
 def latex(table: Table) -> str:
     """A `tabular`, another one for each block of rows that are not comparable, and the notes."""
     measured = [_tex_row(table, row) for row in (*table.rows, *table.references)]
-    for mark, block in comparable_blocks(table):
+    for mark, block in marked_blocks(table, comparable=True):
         measured += ["\\midrule", *_group(table, mark, block)]
     lines = _tabular(table, measured)
-    for mark, block in separate_blocks(table):
+    for mark, block in marked_blocks(table, comparable=False):
         lines += ["\\par\\medskip", *_tabular(table, _group(table, mark, block))]
     return "\n".join([*lines, *tex_notes(all_notes(table))]) + "\n"
 

@@ -92,9 +92,7 @@ def _num_seeds(results: pd.DataFrame) -> dict[str, tuple[int, int]]:
     pretrain = results.groupby("arm")["pretrain_seed"].nunique()
     finetune = results.groupby(["arm", "task", "pretrain_seed"])["finetune_seed"].nunique()
     most = finetune.groupby("arm").max()
-    return dict(
-        zip(pretrain.index, zip(pretrain.tolist(), most.tolist(), strict=True), strict=True)
-    )
+    return {arm: (int(pretrain[arm]), int(most[arm])) for arm in map(str, pretrain.index)}
 
 
 def _scores(means: np.ndarray, spreads: np.ndarray) -> list[Score | None]:

@@ -1,5 +1,6 @@
 """Boards, and the published tables that they show."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -71,10 +72,15 @@ def board_of_suite(suite: str) -> Board | None:
 
 
 @cache
+def printed(name: str) -> pd.DataFrame:
+    """A published table, or another file of their folder; all cells are text."""
+    path = leaderboards_folder() / "published" / f"{name}.csv"
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
 def published_index() -> pd.DataFrame:
     """Metadata of the published tables, indexed by name; all cells are text."""
-    path = leaderboards_folder() / "published" / "index.csv"
-    return pd.read_csv(path, dtype=str, keep_default_na=False).set_index("table")
+    return printed("index").set_index("table")
 
 
 def published_entry(name: str) -> dict[str, str]:
@@ -89,6 +95,11 @@ def published_entry(name: str) -> dict[str, str]:
     return {str(column): str(index.at[name, column]) for column in index.columns}
 
 
+def cited(entry: Mapping[str, str]) -> str:
+    """Paper and place in it of a `published_entry`."""
+    return ", ".join(filter(None, (entry["citation"], entry["printed_in"])))
+
+
 @cache
 def published_table(name: str) -> pd.DataFrame:
     """A published table of scores: one row per system, task, split and metric, with its `value`.
@@ -98,9 +109,7 @@ def published_table(name: str) -> pd.DataFrame:
     """
     if published_entry(name)["kind"] != "scores":
         raise ValueError(f"published table {name!r} holds no scores")
-    path = leaderboards_folder() / "published" / f"{name}.csv"
-    text = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return text.assign(value=text["value"].astype(float))
+    return printed(name).astype({"value": float})
 
 
 def attributes(table: pd.DataFrame) -> list[str]:

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from harness.analysis.averages import AVERAGES, Term
 from harness.analysis.columns import combine
-from harness.leaderboard.published import CELL, as_validation, leaderboards_folder, published_entry
+from harness.leaderboard.published import CELL, as_validation, printed, published_entry
 from harness.tasks.task import Column
 
 EXACT = 1e-9
@@ -58,13 +57,6 @@ def checks(name: str) -> list[Check]:
 def without_parts(name: str) -> Iterator[tuple[str, str]]:
     """(task, why) of the averages whose parts no system has."""
     return ((task, why) for (system, task), why in _exceptions(name).items() if not system)
-
-
-@cache
-def printed(name: str) -> pd.DataFrame:
-    """A published table; all cells are text."""
-    path = leaderboards_folder() / "published" / f"{name}.csv"
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def system_column(raw: pd.DataFrame) -> str:

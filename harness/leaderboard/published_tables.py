@@ -1,7 +1,7 @@
 """Published tables as printed in their papers: one row per system, columns with unit, split and
 metric, and printed averages with the recomputed ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -11,18 +11,14 @@ from harness.leaderboard.cells import MISSING
 from harness.leaderboard.published import (
     CELL,
     attributes,
+    cited,
+    printed,
     published_entry,
     published_index,
     system_attributes,
     task_attributes,
 )
-from harness.leaderboard.published_averages import (
-    Check,
-    checks,
-    printed,
-    system_column,
-    without_parts,
-)
+from harness.leaderboard.published_averages import Check, checks, system_column, without_parts
 from harness.leaderboard.table import METRIC_LABELS
 from harness.leaderboard.text_tables import TextTable
 
@@ -63,13 +59,8 @@ def find_published(words: str) -> str:
 
 def published_list() -> TextTable:
     """List of all published tables."""
-    index = published_index()
-    rows = [
-        [str(name), *(str(index.at[name, field]) for field in ("kind", "title", "citation"))]
-        for name in index.index
-    ]
-    head = ["table", "kind", "title", "source"]
-    return TextTable(head, rows, range(4), "Published tables")
+    rows = printed("index")[["table", "kind", "title", "citation"]].to_numpy().tolist()
+    return TextTable(["table", "kind", "title", "source"], rows, range(4), "Published tables")
 
 
 def published_text_tables(name: str) -> tuple[TextTable, TextTable]:
@@ -82,7 +73,7 @@ def published_text_tables(name: str) -> tuple[TextTable, TextTable]:
     wide = _wide(name, raw) if entry["kind"] == "scores" else raw
     checked = [f"{check.system}: {check.why}." for check in checks(name) if not check.reproduced]
     notes = [
-        f"Source: {_source(entry)}.",
+        f"Source: {cited(entry)}.",
         *([f"Protocol: {entry['protocol']}."] if entry["protocol"] else []),
         *([f"Not comparable with measured rows: {entry['apart']}"] if entry["apart"] else []),
         *([f"Unit: {entry['unit']}."] if entry["unit"] else []),
@@ -110,7 +101,7 @@ def published_frame(name: str) -> pd.DataFrame:
     """
     entry, raw = published_entry(name), printed(name)
     if entry["kind"] != "scores":
-        return raw if "source" in raw else raw.assign(source=_source(entry))
+        return raw if "source" in raw else raw.assign(source=cited(entry))
     made = {(check.system, check.rule): check for check in checks(name)}
     cells = zip(raw[system_column(raw)], raw["metric"], strict=True)
     found = [made.get(cell) for cell in cells]
@@ -119,7 +110,7 @@ def published_frame(name: str) -> pd.DataFrame:
         unit=raw["metric"].map(unit),
         recomputed=[check.recomputed if check else np.nan for check in found],
         protocol=entry["protocol"],
-        source=_source(entry),
+        source=cited(entry),
         reproduced=[_yes_or_no(check) for check in found],
         why=[check.why if check else "" for check in found],
         checked=entry["checked"],
@@ -158,15 +149,14 @@ def _wide(name: str, raw: pd.DataFrame) -> pd.DataFrame:
 
 def _columns_table(name: str) -> TextTable:
     """Description of each column: meaning, unit and split."""
-    raw = printed(name)
-    known = printed("columns")
-    known = known[known["table"] == name].set_index("column")
-    rows: list[list[str]] = []
-    for column in attributes(raw) if published_entry(name)["kind"] == "scores" else [*raw]:
-        if column in known.index:
-            described = [str(known.at[column, field]) for field in ("meaning", "unit")]
-            rows.append([str(column), *described, ""])
-    if published_entry(name)["kind"] == "scores":
+    raw, known = printed(name), printed("columns").query("table == @name").set_index("column")
+    scores = published_entry(name)["kind"] == "scores"
+    rows = [
+        [str(column), str(known.at[column, "meaning"]), str(known.at[column, "unit"]), ""]
+        for column in (attributes(raw) if scores else raw)
+        if column in known.index
+    ]
+    if scores:
         of_tasks = raw.groupby("task")[task_attributes(raw)].first()
         for cell, label in _labels(raw).items():
             task, split, metric = cell
@@ -197,10 +187,6 @@ def _rules(name: str) -> list[str]:
         "reproduced if within half of the last printed digit."
         for rule in rules
     ]
-
-
-def _source(entry: Mapping[str, str]) -> str:
-    return ", ".join(filter(None, (entry["citation"], entry["printed_in"])))
 
 
 def _is_numeric(values: pd.Series) -> bool:

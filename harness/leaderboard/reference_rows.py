@@ -10,6 +10,7 @@ from harness.analysis.columns import combine
 from harness.leaderboard.published import (
     CELL,
     as_validation,
+    cited,
     published_entry,
     published_table,
     system_names,
@@ -85,7 +86,7 @@ def published_blocks(name: str, columns: Sequence[Column], rule: Average) -> tup
         shown = cells[_in_columns(cells, columns)]
         block = Published(
             table=name,
-            source=", ".join(filter(None, (entry["citation"], entry["printed_in"]))),
+            source=cited(entry),
             split=" and ".join(dict.fromkeys(shown["printed_on"].str.split("_").str[0])),
             protocol=entry["protocol"],
             rows=tuple(

@@ -6,13 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from harness.leaderboard.cells import (
-    all_notes,
-    bold_places,
-    comparable_blocks,
-    row_cells,
-    separate_blocks,
-)
+from harness.leaderboard.cells import all_notes, bold_places, marked_blocks, row_cells
 from harness.leaderboard.html import html
 from harness.leaderboard.latex import latex
 from harness.leaderboard.table import Row, Table, column_label
@@ -36,10 +30,12 @@ def render(table: Table, format: Format) -> str:
 def markdown(table: Table) -> str:
     """Tables of GitHub's markdown: one, and another for each block of published rows that are not
     comparable."""
-    together = [(row, mark) for mark, block in comparable_blocks(table) for row in block.rows]
+    together = [
+        (row, mark) for mark, block in marked_blocks(table, comparable=True) for row in block.rows
+    ]
     measured = [(row, "") for row in (*table.rows, *table.references)]
     lines = _markdown_rows(table, [*measured, *together])
-    for mark, block in separate_blocks(table):
+    for mark, block in marked_blocks(table, comparable=False):
         title = f"{block.kind}{mark}: {block.source}; {block.split}. {block.reason}"
         lines += ["", markdown_escape(title), ""]
         lines += _markdown_rows(table, [(row, mark) for row in block.rows])

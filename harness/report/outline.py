@@ -10,10 +10,12 @@ from harness.report.sections.adaptation import (
     label_count_section,
     layer_section,
 )
-from harness.report.sections.continued_pretraining import continued_pretraining_section
 from harness.report.sections.cost import cost_section
 from harness.report.sections.curves import learning_section, loss_section
-from harness.report.sections.pretraining_cost import pretraining_cost_section
+from harness.report.sections.pretraining import (
+    continued_pretraining_section,
+    pretraining_cost_section,
+)
 from harness.report.sections.probes import probe_section
 from harness.report.sections.run_spread import spread_section
 from harness.report.sections.search import search_section

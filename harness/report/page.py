@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from harness.analysis.results import Results
 from harness.core.files import write_atomically
-from harness.leaderboard.experiment_table import experiment_comparer, experiment_table
+from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.ranks import with_ties
 from harness.leaderboard.render import markdown_escape, markdown_table, render
 from harness.leaderboard.table import Table
@@ -17,14 +16,13 @@ from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
 from harness.report.arm_tables import time, what_differs
 from harness.report.figures.differences import forest
-from harness.report.layout import Plot, Section
+from harness.report.layout import Plot, Section, template
 from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
 from harness.report.sections.curves import hours
 from harness.report.threats import threats
 from harness.report.verdict import MANY_ARMS, Pair, judge, pairwise
 
-TEMPLATES = Path(__file__).parent / "templates"
 VERDICT_NOTE = (
     "Confirmed or refuted if the 95 % interval of the difference in the average ({}) excludes "
     "zero, otherwise inconclusive. If several differences are expected, each must also be "
@@ -92,7 +90,7 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "sections": outline.sections(results),
         "threats": threats(results, table, pairs, results.get(all_run_scores)),
         "time": Section(
-            "Time", plots=dict(hours(results)), tables={"Seconds, all stages": time(results)}
+            "Time", plots=hours(results), tables={"Seconds, all stages": time(results)}
         ),
         "provenance": results.get(report_provenance),
         "points": difference_tables.points,
@@ -111,23 +109,15 @@ def _figures(content: Mapping[str, Any]) -> dict[str, Plot]:
 
 def _page(content: Mapping[str, Any], table: Table) -> str:
     leaderboard = Markup(render(table, "html"))  # escaped by `render`
-    return _template("page.html.jinja", escape=True).render(
+    return template("page.html.jinja").render(
         content, leaderboard=leaderboard, html_table=lambda *grid: Markup(html_table(*grid))
     )
 
 
 def _readme(content: Mapping[str, Any], table: Table) -> str:
-    return _template("README.md.jinja", escape=False).render(  # escaped by `md`
+    return template("README.md.jinja", escape=False).render(  # escaped by `md`
         content,
         leaderboard=render(table, "md"),
         md=markdown_escape,
         table=lambda grid: "\n".join(markdown_table(grid.head, grid.rows, grid.text_columns)),
     )
-
-
-def _template(name: str, escape: bool) -> jinja2.Template:
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    environment = jinja2.Environment(
-        loader=loader, autoescape=escape, undefined=jinja2.StrictUndefined
-    )
-    return environment.get_template(name)

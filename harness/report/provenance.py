@@ -15,12 +15,6 @@ def report_provenance(results: Results) -> dict[str, object]:
         "software of the stages": makers(one.made_with for one in results.finished.values()),
         "to reproduce": run_again(declaration.path, declaration.overrides, declaration.variants),
         "data": fingerprints(plan.stages.values()),
-        "experiment": resolved_yaml(results),
+        "experiment": yaml.safe_dump(declaration.resolved(), sort_keys=False, allow_unicode=True),
         "stages": {f"{stage.kind} {stage.label}": key for key, stage in plan.stages.items()},
     }
-
-
-def resolved_yaml(results: Results) -> str:
-    """The experiment with its overrides applied and its arms resolved, as YAML."""
-    resolved = results.plan.declaration.resolved()
-    return str(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True))

@@ -1,4 +1,4 @@
-"""Problems with runs: scores at chance, truncated inputs, divergence, excluded seeds."""
+"""Problems with runs: scores at chance, constant outputs, truncation, divergence, lost seeds."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -64,6 +64,56 @@ def planned(results: Results, arm: str, task: str) -> int:
     """Number of runs planned for an arm on a task; 0 if the arm does not support the task."""
     runs = results.get(finetune_runs_frame)
     return int(((runs["arm"] == arm) & (runs["task"] == task)).sum())
+
+
+def constant_labels(results: Results, table: Table) -> Iterator[tuple[str, str]]:
+    """(task, split) of each column whose examples all have the same label."""
+    keys = results.get(scores_frame).drop_duplicates("task").set_index("task")["key"]
+    for task, split in dict.fromkeys((column.task, column.split) for column in table.columns):
+        if task in keys.index:
+            rows = results.predictions(str(keys[task]))
+            labels = rows[rows["split"] == split]["label"]
+            if labels.dtype != object and len(labels) > 1 and labels.nunique() == 1:
+                yield task, split
+
+
+def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, str]]:
+    """(arm, task, seeds) of each run that predicts the same for every example of a split, or the
+    same tag for every word."""
+    splits = {(column.task, column.split) for column in table.columns}
+    identity = ["arm", "task", "pretrain_seed", "finetune_seed", "key"]
+    runs = results.get(scores_frame)[identity].drop_duplicates()
+    for run in runs.itertuples(index=False):
+        answers = results.predictions(str(run.key)).groupby("split")["prediction"]
+        # `explode` splits the tags of a sentence, and leaves all other predictions alone.
+        constant = [split for split, found in answers if found.explode().nunique() == 1]
+        if any((run.task, split) in splits for split in constant):
+            yield str(run.arm), str(run.task), f"{run.pretrain_seed}.{run.finetune_seed}"
+
+
+def one_label(results: Results, table: Table) -> Iterator[str]:
+    """A sentence on the splits whose examples all have the same label."""
+    found = [f"{task} ({split})" for task, split in constant_labels(results, table)]
+    if found:
+        yield (
+            f"All examples of {', '.join(found)} have the same label: constant predictions are "
+            "right, so the column does not distinguish the arms."
+        )
+
+
+def constant_predictions(results: Results, table: Table) -> Iterator[str]:
+    """A sentence on the runs with constant predictions where these are not right."""
+    right = {task for task, _ in constant_labels(results, table)}
+    wrong = [
+        (arm, task)
+        for arm, task, _ in constant_runs(results, table)
+        if task not in right and not guesses(results, arm)
+    ]
+    if wrong:
+        yield (
+            "Runs that predict the same for every example and therefore did not learn the task: "
+            f"{_counted(pd.DataFrame(wrong, columns=['arm', 'task']))}."
+        )
 
 
 def truncated(results: Results) -> Iterator[str]:

@@ -13,7 +13,6 @@ from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.table import Table
 from harness.plan.unsupported import unsupported_lines
 from harness.report import run_checks, search_checks
-from harness.report.constant_outputs import constant_labels, constant_runs
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
 
@@ -46,38 +45,33 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
 
 
 def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
-    """Check to a sentence per finding; without checks that the results do not allow."""
-    found = {"missing scores": [*_missing_scores(results, table, scores)]}
-    if len(results.get(scores_frame)) and run_checks.chance(table):
-        found["runs and arms at or below chance"] = [*run_checks.at_chance(results, table, scores)]
-    if len(results.get(scores_frame)):
-        found["evaluation sets whose examples all have one label"] = [
-            *_constant_labels(results, table)
-        ]
-        found["runs with constant predictions"] = [*_constant_predictions(results, table)]
-        found["pretraining seeds without scores on every task"] = [
-            *run_checks.excluded_seeds(results)
-        ]
-    return found | _run_threats(results)
-
-
-def _run_threats(results: Results) -> dict[str, list[str]]:
-    """The same for what stages record, which stages of earlier versions may not."""
-    found = {}
-    runs = results.get(finetune_runs_frame)
+    """Check to a sentence per finding; without checks that the results do not allow. Stages of
+    earlier versions may not have recorded truncation."""
+    runs, trials = results.get(finetune_runs_frame), results.get(trials_frame)
     finished = runs[runs["finished"].astype(bool)]
+    found = {"missing scores": _missing_scores(results, table, scores)}
+    if len(results.get(scores_frame)):
+        if run_checks.chance(table):
+            found["runs and arms at or below chance"] = run_checks.at_chance(results, table, scores)
+        found |= {
+            "evaluation sets whose examples all have one label": run_checks.one_label(
+                results, table
+            ),
+            "runs with constant predictions": run_checks.constant_predictions(results, table),
+            "pretraining seeds without scores on every task": run_checks.excluded_seeds(results),
+        }
     truncated = [*run_checks.truncated(results)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
         name = f"truncation of more than {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
-        found[name] = truncated
-    if len(finished) or len(results.get(trials_frame)):
-        found["diverged runs"] = [*run_checks.diverged(results)]
-    if len(results.get(trials_frame)):
-        found["unequal numbers of trials"] = [*search_checks.unequal_trials(results)]
+        found[name] = iter(truncated)
+    if len(finished) or len(trials):
+        found["diverged runs"] = run_checks.diverged(results)
+    if len(trials):
+        found["unequal numbers of trials"] = search_checks.unequal_trials(results)
     if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
-        found[name] = [*search_checks.far_above_dev(beside)]
-    return found
+        found[name] = search_checks.far_above_dev(beside)
+    return {name: list(sentences) for name, sentences in found.items()}
 
 
 def _few_seeds(table: Table) -> Iterator[str]:
@@ -104,32 +98,6 @@ def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterat
                 "finished (the mean is over fewer runs) or if its predictions are constant and a "
                 "correlation is undefined (the cell is empty)."
             )
-
-
-def _constant_labels(results: Results, table: Table) -> Iterator[str]:
-    found = [f"{task} ({split})" for task, split in constant_labels(results, table)]
-    if found:
-        yield (
-            f"All examples of {', '.join(found)} have the same label: constant predictions are "
-            "right, so the column does not distinguish the arms."
-        )
-
-
-def _constant_predictions(results: Results, table: Table) -> Iterator[str]:
-    right = {
-        task for task, _ in constant_labels(results, table)
-    }  # where constant predictions are right
-    found = Counter(
-        (arm, task)
-        for arm, task, _ in constant_runs(results, table)
-        if task not in right and not run_checks.guesses(results, arm)
-    )
-    if found:
-        runs = ", ".join(f"{arm} on {task} ({count})" for (arm, task), count in found.items())
-        yield (
-            "Runs that predict the same for every example and therefore did not learn the task: "
-            f"{runs}."
-        )
 
 
 def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -84,7 +84,7 @@ def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, 
     because that arm is selected by its results.
 
     Args:
-        compared: compares two arms by name (`harness.leaderboard.experiment_table`).
+        compared: compares two arms by name (`harness.leaderboard.build`).
     """
     named = [(side.better, side.worse) for side in results.experiment.expect]
     expected = [pair for pair in named if set(pair) <= set(results.arms)]

@@ -10,7 +10,7 @@ from harness.analysis.comparison.differences import screened
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, tie_groups
 from harness.leaderboard import ranks as ties
-from harness.leaderboard.experiment_table import experiment_comparer
+from harness.leaderboard.build import experiment_comparer
 from harness.leaderboard.ranks import RANKING, with_ties
 from harness.leaderboard.render import markdown_escape, render
 from tests.made_up_results import pairs_of, table_of

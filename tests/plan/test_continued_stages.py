@@ -23,7 +23,7 @@ from harness.models.build import load
 from harness.plan.continued_cost import total_continued_cost
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
-from harness.report.sections.continued_pretraining import losses_table
+from harness.report.sections.pretraining import losses_table
 from harness.tasks import TASKS
 from harness.tasks.examples import split_holdout
 from harness.tasks.load_examples import load_examples

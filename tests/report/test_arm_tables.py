@@ -1,7 +1,7 @@
 """What sets arms apart, as a table."""
 
 from harness.report.arm_tables import what_differs
-from harness.report.sections.pretraining_cost import pretraining_table
+from harness.report.sections.pretraining import pretraining_table
 
 
 def test_no_cell_is_empty(fabricate):

@@ -11,10 +11,10 @@ import scipy.stats
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, holm
-from harness.leaderboard.experiment_table import experiment_comparer
+from harness.leaderboard.build import experiment_comparer
 from harness.leaderboard.ranks import with_ties
-from harness.report.constant_outputs import constant_labels, constant_runs
 from harness.report.difference_tables import every_column
+from harness.report.run_checks import constant_labels, constant_runs
 from harness.report.threats import threats
 from harness.report.verdict import Pair, judge, pairwise
 from tests.made_up_results import pairs_of, table_of

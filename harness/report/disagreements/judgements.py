@@ -26,6 +26,9 @@ def judged(
     Args:
         labels: the gold label of each example.
         given: the answers of all seeds to each example.
+
+    Returns:
+        Shares or errors [num_examples], and as many answers.
     """
     if task.kind in VALUES:
         values = np.array(given, dtype=np.float64)
@@ -61,7 +64,15 @@ def disagreement(
     task: Task, shares: Sequence[np.ndarray], answers: Sequence[Sequence[Any]]
 ) -> np.ndarray:
     """Absolute difference in the share of seeds that are right, and BOTH_WRONG if that is zero but
-    the answers differ; for numeric targets the absolute difference of the mean answers."""
+    the answers differ; for numeric targets the absolute difference of the mean answers.
+
+    Args:
+        shares: of both arms, from `judged`: each [num_examples].
+        answers: of both arms, from `judged`.
+
+    Returns:
+        [num_examples]
+    """
     if task.kind in VALUES:
         return np.abs(np.array(answers[0]) - np.array(answers[1]))
     first, second = ([_compared(task, one) for one in side] for side in answers)

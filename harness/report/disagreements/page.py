@@ -7,10 +7,9 @@ from pathlib import Path
 from harness.core.files import atomic_path, write_atomically
 from harness.report.disagreements.answers import CAVEAT, Disagreements
 from harness.report.disagreements.judgements import VALUES
+from harness.report.layout import template
 
 TEMPLATES = Path(__file__).parent / "templates"
-SHARED = Path(__file__).parents[1] / "templates"
-"""Templates shared with site and reports."""
 MAX_ROWS = 2_000
 """Maximum number of rows on the page; the files have all."""
 
@@ -38,15 +37,8 @@ def write_disagreements(found: Disagreements, out: Path) -> Path:
 
 def render(found: Disagreements) -> str:
     """The page as html; all text from the data is escaped."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([TEMPLATES, SHARED]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
     shown = found.frame.head(MAX_ROWS)
-    return environment.get_template("disagreements.html.jinja").render(
+    return template("disagreements.html.jinja", TEMPLATES).render(
         found=found,
         columns=[str(name) for name in shown.columns],
         rows=[[_cell(value) for value in row] for row in shown.itertuples(index=False)],

@@ -10,15 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from harness.report.figures.style import (
-    STYLE,
-    arm_style,
-    as_svg,
-    explain,
-    legend_above,
-    panels,
-    shortened,
-)
+from harness.report.figures import style
 
 SLANTED: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
 COLUMNS = 2
@@ -42,8 +34,8 @@ def count_curves(points: pd.DataFrame) -> str | None:
     if not columns:
         return None
     arms = list(points["arm"].unique())
-    with matplotlib.rc_context(STYLE):
-        short, drawn = shortened(arms), {}
+    with matplotlib.rc_context(style.STYLE):
+        short, drawn = style.shortened(arms), {}
         figure, grid = _panels(len(columns), short.values())
         for axes, column in zip(grid, sorted(columns, key=lambda c: c != "average"), strict=True):
             for i, arm in enumerate(arms):
@@ -51,7 +43,7 @@ def count_curves(points: pd.DataFrame) -> str | None:
                 seeds = runs.groupby("labels")["score"].agg(["mean", "min", "max"])
                 spread = [seeds["mean"] - seeds["min"], seeds["max"] - seeds["mean"]]
                 lines = axes.errorbar(seeds.index, seeds["mean"], yerr=spread, **_line(i))
-                explain(lines.lines[0], arm)
+                style.explain(lines.lines[0], arm)
                 drawn[short[arm]] = lines
             axes.set_xscale("log")
             counts = sorted(points["labels"].unique())
@@ -61,8 +53,8 @@ def count_curves(points: pd.DataFrame) -> str | None:
             axes.grid(axis="y")
         figure.supxlabel("labelled examples", fontsize=9)
         figure.supylabel("score x 100", fontsize=9)
-        legend_above(figure, drawn)
-        return as_svg(figure, "label_counts")
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, "label_counts")
 
 
 def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
@@ -73,22 +65,22 @@ def layer_lines(means: Mapping[str, pd.DataFrame]) -> str | None:
     """
     if not means:
         return None
-    short = shortened(str(arm) for frame in means.values() for arm in frame.index)
-    with matplotlib.rc_context(STYLE):
+    short = style.shortened(str(arm) for frame in means.values() for arm in frame.index)
+    with matplotlib.rc_context(style.STYLE):
         figure, grid = _panels(len(means), short.values())
         drawn = {}
         for axes, (title, frame) in zip(grid, means.items(), strict=True):
             for i, (arm, values) in enumerate(frame.iterrows()):
                 (line,) = axes.plot(range(len(values)), values.to_numpy(float), **_line(i))
-                explain(line, str(arm))
+                style.explain(line, str(arm))
                 drawn[short[str(arm)]] = line
             names = [str(name).removeprefix("layer ") for name in frame.columns]
             axes.set_xticks(range(len(names)), names, rotation=30 if len(names) > 4 else 0)
             axes.set_title(title, fontsize=9)
             axes.grid(axis="y")
         figure.supxlabel("layer, from bottom to top", fontsize=9)
-        legend_above(figure, drawn)
-        return as_svg(figure, "layers")
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, "layers")
 
 
 def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
@@ -101,10 +93,10 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
         return None
     all_scores = np.concatenate([frame.to_numpy(float).ravel() for frame in scores.values()])
     low, high = np.nanmin(all_scores), np.nanmax(all_scores)
-    short = shortened(scores)
-    with matplotlib.rc_context(STYLE):
+    short = style.shortened(scores)
+    with matplotlib.rc_context(style.STYLE):
         rows = sum(len(frame) for frame in scores.values())
-        figure, grid = panels(len(scores), (CELL * rows + len(scores)) / len(scores))
+        figure, grid = style.panels(len(scores), (CELL * rows + len(scores)) / len(scores))
         for axes, (arm, frame) in zip(grid, scores.items(), strict=True):
             values = frame.to_numpy(float)
             axes.pcolormesh(np.ma.masked_invalid(values), cmap=CELLS, vmin=low, vmax=high)
@@ -117,13 +109,13 @@ def forgetting_maps(scores: Mapping[str, pd.DataFrame]) -> str | None:
             axes.set_xticks(np.arange(len(frame.columns)) + 0.5, frame.columns, **SLANTED)
             axes.invert_yaxis()
             axes.set_title(short[arm], fontsize=9)
-        return as_svg(figure, "forgetting")
+        return style.as_svg(figure, "forgetting")
 
 
 def _panels(count: int, names: Iterable[str]) -> tuple[Figure, list[Axes]]:
     """`count` panels, at most COLUMNS side by side, below a legend of `names`."""
     columns = min(COLUMNS, count)
-    figure, grid = panels(math.ceil(count / columns), PANEL, names, columns)
+    figure, grid = style.panels(math.ceil(count / columns), PANEL, names, columns)
     for spare in grid[count:]:
         spare.set_visible(False)
     return figure, grid[:count]
@@ -131,6 +123,6 @@ def _panels(count: int, names: Iterable[str]) -> tuple[Figure, list[Axes]]:
 
 def _line(number: int) -> dict[str, Any]:
     """Style of the line of an arm."""
-    colour, marker, dash = arm_style(number)
-    style = {"color": colour, "marker": marker, "linestyle": dash}
-    return {**style, "markersize": 3.5, "linewidth": 1.3}
+    colour, marker, dash = style.arm_style(number)
+    shape = {"marker": marker, "markersize": 3.5, "linestyle": dash, "linewidth": 1.3}
+    return {"color": colour, **shape}

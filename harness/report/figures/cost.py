@@ -9,21 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.ticker import EngFormatter
 
-from harness.report.cost_labels import COSTS
-from harness.report.figures.style import (
-    GREY,
-    STYLE,
-    LogTicks,
-    arm_style,
-    as_svg,
-    explain,
-    legend_above,
-    log_scale,
-    panels,
-    shortened,
-)
+from harness.report.figures import style
 from harness.report.verdict import MANY_ARMS
 
+COSTS = {
+    "flops": "FLOPs of pretraining",
+    "parameters": "parameters",
+    "trained": "trained parameters",
+}
+"""Costs of arms, and their labels in tables and figures."""
 PANEL = 2.6
 """Height of a panel, in inches."""
 OTHERS = "not on a Pareto front"
@@ -44,43 +38,43 @@ def fronts(points: pd.DataFrame, on_front: Mapping[str, Sequence[bool]]) -> str:
         if len(arms) > MANY_ARMS and not any(found[place] for found in on_front.values())
     }
     named = [arm for arm in arms if arm not in grey]
-    short = shortened(named)
+    short = style.shortened(named)
     drawn: dict[str, Any] = {}
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(style.STYLE):
         names = [*short.values(), *([OTHERS] if grey else [])]
-        figure, grid = panels(len(on_front), PANEL, names)
+        figure, grid = style.panels(len(on_front), PANEL, names)
         for axes, (cost, found) in zip(grid, on_front.items(), strict=True):
             _scale(axes, shown[cost].dropna())
             if grey:
-                drawn[OTHERS] = _dots(axes, shown[shown["arm"].isin(grey)], cost, GREY, ".")
+                drawn[OTHERS] = _dots(axes, shown[shown["arm"].isin(grey)], cost, style.GREY, ".")
             for i, arm in enumerate(named):
-                colour, marker, _ = arm_style(i)
+                colour, marker, _ = style.arm_style(i)
                 drawn[short[arm]] = _dots(axes, shown[shown["arm"] == arm], cost, colour, marker)
             line = points[list(found)].sort_values(cost)
-            axes.plot(line[cost], line["average"], color=GREY, linewidth=0.8, zorder=0)
+            axes.plot(line[cost], line["average"], color=style.GREY, linewidth=0.8, zorder=0)
             axes.set_xlabel(COSTS[cost])
             axes.set_ylabel("average x 100")
             axes.grid(axis="y")
-        legend_above(figure, drawn)
-        return as_svg(figure, "costs")
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, "costs")
 
 
 def _scale(axes: Axes, costs: "pd.Series[float]") -> None:
     """Makes the x axis logarithmic, or symmetric-logarithmic if an arm costs nothing."""
     if (costs > 0).all():
-        log_scale(axes, EngFormatter(sep=""))
+        style.log_scale(axes, EngFormatter(sep=""))
     else:
         least = float(costs[costs > 0].min())
         axes.set_xscale("symlog", linthresh=least / 2, linscale=0.5)
-        axes.xaxis.set_major_formatter(LogTicks(EngFormatter(sep="")))
+        axes.xaxis.set_major_formatter(style.LogTicks(EngFormatter(sep="")))
 
 
 def _dots(
     axes: Axes, points: pd.DataFrame, cost: str, colour: str, marker: str
 ) -> ErrorbarContainer:
     spread = points["deviation"].fillna(0)
-    style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
-    dots = axes.errorbar(points[cost], points["average"], yerr=spread, fmt=marker, **style)
+    line_style: dict[str, Any] = {"color": colour, "markersize": 5, "elinewidth": 0.8}
+    dots = axes.errorbar(points[cost], points["average"], yerr=spread, fmt=marker, **line_style)
     texts = [f"{point.arm}: {point.average:.1f}" for point in points.itertuples()]
-    explain(dots.lines[0], ", ".join(texts))
+    style.explain(dots.lines[0], ", ".join(texts))
     return dots

@@ -1,7 +1,6 @@
 """Figures of differences, of the scores of all runs, and of hyperparameter search."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -12,18 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from harness.analysis.statistics.bootstrap import Difference
 from harness.leaderboard.table import Table
 from harness.report.difference_tables import interval, points
-from harness.report.figures.style import (
-    COLOURS,
-    GREY,
-    STYLE,
-    arm_style,
-    as_svg,
-    explain,
-    legend_above,
-    panels,
-    row_canvas,
-    shortened,
-)
+from harness.report.figures import style
 from harness.report.verdict import Pair
 
 HEIGHT = 2.8
@@ -40,23 +28,23 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
     """
     if curves.empty:
         return None
-    with matplotlib.rc_context(STYLE):
-        short, drawn = shortened(arms), {}
-        figure, (axes,) = panels(1, HEIGHT, short.values())
+    with matplotlib.rc_context(style.STYLE):
+        short, drawn = style.shortened(arms), {}
+        figure, (axes,) = style.panels(1, HEIGHT, short.values())
         for i, arm in enumerate(arms):
             curve = curves[curves["arm"] == arm]
-            colour, _, dash = arm_style(i)
+            colour, _, dash = style.arm_style(i)
             low, high = (curve["mean"] + sign * curve["deviation"] for sign in (-1, 1))
             axes.fill_between(curve["trials"], low, high, color=colour, alpha=0.15, linewidth=0)
             (line,) = axes.plot(curve["trials"], curve["mean"], dash, color=colour, linewidth=1.8)
-            explain(line, arm)
+            style.explain(line, arm)
             drawn[short[arm]] = line
         axes.set_xlabel("random trials")
         axes.set_ylabel("expected best on the hold-out x 100")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")
-        legend_above(figure, drawn)
-        return as_svg(figure, "search")
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, "search")
 
 
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
@@ -65,8 +53,8 @@ def forest(pairs: Sequence[Pair], table: Table) -> str | None:
     if not rows:
         return None
     names, differences, bold = zip(*rows, strict=True)
-    with matplotlib.rc_context(STYLE):
-        figure, axes, places = row_canvas(names, bold, row=0.2, size=9)
+    with matplotlib.rc_context(style.STYLE):
+        figure, axes, places = style.row_canvas(names, bold, row=0.2, size=9)
         for place, name, difference, heavy in zip(places, names, differences, bold, strict=True):
             if difference:
                 text = " ".join(name.split()) + f": {points(difference.estimate)}"
@@ -74,35 +62,35 @@ def forest(pairs: Sequence[Pair], table: Table) -> str | None:
         axes.axvline(0, color="black", linewidth=0.8)
         # A label of the figure: long names make the panel too narrow for one of its own.
         figure.supxlabel("difference in points, with 95 % interval", fontsize=9)
-        return as_svg(figure, "forest")
+        return style.as_svg(figure, "forest")
 
 
 def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[str]) -> str | None:
     """Every run's score as a dot, one row per column and arm; null without scores.
 
     Args:
-        scores: column to arm to the scores of its runs.
+        scores: column to arm to the scores of its runs: [num_runs].
         arms: in the order of their rows.
     """
     if not any(len(runs) for by_arm in scores.values() for runs in by_arm.values()):
         return None
-    short = shortened(arms)
+    short = style.shortened(arms)
     names = [name for column in scores for name in (column, *short.values())]
     bold = [place % (len(arms) + 1) == 0 for place in range(len(names))]
-    with matplotlib.rc_context(STYLE):
-        figure, axes, places = row_canvas(names, bold, row=0.165, size=8)
+    with matplotlib.rc_context(style.STYLE):
+        figure, axes, places = style.row_canvas(names, bold, row=0.165, size=8)
         for j, (column, by_arm) in enumerate(scores.items()):
             for i, arm in enumerate(arms):
                 place = places[j * (len(arms) + 1) + i + 1]
-                colour, marker, _ = arm_style(i)
+                colour, marker, _ = style.arm_style(i)
                 heights = [place] * len(by_arm[arm])
                 (dots,) = axes.plot(
                     by_arm[arm], heights, marker, color=colour, markersize=4, alpha=0.75
                 )
                 scores_text = " ".join(f"{score:.1f}" for score in by_arm[arm])
-                explain(dots, f"{column}, {arm}: {scores_text}")
+                style.explain(dots, f"{column}, {arm}: {scores_text}")
         axes.set_xlabel("score x 100")
-        return as_svg(figure, "seeds")
+        return style.as_svg(figure, "seeds")
 
 
 Named = tuple[str, Difference | None, bool]
@@ -112,7 +100,7 @@ Named = tuple[str, Difference | None, bool]
 def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
     """All columns of all pairs, or of the expected pairs, or the averages: the most that fit. Pairs
     without any difference are omitted."""
-    short = shortened(arm for pair in pairs for arm in (pair.first, pair.second))
+    short = style.shortened(arm for pair in pairs for arm in (pair.first, pair.second))
     every, expected, averages = (
         [row for pair in pairs for row in _rows_of(pair, short, table, whole(pair))]
         for whole in (lambda _: True, lambda pair: pair.expected, lambda _: False)
@@ -134,9 +122,8 @@ def _rows_of(pair: Pair, short: Mapping[str, str], table: Table, whole: bool) ->
 
 def _interval(axes: Axes, y: float, difference: Difference, bold: bool, text: str) -> None:
     """Draws the interval and the estimate as one line, so that they share a tooltip."""
-    style: dict[str, Any] = {"marker": "D", "markersize": 5, "linewidth": 2.2, "color": COLOURS[0]}
-    if not bold:
-        style = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, "color": GREY}
     places = [difference.low, difference.estimate, difference.high]
-    (line,) = axes.plot(places, [y] * 3, markevery=[1], **style)
-    explain(line, text)
+    marker, size, width = ("D", 5, 2.2) if bold else ("o", 3.5, 1.2)
+    (line,) = axes.plot(places, [y] * 3, marker, ls="-", markevery=[1], ms=size, lw=width)
+    line.set_color(style.COLOURS[0] if bold else style.GREY)
+    style.explain(line, text)

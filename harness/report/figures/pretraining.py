@@ -1,4 +1,4 @@
-"""Figures of the course of pretraining, by tokens, FLOPs or hours."""
+"""Figures of the course of pretraining, by tokens, FLOPs or hours, and of loss against score."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,16 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter
 
-from harness.report.figures.style import (
-    STYLE,
-    arm_style,
-    as_svg,
-    explain,
-    legend_above,
-    log_scale,
-    panels,
-    shortened,
-)
+from harness.report.figures import style
 
 COSTS = {
     "tokens": "pretraining tokens",
@@ -25,7 +16,9 @@ COSTS = {
     "hours": "hours of pretraining",
 }
 HEIGHT = 2.8
-"""Height of a panel, in inches."""
+"""Height of a panel of curves, in inches."""
+GROUP_HEIGHT = 2.4
+"""Height of a panel of losses and scores, in inches."""
 Draw = Callable[[Axes, pd.DataFrame, str, int, str], Line2D]
 """Draws the points of a run by cost (axes, points, cost, number and name of the run); returns the
 line of their mean."""
@@ -52,6 +45,36 @@ def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> st
     return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)
 
 
+def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
+    """Average by held-out loss, one panel per group; the loss decreases to the right.
+
+    Args:
+        points: result of `harness.report.sections.transfer.transfer_points`.
+        arms: in the order of their colours.
+    """
+    groups = list(points.groupby("group"))
+    named = [arm for arm in arms if (points["arm"] == arm).any()]
+    with matplotlib.rc_context(style.STYLE):
+        short, drawn = style.shortened(named), {}
+        figure, grid = style.panels(len(groups), GROUP_HEIGHT, short.values())
+        for axes, (group, runs) in zip(grid, groups, strict=True):
+            for i, arm in enumerate(named):
+                own = runs[runs["arm"] == arm]
+                colour, marker, _ = style.arm_style(i)
+                x, y = own["loss"], own["average"]
+                # Arms of other groups have no points here.
+                (dots,) = axes.plot(x, y, marker, color=colour, markersize=4, alpha=0.75)
+                style.explain(dots, arm)
+                drawn[short[arm]] = dots
+            axes.invert_xaxis()
+            axes.set_title(f"group {group}", fontsize=9)
+            axes.set_xlabel("held-out loss (nats per predicted token)")
+            axes.set_ylabel("average x 100")
+            axes.grid(axis="y")
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, "transfer")
+
+
 def _panels(
     points: pd.DataFrame,
     costs: Sequence[str],
@@ -63,9 +86,9 @@ def _panels(
 ) -> str | None:
     if points.empty or not costs:
         return None
-    with matplotlib.rc_context(STYLE):
-        short, drawn = shortened(map(str, points["run"].unique())), {}
-        figure, grid = panels(1, HEIGHT, short.values(), len(costs), sharey=True)
+    with matplotlib.rc_context(style.STYLE):
+        short, drawn = style.shortened(map(str, points["run"].unique())), {}
+        figure, grid = style.panels(1, HEIGHT, short.values(), len(costs), sharey=True)
         for axes, cost in zip(grid, costs, strict=True):
             for i, (run, of_run) in enumerate(points.groupby("run", sort=False)):
                 drawn[short[str(run)]] = draw(axes, of_run, cost, i, str(run))
@@ -73,33 +96,33 @@ def _panels(
             axes.grid(axis="y")
             text = "{:g}".format if cost == "hours" else EngFormatter(sep="")
             if logarithmic:
-                log_scale(axes, text)
+                style.log_scale(axes, text)
             elif cost != "hours":
                 axes.xaxis.set_major_formatter(text)
         grid[0].set_ylabel(value)
-        legend_above(figure, drawn)
-        return as_svg(figure, name)
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, name)
 
 
 def _loss(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> Line2D:
-    colour, _, dash = arm_style(number)
+    colour, _, dash = style.arm_style(number)
     for _, seed in points.groupby("pretrain_seed"):
         (thin,) = axes.plot(seed[cost], seed["loss"], color=colour, linewidth=0.6, alpha=0.45)
-        explain(thin, run)
+        style.explain(thin, run)
     # Tokens and hours after the same update differ a little between seeds.
     mean = points.groupby("step")[[cost, "loss"]].mean()
     (line,) = axes.plot(mean[cost], mean["loss"], dash, color=colour, linewidth=1.8)
-    explain(line, run)
+    style.explain(line, run)
     return line
 
 
 def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str) -> Line2D:
-    colour, marker, dash = arm_style(number)
+    colour, marker, dash = style.arm_style(number)
     (dots,) = axes.plot(
         points[cost], points["average"], marker, color=colour, markersize=3, alpha=0.5
     )
     mean = points.groupby("pretrain_fraction")[[cost, "average"]].mean()
     (line,) = axes.plot(mean[cost], mean["average"], dash, color=colour, linewidth=1.6)
     for artist in (dots, line):
-        explain(artist, run)
+        style.explain(artist, run)
     return line

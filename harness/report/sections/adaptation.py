@@ -68,17 +68,13 @@ def label_count_section(results: Results) -> Section | None:
 
 def layer_section(results: Results) -> Section | None:
     """How fine-tuning changes each layer."""
-    means = {title: layer_means(results, name) for name, title in TITLES.items()}
-    drawn = {
-        title: frame.drop(columns="head", errors="ignore")
-        for title, frame in means.items()
-        if len(frame)
-    }
+    means = {name: frame for name in TITLES if len(frame := layer_means(results, name))}
+    drawn = {TITLES[n]: frame.drop(columns="head", errors="ignore") for n, frame in means.items()}
     svg = layer_lines(drawn)
     if svg is None:
         return None
     plots = {"layers": Plot(svg, LAYER_CAPTION)}
-    return Section("Effect of fine-tuning by layer", [LAYER_NOTE], plots, layer_tables(results))
+    return Section("Effect of fine-tuning by layer", [LAYER_NOTE], plots, layer_tables(means))
 
 
 def forgetting_section(results: Results) -> Section | None:

@@ -89,13 +89,15 @@ def layer_means(results: Results, record: str) -> pd.DataFrame:
     return means.reindex([arm for arm in results.arms if arm in means.index])
 
 
-def layer_tables(results: Results) -> Mapping[str, TextTable]:
-    """Title to table of each diagnostic with a value for each layer."""
-    frames = {name: layer_means(results, name) for name in TITLES}
+def layer_tables(means: Mapping[str, pd.DataFrame]) -> dict[str, TextTable]:
+    """Title to table of each diagnostic with a value for each layer.
+
+    Args:
+        means: name of a diagnostic to its `layer_means`.
+    """
     return {
         f"{TITLES[name]}: {DIAGNOSTICS[name]}": _table(frame, "arm", list(frame.columns), "{:.3g}")
-        for name, frame in frames.items()
-        if len(frame)
+        for name, frame in means.items()
     }
 
 

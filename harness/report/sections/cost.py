@@ -9,11 +9,10 @@ from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.results import Results
 from harness.experiment.named_values import ROLES
+from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, number_cell
-from harness.leaderboard.experiment_table import experiment_table
 from harness.leaderboard.text_tables import TextTable
-from harness.report.cost_labels import COSTS
-from harness.report.figures.cost import fronts
+from harness.report.figures.cost import COSTS, fronts
 from harness.report.layout import Plot, Section
 
 FORMATS = {"flops": "{:.2e}", "parameters": "{:,.0f}", "trained": "{:,.0f}"}

@@ -1,14 +1,20 @@
 """Sections on the course of pretraining: losses and averages by tokens and FLOPs, and by hours."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.costs import pretraining_costs
+from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
+from harness.leaderboard.cells import MISSING, seeds_cell
+from harness.leaderboard.text_tables import TextTable
 from harness.report.figures.pretraining import learning_curves, loss_curves
 from harness.report.layout import Plot, Section
-from harness.report.sections.learning_curves import learning_points, learning_table
-from harness.report.sections.pretraining import curve_points, loss_table
+from harness.report.run_scores import average_of
+from harness.report.sections.pretraining import curve_points, loss_table, pretraining_hours
 
 LOSS_NOTE = (
     "Training loss after each share of the tokens and held-out loss at the end, in nats per "
@@ -28,6 +34,8 @@ LEARNING_CAPTION = (
     "line. Connected dots are checkpoints of one run; a separate run ends at its last dot."
 )
 HOURS_CAPTION = "by hours of pretraining on the machine that ran it, proportional to the tokens."
+
+COLUMNS = ["arm", "pretrain_seed", "pretrain_fraction", "tokens", "flops", "hours", "average"]
 
 
 def loss_section(results: Results) -> Section | None:
@@ -51,20 +59,53 @@ def learning_section(results: Results) -> Section | None:
     return Section("Learning curves", [LEARNING_NOTE], plots, {"": learning_table(results)})
 
 
-def hours(results: Results) -> Sequence[tuple[str, Plot]]:
-    """File name and figure of the same curves by hours, which depend on the machine."""
+def hours(results: Results) -> dict[str, Plot]:
+    """File name to figure of the same curves by hours, which depend on the machine."""
     points = curve_points(results)
     averages = learning_points(results).rename(columns={"arm": "run"})
-    drawn = (
-        ("loss_hours", "Loss", loss_curves(points, _known(points, ["hours"]), "loss_hours")),
-        (
-            *("learning_hours", "Average"),
-            learning_curves(averages, _known(averages, ["hours"]), "learning_hours"),
-        ),
-    )
-    return [(name, Plot(svg, f"{what} {HOURS_CAPTION}")) for name, what, svg in drawn if svg]
+    loss = loss_curves(points, _known(points, ["hours"]), "loss_hours")
+    average = learning_curves(averages, _known(averages, ["hours"]), "learning_hours")
+    plots = {"loss_hours": Plot(loss, f"Loss {HOURS_CAPTION}")} if loss else {}
+    if average:
+        plots["learning_hours"] = Plot(average, f"Average {HOURS_CAPTION}")
+    return plots
 
 
 def _known(points: pd.DataFrame, costs: Sequence[str]) -> list[str]:
     """The costs that are known and above zero for some point."""
     return [name for name in costs if len(points) and points[name].astype(float).gt(0).any()]
+
+
+def learning_points(results: Results) -> pd.DataFrame:
+    """Average x 100 of each arm, pretraining seed and checkpoint, including the final one, with the
+    tokens, FLOPs and hours spent until then: COLUMNS; empty without checkpoints."""
+    checkpoints = results.get(checkpoint_scores_frame)
+    if checkpoints.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    ends = results.get(scores_frame).assign(pretrain_fraction=1.0)
+    costs, hours = pretraining_costs(results), pretraining_hours(results)
+    groups: Any = pd.concat([checkpoints, ends], ignore_index=True).groupby(
+        ["arm", "pretrain_seed", "pretrain_fraction"], sort=False
+    )
+    rows = [
+        (
+            *(arm, seed, share),
+            *(float(share) * float(costs[name].get(arm, np.nan)) for name in ("tokens", "flops")),
+            float(share) * float(hours.get((arm, seed), np.nan)),
+            average_of(results, scores),
+        )
+        for (arm, seed, share), scores in groups
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def learning_table(results: Results) -> TextTable:
+    """Mean and standard deviation over pretraining seeds: arms by shares of the updates."""
+    points = learning_points(results)
+    shares = sorted(points["pretrain_fraction"].unique())
+    known = points.dropna(subset="average")
+    cells = known.groupby(["arm", "pretrain_fraction"])["average"].agg(seeds_cell)
+    rows = [
+        [arm, *(str(cells.get((arm, share), MISSING)) for share in shares)] for arm in results.arms
+    ]
+    return TextTable(["arm", *(f"{share:.3g}" for share in shares)], rows if shares else [])

@@ -1,4 +1,4 @@
-"""Losses during pretraining, by the cost spent until then."""
+"""Losses and costs of pretraining, and the sections on its cost and on continued pretraining."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,32 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.comparison.differences import same_checkpoints
+from harness.analysis.frames.continued_pretraining import continued_losses_frame
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.runs import curves_frame, pretrain_runs_frame
 from harness.analysis.results import Results
-from harness.leaderboard.cells import MISSING, seeds_cell
+from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
+from harness.models.flops import FLOPS_CONVENTION
+from harness.report.layout import Section
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of a run's tokens after which the table shows its loss."""
 FEW_NAMES = 3
 """Up to this number, all arms that share a pretrained model are named."""
 CURVE_COLUMNS = ["run", "pretrain_seed", "step", "tokens", "flops", "hours", "loss"]
+
+PLANNED = "with the declared vocabulary size"
+"""Fewer entries may be learned from a small corpus."""
+FORMATS = {"parameters": "{:,.0f}", "tokens": "{:,.0f}", "flops": "{:.2e}"}
+CONTINUED_NOTE = (
+    "Loss per token on held-out text before and after each run of continued pretraining, mean over "
+    "pretraining seeds (Gururangan et al. 2020, table 1): on the new text, and on the original "
+    "pretraining text, where an increase measures forgetting. Losses on different texts or under "
+    "different objectives are not comparable."
+)
+CONTINUED_HEAD = ["arm", "text", "before", "after", "original text before", "original text after"]
+LOSSES = ["loss_before", "loss_after", "pretrain_loss_before", "pretrain_loss_after"]
 
 
 def shared_runs(results: Results) -> dict[str, Sequence[str]]:
@@ -92,3 +107,50 @@ def _loss_cells(points: pd.DataFrame) -> list[str]:
         )
         for share in SHARES
     ]
+
+
+def pretraining_cost_section(results: Results) -> Section:
+    """The planned cost of one pretraining seed, arm by arm."""
+    notes = [f"FLOPs are counted as follows: {FLOPS_CONVENTION}."]
+    return Section("Cost of one pretraining seed", notes, tables={"": pretraining_table(results)})
+
+
+def pretraining_table(results: Results) -> TextTable:
+    """Planned parameters, tokens and FLOPs of one pretraining seed; arms that share a pretraining
+    run share a row."""
+    costs = pretraining_costs(results)
+    firsts = {name: arms[0] for name, arms in shared_runs(results).items()}
+    others = {str(name): str(name) for name in costs.index if name not in results.arms}
+    rows = [
+        [name, *(number_cell(costs[key].get(arm), form) for key, form in FORMATS.items())]
+        for name, arm in {**firsts, **others}.items()
+    ]
+    return TextTable(["arm", f"parameters ({PLANNED})", "tokens", f"FLOPs ({PLANNED})"], rows)
+
+
+def continued_pretraining_section(results: Results) -> Section | None:
+    """Held-out losses before and after each run of continued pretraining."""
+    table = losses_table(results.get(continued_losses_frame))
+    return (
+        Section("Continued pretraining", [CONTINUED_NOTE], tables={"": table})
+        if table.rows
+        else None
+    )
+
+
+def losses_table(losses: pd.DataFrame) -> TextTable:
+    """One row per arm and text.
+
+    Args:
+        losses: result of `continued_losses_frame`.
+    """
+    if losses.empty:
+        return TextTable(CONTINUED_HEAD, [])
+    runs = losses.drop_duplicates(["arm", "key"]).groupby(["arm", "step", "corpus"], sort=False)
+    # A missing seed leaves its cell empty: the others would be a mean of fewer seeds.
+    means = runs[LOSSES].mean(skipna=False)
+    rows = [
+        [str(arm), str(corpus), *(number_cell(loss, "{:.3f}") for loss in found)]
+        for (arm, _, corpus), *found in means.itertuples(name=None)
+    ]
+    return TextTable(CONTINUED_HEAD, rows, text_columns=(0, 1))

@@ -1,6 +1,6 @@
 """The section on hyperparameter search: expected best, selected settings, importance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -57,8 +57,11 @@ def search_curves(results: Results) -> pd.DataFrame:
     if results.sweep is None or results.sweep.sampler != "random":
         return pd.DataFrame(columns=CURVE_COLUMNS)
     rows = []
-    for arm, trials_of_arm in _by(results.get(trials_frame), "arm"):
-        found = [expected_best(_scores(trials)) for _, trials in _by(trials_of_arm, "task")]
+    for arm, trials_of_arm in results.get(trials_frame).groupby("arm", sort=False):
+        found = [
+            expected_best(_scores(trials))
+            for _, trials in trials_of_arm.groupby("task", sort=False)
+        ]
         means = 100 * np.mean([means for means, _ in found], axis=0)
         # The variance of a mean over tasks that are searched independently.
         spread = 100 * np.sqrt(np.sum([variances for _, variances in found], axis=0)) / len(found)
@@ -72,9 +75,9 @@ def search_table(results: Results) -> TextTable:
     most = int(curves["trials"].max()) if len(curves) else 0
     budgets = sorted({2**k for k in range(most.bit_length())} | {most}) if most else []
     rows = []
-    for arm, curve in _by(curves, "arm"):
+    for arm, curve in curves.groupby("arm", sort=False):
         at = curve.set_index("trials")
-        rows.append([arm, *(mean_cell(at["mean"][n], at["deviation"][n]) for n in budgets)])
+        rows.append([str(arm), *(mean_cell(at["mean"][n], at["deviation"][n]) for n in budgets)])
     return TextTable(["arm", *(str(n) for n in budgets)], rows)
 
 
@@ -95,17 +98,17 @@ def settings_table(results: Results) -> TextTable:
 
 def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
     """(arm, task, all trials, the selected trial: the first with the best score)."""
-    for (arm, task), trials in _by(results.get(trials_frame), "arm", "task"):
+    for (arm, task), trials in results.get(trials_frame).groupby(["arm", "task"], sort=False):
         whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
-        yield arm, task, trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
+        yield str(arm), str(task), trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
 
 
 def importance_table(results: Results) -> TextTable:
     """Share of the variance between trials that each hyperparameter explains, in percent."""
     space = results.sweep.space if results.sweep else {}
-    groups = _by(results.get(trials_frame), "arm", "task") if len(space) > 1 else ()
+    groups = results.get(trials_frame).groupby(["arm", "task"], sort=False)
     rows = []
-    for (arm, task), trials in groups:
+    for (arm, task), trials in groups if len(space) > 1 else ():
         whole = trials[trials["state"] != "pruned"]
         tried: Any = whole[list(space)].to_dict("records")
         try:
@@ -113,7 +116,7 @@ def importance_table(results: Results) -> TextTable:
             cells = [*(f"{100 * found[name]:.0f}" for name in space), ""]
         except ValueError as reason:
             cells = [*(MISSING for _ in space), str(reason)]
-        rows.append([arm, task, *cells])
+        rows.append([str(arm), str(task), *cells])
     if rows and not any(row[-1] for row in rows):
         return TextTable(["arm", "task", *space], [row[:-1] for row in rows], text_columns=(0, 1))
     columns = (0, 1, len(space) + 2)
@@ -135,12 +138,6 @@ def _note(results: Results) -> str:
         f"{results.sweep.sampler} does not draw trials independently. "
     )
     return start + (RANDOM_NOTE if results.sweep.sampler == "random" else no_curves) + NOTE
-
-
-def _by(frame: pd.DataFrame, *names: str) -> Sequence[tuple[Any, pd.DataFrame]]:
-    if frame.empty:
-        return []
-    return list(frame.groupby(names[0] if len(names) == 1 else list(names), sort=False))
 
 
 def _scores(trials: pd.DataFrame) -> np.ndarray:

@@ -10,10 +10,10 @@ from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.leaderboard.cells import seeds_cell
 from harness.leaderboard.text_tables import TextTable
-from harness.report.figures.transfer import loss_and_score
+from harness.report.figures.pretraining import loss_and_score
 from harness.report.layout import Plot, Section
+from harness.report.run_scores import seed_averages
 from harness.report.sections.pretraining import shared_runs
-from harness.report.seed_averages import seed_averages
 
 LOSS_FIELDS = (
     "pretrain.objective",

@@ -12,14 +12,14 @@ from harness.leaderboard.published_tables import published_text_tables
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import render_text_tables
+from harness.report.layout import TEMPLATES as SHARED
+from harness.report.layout import template
 from harness.report.site.publish import replaced_site
 from harness.store.recorded import RecordedExperiment, recorded_experiments
 from harness.store.store import Store
 from harness.tasks import SUITES
 
 TEMPLATES = Path(__file__).parent / "templates"
-SHARED = Path(__file__).parents[1] / "templates"
-"""Templates shared with reports."""
 BACK_LINK = '<nav aria-label="Site"><a href="../../index.html">Pretraining harness</a></nav>'
 """Added at the top of each report."""
 
@@ -64,17 +64,18 @@ def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[
     experiments = recorded_experiments(store)
     boards = _boards(store, experiments, watched)
     reports = _copy_reports(store.root / "reports", experiments, out / "reports")
-    listed = {"boards": boards, "experiments": experiments, "tables": _tables()}
+    tables = [{"name": str(name), **published_entry(str(name))} for name in published_index().index]
+    listed = {"boards": boards, "experiments": experiments, "tables": tables}
     _write(out / "index.html", "index", "", {**listed, "reports": reports})
     for board in boards:
         page = out / "leaderboards" / f"{board.suite}.html"
         _write(
             page, "board", "../", {"board": board, "reports": reports}, render(board.table, "html")
         )
-    for name in published_index().index:
-        entry = published_entry(str(name))
-        sheets = render_text_tables(published_text_tables(str(name)), "html")
-        _write(out / "published" / f"{name}.html", "published", "../", {"entry": entry}, sheets)
+    for entry in tables:
+        sheets = render_text_tables(published_text_tables(entry["name"]), "html")
+        page = out / "published" / f"{entry['name']}.html"
+        _write(page, "published", "../", {"entry": entry}, sheets)
     styles = (SHARED / "theme.css", TEMPLATES / "style.css")
     (out / "style.css").write_bytes(b"".join(path.read_bytes() for path in styles))
     (out / "site.js").write_bytes((TEMPLATES / "site.js").read_bytes())
@@ -110,30 +111,17 @@ def _copy_reports(source: Path, experiments: Sequence[RecordedExperiment], out: 
     return names
 
 
-def _tables() -> list[dict[str, str]]:
-    return [{"name": str(name), **published_entry(str(name))} for name in published_index().index]
-
-
-def _write(
-    path: Path, template: str, root: str, content: Mapping[str, Any], table: str = ""
-) -> None:
+def _write(path: Path, kind: str, root: str, content: Mapping[str, Any], table: str = "") -> None:
     """Writes a page.
 
     Args:
+        kind: name of its template, without the endings.
         root: relative path from the page to the folder of the first page.
         table: HTML that is not escaped again.
     """
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([TEMPLATES, SHARED]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template(f"{template}.html.jinja")
+    page = template(f"{kind}.html.jinja", TEMPLATES, trim=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = page.render(content, root=root, table=Markup(table))
     path.write_text(text, encoding="utf-8")

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from harness.report.figures.adaptation import count_curves, forgetting_maps, layer_lines
 from harness.report.figures.cost import fronts
 from harness.report.figures.differences import search_curves, seed_spread
-from harness.report.figures.pretraining import learning_curves, loss_curves
+from harness.report.figures.pretraining import learning_curves, loss_and_score, loss_curves
 from harness.report.figures.style import (
     LONGEST,
     STYLE,
@@ -24,7 +24,6 @@ from harness.report.figures.style import (
     row_canvas,
     shortened,
 )
-from harness.report.figures.transfer import loss_and_score
 
 MANY = [f"learning_rate=0.00{i}/decaying" for i in range(24)]
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from harness.report.page import write_report
+from harness.report.run_scores import seed_averages
 from harness.report.sections.transfer import comparable, transfer_points, transfer_section
-from harness.report.seed_averages import seed_averages
 from tests.made_up_results import MadeUpResults
 
 ARMS = {"good": 0.95, "fair": 0.8, "other": 0.7}

@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from harness.report.site.build import SHARED
+from harness.report.layout import TEMPLATES
 
-STYLES = (SHARED / "theme.css").read_text()
+STYLES = (TEMPLATES / "theme.css").read_text()
 ENOUGH = 4.5
 """Of small letters, by WCAG 2.2, criterion 1.4.3 (level AA)."""
 

@@ -1,7 +1,0 @@
-"""The costs of arms, and their labels in tables and figures."""
-
-COSTS = {
-    "flops": "FLOPs of pretraining",
-    "parameters": "parameters",
-    "trained": "trained parameters",
-}
