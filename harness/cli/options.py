@@ -46,9 +46,7 @@ def _executor(name: str) -> str:
 Executor = Annotated[
     str,
     typer.Option(
-        callback=_executor,
-        help=" | ".join(BACKENDS),
-        autocompletion=lambda: list(BACKENDS),
+        callback=_executor, help=" | ".join(BACKENDS), autocompletion=lambda: list(BACKENDS)
     ),
 ]
 DEFAULT_STORE = Path("runs")

@@ -14,18 +14,9 @@ if TYPE_CHECKING:
     from harness.plan.plan import Stage
 
 PACKAGES = (
-    "pretraining-harness",
-    "torch",
-    "pytorch-lightning",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "optuna",
-    "mlflow",
-    "scikit-learn",
-    "numpy",
-    "scipy",
-)
+    "pretraining-harness torch pytorch-lightning transformers tokenizers datasets optuna mlflow "
+    "scikit-learn numpy scipy"
+).split()
 
 
 def provenance() -> dict[str, str]:

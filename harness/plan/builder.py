@@ -125,9 +125,7 @@ class PlanBuilder:
             first |= add_other_tasks(self.graph, arm, task, first, seeds.finetune[0])
             tune["tune"] = add_search(self.graph, arm, task, base, first, cost)
         # Otherwise all fine-tuning seeds give the same result.
-        varies = trained or (
-            has_model and (evaluate.protocol.num_fewshot or evaluate.starts_from_tasks)
-        )
+        varies = trained or (has_model and (evaluate.protocol.num_fewshot or evaluate.other_tasks))
         optional = {
             "predict_test": bool(evaluate.predict_test and task.test),
             "diagnostics": evaluate.diagnostics if trained else (),

@@ -21,7 +21,7 @@ def finetune(context: StageContext) -> Metrics:
         selected = json.loads((context.inputs["tune"] / "best.json").read_text())
         context = replace(context, spec=with_settings(context.spec, selected))
     spec, runner = context.spec, TaskRunner(context)
-    run = runner.run(runner.settings, spec["seed"], progress=context.progress)
+    run = runner.run(spec["seed"], progress=context.progress)
     metrics: Metrics = {
         "train_loss": run.train_loss,
         "diverged": float(run.diverged),

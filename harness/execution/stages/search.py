@@ -101,7 +101,7 @@ def _run_trial(
 
     seed = TUNING_SEED + number
     try:
-        run = runner.run(runner.settings, seed, progress, after_epoch if report else None)
+        run = runner.run(seed, progress, after_epoch if report else None)
     except optuna_search.Pruned:
         return ended(scores[-1], "pruned", len(scores))
     value = _value(run.holdout_score)

@@ -132,10 +132,7 @@ def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
                 yield keys, "expect: " + unknown_name("the arm", side, names)
         earlier = [(e.better, e.worse) for e in experiment.expect[:number]]
         if expected.better == expected.worse:
-            yield (
-                keys,
-                f"expect: the two arms must differ, but both are {expected.better!r}",
-            )
+            yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
         elif (expected.worse, expected.better) in earlier:
             sides = f"{expected.better!r} > {expected.worse!r}"
             yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
