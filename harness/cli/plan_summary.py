@@ -8,12 +8,10 @@ from harness.analysis.power import SeedSpread, power_line
 from harness.execution.progress import duration
 from harness.experiment.named_values import ROLES
 from harness.models.flops import FLOPS_CONVENTION
-from harness.plan.continued_cost import total_continued_cost
 from harness.plan.costs import Cost, estimated_seconds, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
-from harness.plan.unsupported import unsupported_lines
 
 MAX_COLUMNS = 4
 """Maximum number of arms with one column each in the table of differences."""
@@ -41,7 +39,7 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
-    for line in (*unsupported_lines(plan), power_line(plan, spread)):
+    for line in (*plan.unsupported_lines, power_line(plan, spread)):
         if line:
             console.print(line, markup=False)
     seconds = estimated_seconds([s.flops for s in plan.stages.values()], num_threads=2)
@@ -61,7 +59,7 @@ def _arms(plan: Plan) -> Table:
             other = getattr(arm.pretrain, role)
             if other:
                 table.add_row(f"  {role}", *_cost(pretraining_cost(other), first))
-        if cost := total_continued_cost(plan, arm.name):
+        if cost := plan.total_continued_cost(arm.name):
             table.add_row("  continued pretraining", *_cost(cost, first))
     return table
 

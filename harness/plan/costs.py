@@ -83,14 +83,10 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
     return Cost(steps, tokens, parameters, TRAINING * _forward_flops(start, tokens))
 
 
-def expected_flops(spec: Pretrain) -> float:
-    """Training FLOPs of a run, for the estimate of the time."""
-    return pretraining_cost(spec).flops or training_seconds_as_flops(spec.budget)
-
-
-def training_seconds_as_flops(budget: Budget) -> float:
-    """FLOPs in the seconds of a budget at the assumed rate; 0 for budgets in other units."""
-    return (budget.seconds or 0.0) * SUSTAINED_FLOPS
+def expected_flops(cost: Cost, budget: Budget) -> float:
+    """Training FLOPs of a run for the estimate of the time; for a budget in seconds, those at the
+    assumed rate."""
+    return cost.flops or (budget.seconds or 0.0) * SUSTAINED_FLOPS
 
 
 def held_out_flops(run: Pretrain) -> float:

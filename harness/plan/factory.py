@@ -6,8 +6,8 @@ from pathlib import Path
 from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import Declaration, load
 from harness.plan.builder import PlanBuilder
-from harness.plan.contract import check_contract, differing_fields, is_declared
 from harness.plan.costs import pretraining_cost
+from harness.plan.differences import check_contract, differing_fields, is_declared
 from harness.plan.plan import Plan
 
 

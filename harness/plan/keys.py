@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.experiment.named_values import ROLES
-from harness.experiment.protocol_digest import without_nulls
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -43,6 +42,13 @@ def run_content(run: Pretrain) -> dict[str, Any]:
     spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
     others = {role: getattr(run, role) for role in ROLES}
     return spec | {role: run_content(other) if other else None for role, other in others.items()}
+
+
+def without_nulls(value: Any) -> Any:
+    """Plain data without null fields, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from harness.exchange.checkpoints.card_data import Card
 from harness.exchange.checkpoints.history import Step, Text
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models.checkpoints import files
-from harness.plan.contract import flat_fields
 from harness.plan.costs import pretraining_cost
+from harness.plan.differences import flat_fields
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 

@@ -21,7 +21,7 @@ from harness.exchange.results.schema import (
     examples_path,
     suite_version,
 )
-from harness.experiment.protocol_digest import protocol_digest
+from harness.plan.protocol import protocol_digest
 from harness.store.store import StageResult, Store
 from harness.tasks.scores import LABELS
 

@@ -7,8 +7,8 @@ import pandas as pd
 
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
-from harness.experiment.protocol_digest import protocol_text
 from harness.plan.costs import Cost, pretraining_cost
+from harness.plan.protocol import protocol_text
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment
 from harness.store.store import Store
