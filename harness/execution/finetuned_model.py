@@ -49,7 +49,7 @@ def load_finetuned(
     if "tune" in inputs:
         spec = with_settings(spec, json.loads((inputs["tune"] / "best.json").read_text()))
     context = StageContext(
-        spec, inputs, out, shared, shared, "", Compute(accelerator="cpu"), lambda *_, **__: None
+        spec, inputs, out, shared, shared, Compute(accelerator="cpu"), lambda *_, **__: None
     )
     runner = TaskRunner(context)
     seed, adaptation = spec["seed"], runner.adaptation

@@ -1,6 +1,6 @@
 """`evaluate`: the tasks that arms are scored on, and how they are fine-tuned."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -87,21 +87,18 @@ class Evaluate(ConfigModel):
     def _tasks(cls, tasks: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
         given = info.data.get("suite")  # absent if it is invalid
         suite = as_suite(given) if given else None
-        where = f"in {suite.name} " if suite else ""
-        _check_names(tasks or (), "the task", suite.tasks if suite else tasks or (), where)
-        return tasks
+        where, known = (f"in {suite.name} ", suite.tasks) if suite else ("", tasks or ())
+        return tasks and _checked_names(tasks, "the task", known, where)
 
     @field_validator("probes")
     @classmethod
     def _probes(cls, probes: tuple[str, ...]) -> tuple[str, ...]:
-        _check_names(probes, "the probe", PROBES)
-        return probes
+        return _checked_names(probes, "the probe", PROBES)
 
     @field_validator("diagnostics")
     @classmethod
     def _diagnostics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        _check_names(names, "the diagnostic", DIAGNOSTICS)
-        return names
+        return _checked_names(names, "the diagnostic", DIAGNOSTICS)
 
     @model_validator(mode="after")
     def _one_chain(self) -> "Evaluate":
@@ -132,10 +129,13 @@ class Evaluate(ConfigModel):
             raise ValueError(why)
 
 
-def _check_names(names: Sequence[str], kind: str, known: Collection[str], where: str = "") -> None:
-    """Raises if a name is unknown or given twice."""
+def _checked_names(
+    names: tuple[str, ...], kind: str, known: Collection[str], where: str = ""
+) -> tuple[str, ...]:
+    """`names`, if all are known and none is given twice."""
     for number, name in enumerate(names):
         if name not in known:
             raise ValueError(unknown_name(f"{where}{kind}", name, known))
         if name in names[:number]:
             raise ValueError(f"{kind} {name!r} is given twice")
+    return names

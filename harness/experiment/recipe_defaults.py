@@ -74,10 +74,8 @@ def _nested_run(
     own = fields.get(role) or {}
     inherited = {name: fields[name] for name in TRAINING_FIELDS if name in fields}
     inherited |= {name: resolved[name] for name in TEXT_FIELDS}
-    network = fields.get("model")
-    if isinstance(network, Mapping):
-        common = {name: network[name] for name in MODEL_FIELDS if name in network}
-        inherited["model"] = common
+    if isinstance(network := fields.get("model"), Mapping):
+        inherited["model"] = {name: network[name] for name in MODEL_FIELDS if name in network}
     if "recipe" in own:
         return with_recipe_defaults(_merged(inherited, own))
     given = RECIPES[resolved["recipe"]].model_dump()[role]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from harness.execution.stages.context import Metrics, StageContext
-from harness.execution.stages.finetune import finetune
+from harness.execution.stages.finetune import finetune, train_tasks
 from harness.execution.stages.pretrain import (
     continue_pretraining,
     held_out_loss,
@@ -13,7 +13,6 @@ from harness.execution.stages.pretrain import (
     train_tokenizer,
 )
 from harness.execution.stages.search import trial, tune
-from harness.execution.stages.train_tasks import train_tasks
 
 STAGES: dict[str, Callable[[StageContext], Metrics]] = {
     "tokenizer": train_tokenizer,

@@ -68,12 +68,12 @@ def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
     if not isinstance(values, Mapping):
         yield ("grid", axis), axis
         return
-    seen: set[str] = set()
+    first: dict[str, str] = {}
     for label, sets in values.items():
         for path in sets:
-            if path not in seen:
-                seen.add(path)
-                yield ("grid", axis, label, path), path
+            first.setdefault(path, label)
+    for path, label in first.items():
+        yield ("grid", axis, label, path), path
 
 
 def _path(keys: Keys, path: str) -> Problems:
