@@ -80,6 +80,16 @@ def is_experiment(name: str) -> bool:
     return Path(name).suffix in (".yaml", ".yml") or find(name, Path()) is not None
 
 
+def require(condition: bool, message: str) -> None:
+    """Checks how options are combined.
+
+    Raises:
+        ValueError: with `message`, if the condition does not hold.
+    """
+    if not condition:
+        raise ValueError(message)
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Prints a ValueError or OSError of the block in place of a traceback.

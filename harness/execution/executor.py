@@ -122,11 +122,9 @@ class _Loop:
         stage, workspace = self.plan.stages[key], self.backend.workspace
         if workspace.result(key).exists() and not workspace.output(key).exists():
             rmtree(workspace.folder(key))  # finished once, but no longer in the store
-        inputs = {
-            role: Artifact(found.artifact_uri, found.digest)
-            for role, parent in stage.parents.items()
-            for found in [self.execution.finished[parent]]
-        }
+        finished = self.execution.finished
+        results = {role: finished[parent] for role, parent in stage.parents.items()}
+        inputs = {role: Artifact(one.artifact_uri, one.digest) for role, one in results.items()}
         return StageJob(stage.kind, key, stage.spec, inputs, self.plan.experiment.compute)
 
     def _handle(self, outcome: Outcome) -> None:

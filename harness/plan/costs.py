@@ -1,6 +1,5 @@
 """Planned cost of stages: updates, tokens, parameters and FLOPs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.data.corpora.packing import PAIR_FORMATS
@@ -106,12 +105,6 @@ def probe_flops(arm: Arm, probe: str) -> float:
     """FLOPs of one probe, for the estimate of the time."""
     one = _forward_flops(arm.pretrain, PROBE_TOKENS)
     return one * PROBE_INPUTS * len(PROBES[probe].categories)
-
-
-def estimated_seconds(flops: Sequence[float], num_threads: int) -> float:
-    """Seconds that stages take on `num_threads` CPU threads at the assumed rate, to an order of
-    magnitude."""
-    return sum(flops) / SUSTAINED_FLOPS / max(1, num_threads)
 
 
 def _forward_flops(run: Pretrain, tokens: int) -> float:

@@ -12,12 +12,7 @@ from harness.plan.plan import Plan
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Plan:
-    """The plan of an experiment file.
-
-    Args:
-        path: a file, or the name of a shipped experiment.
-        overrides: `path=value`, as for `--set`.
-        variants: names of variants that the file declares.
+    """The plan of an experiment file; for the arguments, see `load`.
 
     Raises:
         DeclarationError: the file is invalid or data are missing; every problem with its line.

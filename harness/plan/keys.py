@@ -11,13 +11,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 
 def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) -> str:
-    """The key of a stage: 16 hexadecimal digits. Paths of local files are not part of it.
-
-    Args:
-        kind: a name in `STAGE_KINDS`.
-        spec: arguments of the stage, as JSON values.
-        parents: role to key.
-    """
+    """The key of a stage: 16 hexadecimal digits. Paths of local files are not part of it. For the
+    arguments, see `Stage`."""
     corpus = spec.get("corpus", {})
     if corpus.get("source") in ("text", "jsonl"):
         spec = {**spec, "corpus": _without(corpus, "path")}

@@ -24,15 +24,12 @@ def protocol_of(plan: Plan) -> dict[str, object]:
 
 def _exceptions(plan: Plan) -> dict[str, object]:
     base = _flat(plan.experiment.evaluate)
-    changed = {
-        arm.name: [
-            f"{path} {value}"
-            for path, value in _flat(arm.evaluate).items()
-            if base.get(path) != value
-        ]
-        for arm in plan.arms
-    }
-    return {f"except {arm}": ", ".join(fields) for arm, fields in changed.items() if fields}
+    exceptions: dict[str, object] = {}
+    for arm in plan.arms:
+        fields = _flat(arm.evaluate).items()
+        if changed := [f"{path} {value}" for path, value in fields if base.get(path) != value]:
+            exceptions[f"except {arm.name}"] = ", ".join(changed)
+    return exceptions
 
 
 def _flat(evaluate: Evaluate) -> dict[str, object]:

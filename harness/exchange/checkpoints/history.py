@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from harness.data.corpora.sources import Corpus, TaskCorpus
-from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.experiment.named_values import resolve_pretrain
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
 

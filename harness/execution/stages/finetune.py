@@ -1,14 +1,13 @@
 """The stages that fine-tune: on other tasks first, and with the selected settings on a task, with
 scores."""
 
-import json
 import math
 from dataclasses import replace
 
 import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
-from harness.execution.stages.search import with_settings
+from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import HEADS, TaskRunner, read_examples
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
@@ -55,9 +54,7 @@ def train_tasks(context: StageContext) -> Metrics:
 def finetune(context: StageContext) -> Metrics:
     """Fine-tunes with the selected settings and scores the dev splits; writes predictions, counts
     and settings."""
-    if "tune" in context.inputs:
-        selected = json.loads((context.inputs["tune"] / "best.json").read_text())
-        context = replace(context, spec=with_settings(context.spec, selected))
+    context = replace(context, spec=tuned_spec(context.spec, context.inputs))
     spec, runner = context.spec, TaskRunner(context)
     run = runner.run(spec["seed"], progress=context.progress)
     metrics: Metrics = {

@@ -5,6 +5,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -48,6 +49,13 @@ def tune(context: StageContext) -> Metrics:
         "diverged_trials": states.count("diverged"),
         "pruned_trials": states.count("pruned"),
     }
+
+
+def tuned_spec(spec: Mapping[str, Any], inputs: Mapping[str, Path]) -> Mapping[str, Any]:
+    """The spec of a fine-tuning stage, with the hyperparameters that its search selected if any."""
+    if "tune" not in inputs:
+        return spec
+    return with_settings(spec, json.loads((inputs["tune"] / "best.json").read_text()))
 
 
 def with_settings(spec: Mapping[str, Any], selected: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def _settings(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[
             f"{'frozen' if is_frozen else representation} model: its loss needs a trained causal "
             "model"
         )
-    yield from filter(None, [settings_problem(settings, adaptation)])
-    yield from filter(None, [layers_problem(settings, adaptation, arm.adapted)])
+    wrong_layers = layers_problem(settings, adaptation, arm.adapted)
+    yield from filter(None, (settings_problem(settings, adaptation), wrong_layers))
 
 
 def _length_problems(arm: Arm) -> Problems:

@@ -80,12 +80,9 @@ def _path(keys: Keys, path: str) -> Problems:
     if path in FIXED_FIELDS or path.startswith("evaluate.suite."):
         yield keys, f"{path} must be the same for all arms, or their scores cannot be compared"
     elif not _PATH.fullmatch(path):
-        inside = path.split(".")[0] in Pretrain.model_fields
-        hint = (
-            f"did you mean 'pretrain.{path}'?"
-            if inside
-            else "for example pretrain.objective.sentence_pair"
-        )
+        hint = "for example pretrain.objective.sentence_pair"
+        if path.split(".")[0] in Pretrain.model_fields:
+            hint = f"did you mean 'pretrain.{path}'?"
         yield (
             keys,
             f"an axis must set a dotted path below pretrain or evaluate, but sets {path!r}; {hint}",
