@@ -17,8 +17,8 @@ from harness.analysis.statistics.bootstrap import Runs
 from harness.exchange.checkpoints import selection
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
+from harness.execution.job import Workspace
 from harness.execution.progress import Display, figures_line
-from harness.execution.workspace import Workspace
 from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process

@@ -5,9 +5,8 @@ from typing import Any
 
 from harness.analysis.results import Results
 from harness.core.compute import Compute
-from harness.execution.job import StageJob
+from harness.execution.job import StageJob, Workspace
 from harness.execution.worker import run_stage
-from harness.execution.workspace import Workspace
 from harness.plan.plan import Plan
 from harness.store.artifacts import Artifact
 from harness.store.store import StageResult

@@ -37,12 +37,10 @@ def fetch_command(names: DataNames = None, suite: SuiteName = None, to: FetchFol
     with options.clear_errors():
         sets = to_fetch(names or (), suite)
     folder = to or fetch.DEFAULT_FOLDER
-    failed = False
-    for name, problem in fetch.fetch(sets, folder):
-        failed |= _reported(name, "fetched", problem)
+    checks = ((name, "fetched", problem) for name, problem in fetch.fetch(sets, folder))
+    problems = sum(_reported(*check) for check in checks)
     options.out.print(f"to use this folder, set HARNESS_DATA={folder}", markup=False)
-    if failed:
-        raise typer.Exit(options.BAD_INPUT)
+    _exit_on(problems)
 
 
 @app.command(name="verify")
@@ -53,10 +51,9 @@ def verify_command(names: DataNames = None, suite: SuiteName = None) -> None:
 
     with options.clear_errors():
         sets = to_verify(names or (), suite)
-    problems = [_reported(*check) for check in verify.verify(sets)]
-    options.out.print(f"{len(sets)} data sets, {sum(problems)} problems")
-    if any(problems):
-        raise typer.Exit(options.BAD_INPUT)
+    problems = sum(_reported(*check) for check in verify.verify(sets))
+    options.out.print(f"{len(sets)} data sets, {problems} problems")
+    _exit_on(problems)
 
 
 def _reported(name: str, found: str, problem: str) -> bool:
@@ -66,3 +63,8 @@ def _reported(name: str, found: str, problem: str) -> bool:
     else:
         options.out.print(f"{name}: {found}", markup=False)
     return bool(problem)
+
+
+def _exit_on(problems: int) -> None:
+    if problems:
+        raise typer.Exit(options.BAD_INPUT)

@@ -22,11 +22,19 @@ def evaluate(
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Evaluates a Hugging Face checkpoint on a suite with the protocol of experiments."""
-    from harness.experiment.checkpoint_experiment import CheckpointEvaluation, load_evaluation
+    from harness.experiment.checkpoint_experiment import load_evaluation
     from harness.study import Study
 
-    tasks = tuple(task or ())
-    arguments = CheckpointEvaluation(model, suite, seeds, tasks, adaptation, revision, name)
     with options.clear_errors():
-        study = Study(load_evaluation(arguments, set_ or ()), store)
+        declaration = load_evaluation(
+            model,
+            suite,
+            set_ or (),
+            seeds=seeds,
+            tasks=task or (),
+            adaptation=adaptation,
+            revision=revision,
+            name=name,
+        )
+    study = Study(declaration, store)
     compute(study, jobs, executor)

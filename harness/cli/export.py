@@ -28,10 +28,8 @@ def export(
             study = options.load_study(Path(run), set_, variant, store)
             chosen, found = selection.of_experiment(study.results, arm, seed), study.store
         else:
-            if arm is not None or seed is not None or set_ or variant:
-                raise ValueError(
-                    "--arm, --seed, --set and --variant need an experiment file, not a key"
-                )
+            needed = "--arm, --seed, --set and --variant need an experiment file, not a key"
+            options.require(arm is None and seed is None and not set_ and not variant, needed)
             found = Store(store)
             chosen = selection.of_stage(run, found)
         options.out.print(f"{selection.export(chosen, found, folder)}", markup=False)

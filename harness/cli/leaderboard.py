@@ -48,18 +48,13 @@ def leaderboard(
     from harness.leaderboard.render import render
 
     with options.clear_errors():
-        if published and (average or any((tag, size, budget, set_, variant))):
-            raise ValueError(
-                "--published allows only a name and --format; remove the other options"
-            )
+        filters, changes = (tag, size, budget), (set_, variant)
         if published:
+            alone = "--published allows only a name and --format; remove the other options"
+            options.require(not average and not any((*filters, *changes)), alone)
             text = _published(name, format.value)
-        elif name is None:
-            raise ValueError("give an experiment file, a board, or --published")
         else:
-            changes = (set_, variant)
-            table = _measured(name, average, (tag, size, budget), changes, store)
-            text = render(table, format.value)
+            text = render(_measured(name, average, filters, changes, store), format.value)
         print(text.rstrip("\n"))
 
 
@@ -81,22 +76,22 @@ def _published(name: str | None, format: "TableFormat") -> str:
 
 
 def _measured(
-    name: str,
+    name: str | None,
     average: str | None,
     filters: tuple[str | None, str | None, str | None],
     changes: tuple[list[str] | None, list[str] | None],
     store: Path,
 ) -> "Table":
-    if not options.is_experiment(name):
-        from harness.leaderboard.board_filter import BoardFilter
-        from harness.leaderboard.boards import board_table
-        from harness.store.store import Store
+    from harness.leaderboard.board_filter import BoardFilter
+    from harness.leaderboard.boards import board_table
+    from harness.store.store import Store
 
-        if any(changes):
-            raise ValueError("--set and --variant need an experiment file, but a board is given")
-        return board_table(
-            name, Store(store), average, BoardFilter(*filters) if any(filters) else None
-        )
-    if any(filters):
-        raise ValueError("--tag, --size and --budget need a board, but an experiment file is given")
-    return options.load_study(Path(name), *changes, store).table(average)
+    if name is None:
+        raise ValueError("give an experiment file, a board, or --published")
+    if options.is_experiment(name):
+        needed = "--tag, --size and --budget need a board, but an experiment file is given"
+        options.require(not any(filters), needed)
+        return options.load_study(Path(name), *changes, store).table(average)
+    needed = "--set and --variant need an experiment file, but a board is given"
+    options.require(not any(changes), needed)
+    return board_table(name, Store(store), average, BoardFilter(*filters) if any(filters) else None)

@@ -46,9 +46,7 @@ def _executor(name: str) -> str:
 Executor = Annotated[
     str,
     typer.Option(
-        callback=_executor,
-        help=" | ".join(BACKENDS),
-        autocompletion=lambda: list(BACKENDS),
+        callback=_executor, help=" | ".join(BACKENDS), autocompletion=lambda: list(BACKENDS)
     ),
 ]
 DEFAULT_STORE = Path("runs")
@@ -80,6 +78,16 @@ def is_experiment(name: str) -> bool:
     from harness.experiment.composition import find
 
     return Path(name).suffix in (".yaml", ".yml") or find(name, Path()) is not None
+
+
+def require(condition: bool, message: str) -> None:
+    """Checks how options are combined.
+
+    Raises:
+        ValueError: with `message`, if the condition does not hold.
+    """
+    if not condition:
+        raise ValueError(message)
 
 
 @contextmanager

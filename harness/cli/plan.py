@@ -27,18 +27,15 @@ def plan(
     ] = None,
 ) -> None:
     """Shows arms, differences, stages, cost and statistical power without computing anything."""
+    from harness.cli.plan_output import print_plan, print_resolved
     from harness.plan.factory import load_plan
 
     with options.clear_errors():
         planned = load_plan(experiment, set_ or (), variant or ())
     if resolved:
-        from harness.cli.resolved_fields import print_resolved
-
         print_resolved(planned.declaration, options.out)
-        return
-    from harness.cli.plan_summary import print_plan
-
-    print_plan(planned, options.out, _measured_spread(planned, store) if store else None)
+    else:
+        print_plan(planned, options.out, _measured_spread(planned, store) if store else None)
 
 
 def _measured_spread(planned: "Plan", folder: Path) -> "SeedSpread | None":

@@ -32,27 +32,24 @@ def export(
     from harness.exchange.results.schema import examples_path
 
     with options.clear_errors():
-        if bool(experiments) == all_:
-            raise ValueError("give experiment files or --all, and not both")
-        found = _stored(store) if all_ else _declared(experiments or (), store)
+        found = _finished(experiments or (), all_, store)
         scores, examples = export_results(found, file, source, options.tracked)
     options.out.print(f"{file}: {scores} scores", markup=False)
     options.out.print(f"{examples_path(file)}: {examples} examples", markup=False)
 
 
-def _declared(paths: Sequence[Path], store: Path) -> "list[FinishedRuns]":
-    from harness.exchange.results.export_results import runs_of_results
-
-    return [runs_of_results(options.load_study(path, None, None, store).results) for path in paths]
-
-
-def _stored(folder: Path) -> "list[FinishedRuns]":
-    from harness.exchange.results.export_results import runs_of_recorded
+def _finished(paths: Sequence[Path], all_: bool, folder: Path) -> "list[FinishedRuns]":
+    """The finished runs of experiment files, or of all experiments in the store."""
+    from harness.exchange.results.export_results import runs_of_recorded, runs_of_results
     from harness.store.recorded import recorded_experiments
     from harness.store.store import Store
 
-    store = Store(folder)
-    return [runs_of_recorded(experiment, store) for experiment in recorded_experiments(store)]
+    if bool(paths) == all_:
+        raise ValueError("give experiment files or --all, and not both")
+    if all_:
+        store = Store(folder)
+        return [runs_of_recorded(experiment, store) for experiment in recorded_experiments(store)]
+    return [runs_of_results(options.load_study(path, None, None, folder).results) for path in paths]
 
 
 @app.command(name="import")

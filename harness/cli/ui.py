@@ -17,4 +17,4 @@ def ui(
 
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
-    raise typer.Exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
+    sys.exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))

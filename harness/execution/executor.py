@@ -9,13 +9,14 @@ from filelock import FileLock
 
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
+from harness.execution.progress import Display
 from harness.plan.plan import Plan, Stage
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.store.artifacts import Artifact
 from harness.store.store import StageResult, Store
 
 POLL_SECONDS = 0.2
-"""Longest wait for an outcome between two updates of the listener."""
+"""Longest wait for an outcome between two updates of the display."""
 
 
 @dataclass
@@ -30,25 +31,7 @@ class Execution:
     """Keys of the stages computed by this call, in order of completion."""
 
 
-class Listener:
-    """Observer of an execution; does nothing by default."""
-
-    def begin(self, todo: list[Stage]) -> None:
-        """Called once, with the stages to compute."""
-
-    def tick(self, running: Mapping[str, dict[str, Any]]) -> None:
-        """Called several times a second, with the progress of the running stages by key."""
-
-    def finished(self, stage: Stage, seconds: float) -> None:
-        """Called after a stage was computed and recorded."""
-
-    def failed(self, stage: Stage, reason: str) -> None:
-        """Called after a stage failed, with a one-line reason."""
-
-
-def execute(
-    plan: Plan, store: Store, backend: Backend, listener: Listener | None = None
-) -> Execution:
+def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Execution:
     """Computes the results that the store lacks, with the stages they depend on.
 
     A failed stage does not stop the others; stages that depend on it are skipped. The backend is
@@ -56,12 +39,11 @@ def execute(
     """
     execution = Execution(finished=store.finished(plan.stages))
     todo = _todo(plan, execution.finished)
-    listener = listener or Listener()
-    listener.begin([plan.stages[key] for key in todo])
+    display.begin([plan.stages[key] for key in todo])
     if todo:
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
-        _Loop(plan, store, backend, execution, todo, listener).run()
+        _Loop(plan, store, backend, execution, todo, display).run()
     return execution
 
 
@@ -88,7 +70,7 @@ class _Loop:
     backend: Backend
     execution: Execution
     waiting: list[str]
-    listener: Listener
+    display: Display
     running: set[str] = field(default_factory=set)
     retried: set[str] = field(default_factory=set)
     verified: set[str] = field(default_factory=set)
@@ -103,7 +85,7 @@ class _Loop:
                 if not self.running:
                     break
                 outcomes = self.backend.wait(POLL_SECONDS)
-                self.listener.tick({key: self.backend.progress(key) for key in self.running})
+                self.display.tick({key: self.backend.progress(key) for key in self.running})
                 for outcome in outcomes:
                     self.running.discard(outcome.key)
                     self._handle(outcome)
@@ -140,11 +122,9 @@ class _Loop:
         stage, workspace = self.plan.stages[key], self.backend.workspace
         if workspace.result(key).exists() and not workspace.output(key).exists():
             rmtree(workspace.folder(key))  # finished once, but no longer in the store
-        inputs = {
-            role: Artifact(found.artifact_uri, found.digest)
-            for role, parent in stage.parents.items()
-            for found in [self.execution.finished[parent]]
-        }
+        finished = self.execution.finished
+        results = {role: finished[parent] for role, parent in stage.parents.items()}
+        inputs = {role: Artifact(one.artifact_uri, one.digest) for role, one in results.items()}
         return StageJob(stage.kind, key, stage.spec, inputs, self.plan.experiment.compute)
 
     def _handle(self, outcome: Outcome) -> None:
@@ -175,9 +155,9 @@ class _Loop:
                     made_with=output.made_with,
                 )
                 self.execution.computed.append(stage.key)
-                self.listener.finished(stage, output.metrics["seconds"] or 0.0)
+                self.display.finished(stage, output.metrics["seconds"] or 0.0)
         return result
 
     def _fail(self, stage: Stage, reason: str) -> None:
         self.execution.failed[stage.key] = reason
-        self.listener.failed(stage, reason)
+        self.display.failed(stage, reason)

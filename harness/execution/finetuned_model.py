@@ -1,6 +1,5 @@
 """A fine-tuned model of the store, for use outside a stage."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from harness.core.compute import Compute
 from harness.execution.stages.context import StageContext
-from harness.execution.stages.search import with_settings
+from harness.execution.stages.search import tuned_spec
 from harness.execution.stages.task_runner import TaskRunner
 from harness.finetuning.adapted_weights import load_adapted
 from harness.finetuning.baselines.predictor import Predictor
@@ -46,10 +45,9 @@ def load_finetuned(
         raise ValueError(
             "the weights of this run were not saved: set evaluate.save_weights: true and run it"
         )
-    if "tune" in inputs:
-        spec = with_settings(spec, json.loads((inputs["tune"] / "best.json").read_text()))
+    spec = tuned_spec(spec, inputs)
     context = StageContext(
-        spec, inputs, out, shared, shared, "", Compute(accelerator="cpu"), lambda *_, **__: None
+        spec, inputs, out, shared, shared, Compute(accelerator="cpu"), lambda *_, **__: None
     )
     runner = TaskRunner(context)
     seed, adaptation = spec["seed"], runner.adaptation

@@ -1,12 +1,15 @@
-"""What a backend receives for one stage, and what it returns."""
+"""One stage as a job: what a backend receives, the folder it computes in, and what it returns."""
 
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
 
-if TYPE_CHECKING:  # pydantic takes time to import, and the command line lists the backends
-    from harness.core.compute import Compute
-    from harness.store.artifacts import Artifact
+from harness.core.compute import Compute
+from harness.store.artifacts import Artifact
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,9 @@ class StageJob:
     key: str
     spec: Mapping[str, Any]
     """Arguments of the stage, as JSON values."""
-    inputs: "Mapping[str, Artifact]"
+    inputs: Mapping[str, Artifact]
     """Role to the files of a parent stage."""
-    compute: "Compute"
+    compute: Compute
     """Accelerator, devices, strategy and precision."""
 
 
@@ -34,3 +37,55 @@ class StageOutput:
     metrics: Mapping[str, float | None]
     made_with: str
     """Packages and machine, in one line."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """`work/<key>/` for each stage that is not recorded yet, and caches that stages share.
+
+    `state/` has checkpoints, `out/` the files of the stage. `result.json` is written last: without
+    it a stage counts as unfinished.
+    """
+
+    root: Path
+    """Folder of the store."""
+
+    def folder(self, key: str) -> Path:
+        """Work folder of a stage."""
+        return self.root / "work" / key
+
+    def output(self, key: str) -> Path:
+        """Folder of the files of a computed stage."""
+        return self.folder(key) / "out"
+
+    def state(self, key: str) -> Path:
+        """Folder of the checkpoints of a stage; kept until it is recorded."""
+        return self.folder(key) / "state"
+
+    def result(self, key: str) -> Path:
+        """File that marks a stage as finished, with its metrics."""
+        return self.folder(key) / "result.json"
+
+    def progress(self, key: str) -> dict[str, Any]:
+        """The latest progress report of a running stage; empty before the first."""
+        try:
+            content: dict[str, Any] = json.loads((self.folder(key) / "progress.json").read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return {}
+        return content
+
+    def error(self, key: str) -> str:
+        """The last line of the traceback of a failed stage; empty if it has not failed."""
+        file = self.folder(key) / "error.txt"
+        return file.read_text().strip().splitlines()[-1] if file.exists() else ""
+
+    def clean(self, key: str) -> None:
+        """Deletes the files of a recorded stage, except `result.json`."""
+        rmtree(self.output(key), ignore_errors=True)
+        rmtree(self.state(key), ignore_errors=True)
+
+    def log(self, event: str, key: str) -> None:
+        """Appends a line with an event of a stage (start, finish) to `journal.jsonl`."""
+        line = json.dumps({"event": event, "key": key, "time": round(time.time(), 3)}) + "\n"
+        with (self.root / "journal.jsonl").open("a") as file:
+            file.write(line)

@@ -9,7 +9,6 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from harness.execution.executor import Listener
 from harness.plan.plan import Plan, Stage
 
 LINE_SECONDS = 15.0
@@ -23,8 +22,12 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
-class Display(Listener):
-    """Progress bar over the stages, with throughput, losses and the time left."""
+class Display:
+    """Progress bar over the stages, with throughput, losses and the time left.
+
+    The executor calls `begin` once, `tick` several times a second, and `finished` or `failed` for
+    each stage.
+    """
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self.plan, self.console = plan, console

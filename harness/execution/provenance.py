@@ -14,18 +14,9 @@ if TYPE_CHECKING:
     from harness.plan.plan import Stage
 
 PACKAGES = (
-    "pretraining-harness",
-    "torch",
-    "pytorch-lightning",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "optuna",
-    "mlflow",
-    "scikit-learn",
-    "numpy",
-    "scipy",
-)
+    "pretraining-harness torch pytorch-lightning transformers tokenizers datasets optuna mlflow "
+    "scikit-learn numpy scipy"
+).split()
 
 
 def provenance() -> dict[str, str]:
@@ -49,8 +40,7 @@ def made_with() -> str:
     """Machine, GPU if this process has used one, and package versions, in one line."""
     made = provenance()
     torch = sys.modules.get("torch")
-    used = torch is not None and torch.cuda.is_initialized()
-    gpu = [torch.cuda.get_device_name()] if torch is not None and used else []
+    gpu = [torch.cuda.get_device_name()] if torch and torch.cuda.is_initialized() else []
     return ", ".join([made["machine"], *gpu, f"python {made['python']}", made["packages"]])
 
 

@@ -11,9 +11,8 @@ from shutil import rmtree
 from filelock import FileLock
 
 from harness.core.files import write_atomically
-from harness.execution.job import StageJob, StageOutput
+from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
-from harness.execution.workspace import Workspace
 from harness.experiment import plugins
 from harness.store.artifacts import local_folder
 
@@ -55,7 +54,6 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             state=workspace.state(job.key),
             shared=workspace.root,
             compute=job.compute,
-            key=job.key,
             progress=_reporter(folder / "progress.json"),
         )
         begin = time.perf_counter()

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from harness.data.corpora import load_corpus
 from harness.experiment.arms import Arm
-from harness.experiment.checks import checkpoint, continued_pretraining
+from harness.experiment.checks import continued_pretraining
+from harness.experiment.checks import model as model_checks
 from harness.experiment.checks.grid import Problems
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
@@ -50,7 +51,7 @@ def _arm_problems(arm: Arm) -> Problems:
         yield keys, f"pretrain.model.vectors: there is no file {model.vectors}"
     yield from continued_pretraining.data_problems(arm)
     if model.facts.kind == "checkpoint":
-        yield from checkpoint.data_problems(arm)
+        yield from model_checks.data_problems(arm)
         return
     try:
         load_corpus.fingerprint(arm.pretrain.corpus)

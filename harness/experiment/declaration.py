@@ -9,22 +9,14 @@ from pydantic import ValidationError
 
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm, changed_tree, combinations, resolve_arm
-from harness.experiment.checks import (
-    adaptation,
-    checkpoint,
-    continued_pretraining,
-    grid,
-    modules,
-    multitask,
-)
+from harness.experiment.checks import continued_pretraining, finetuning, grid, model
 from harness.experiment.composition import compose, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import error_messages
-from harness.experiment.named_values import DEFAULT_RECIPE
+from harness.experiment.named_values import DEFAULT_RECIPE, with_recipe_defaults
 from harness.experiment.origins import value_place
 from harness.experiment.plugins import load_plugin
-from harness.experiment.recipe_defaults import with_recipe_defaults
 from harness.experiment.source import Source, read_text
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -82,12 +74,10 @@ def load(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
 def read(
     text: str, path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
 ) -> Declaration:
-    """The experiment in a text and its arms.
+    """The experiment in a text and its arms; see `load`.
 
     Args:
         path: the file as named in messages, and the base of relative paths in `extends`.
-        overrides: as in `load`.
-        variants: as in `load`.
 
     Raises:
         DeclarationError: every problem of the text, each with its line.
@@ -98,16 +88,12 @@ def read(
 def from_data(
     data: Mapping[str, Any], overrides: Sequence[str] = (), variants: Sequence[str] = ()
 ) -> Declaration:
-    """The experiment in plain data with the fields of an experiment file, and its arms.
-
-    Args:
-        overrides: as in `load`.
-        variants: as in `load`.
+    """The experiment in plain data with the fields of an experiment file, and its arms; see `load`.
 
     Raises:
         DeclarationError: every problem of the data.
     """
-    return _declaration(Source.from_data(data, "experiment"), overrides, variants)
+    return _declaration(Source.from_data(data), overrides, variants)
 
 
 def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[str]) -> Declaration:
@@ -161,18 +147,14 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     if source.problems:
         return arms
     for arm in arms:
-        for keys, message in (
-            *checkpoint.problems(arm),
-            *continued_pretraining.problems(arm),
-            *modules.problems(arm),
-        ):
+        for keys, message in (*model.problems(arm), *continued_pretraining.problems(arm)):
             source.report(value_place(source, experiment, arm.labels, keys, ""), message)
     for check in (
         grid.arms_problems,
         grid.world_problems,
-        adaptation.protocol_problems,
-        adaptation.space_problems,
-        multitask.chain_problems,
+        finetuning.protocol_problems,
+        finetuning.space_problems,
+        finetuning.chain_problems,
         grid.expectation_problems,
     ):
         for keys, message in check(experiment, arms):
@@ -199,11 +181,11 @@ def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Pr
         message = unknown_name("the recipe", fields["recipe"], RECIPES)
         yield ("pretrain", "recipe"), f"pretrain.recipe: {message}"
         fields = with_recipe_defaults({**fields, "recipe": DEFAULT_RECIPE})
-    for name, model, data in (
+    for name, kind, data in (
         ("pretrain", Pretrain, fields),
         ("evaluate", Evaluate, tree["evaluate"]),
     ):
         try:
-            model.read(data)
+            kind.read(data)
         except ValidationError as error:
-            yield from error_messages(error, model, (name,), data)
+            yield from error_messages(error, kind, (name,), data)

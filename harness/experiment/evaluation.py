@@ -1,13 +1,9 @@
 """`evaluate`: the tasks that arms are scored on, and how they are fine-tuned."""
 
+from collections.abc import Collection
 from typing import Annotated
 
-from pydantic import (
-    Field,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from harness.core.config import ConfigModel, unknown_name
 from harness.finetuning.adaptation import AnyAdaptation, Full
@@ -51,11 +47,6 @@ class Evaluate(ConfigModel):
     task, it is scored on that task and on the earlier ones."""
 
     @property
-    def starts_from_tasks(self) -> bool:
-        """Whether the model of a task is also trained on other tasks."""
-        return bool(self.other_tasks)
-
-    @property
     def other_tasks(self) -> dict[str, object]:
         """Other tasks that models are trained on, as entries of the protocol; empty if none."""
         lines: dict[str, object] = {}
@@ -96,32 +87,18 @@ class Evaluate(ConfigModel):
     def _tasks(cls, tasks: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
         given = info.data.get("suite")  # absent if it is invalid
         suite = as_suite(given) if given else None
-        for number, task in enumerate(tasks or ()):
-            if suite and task not in suite.tasks:
-                raise ValueError(unknown_name(f"in {suite.name} the task", task, suite.tasks))
-            if tasks and task in tasks[:number]:
-                raise ValueError(f"the task {task!r} is given twice")
-        return tasks
+        where, known = (f"in {suite.name} ", suite.tasks) if suite else ("", tasks or ())
+        return tasks and _checked_names(tasks, "the task", known, where)
 
     @field_validator("probes")
     @classmethod
     def _probes(cls, probes: tuple[str, ...]) -> tuple[str, ...]:
-        for number, probe in enumerate(probes):
-            if probe not in PROBES:
-                raise ValueError(unknown_name("the probe", probe, PROBES))
-            if probe in probes[:number]:
-                raise ValueError(f"the probe {probe!r} is given twice")
-        return probes
+        return _checked_names(probes, "the probe", PROBES)
 
     @field_validator("diagnostics")
     @classmethod
     def _diagnostics(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for number, name in enumerate(names):
-            if name not in DIAGNOSTICS:
-                raise ValueError(unknown_name("the diagnostic", name, DIAGNOSTICS))
-            if name in names[:number]:
-                raise ValueError(f"the diagnostic {name!r} is given twice")
-        return names
+        return _checked_names(names, "the diagnostic", DIAGNOSTICS)
 
     @model_validator(mode="after")
     def _one_chain(self) -> "Evaluate":
@@ -150,3 +127,15 @@ class Evaluate(ConfigModel):
                 raise ValueError(unknown_name("target_tasks: the chosen task", name, self.chosen))
         if one.siamese and (why := siamese_problem(task, one.siamese)):
             raise ValueError(why)
+
+
+def _checked_names(
+    names: tuple[str, ...], kind: str, known: Collection[str], where: str = ""
+) -> tuple[str, ...]:
+    """`names`, if all are known and none is given twice."""
+    for number, name in enumerate(names):
+        if name not in known:
+            raise ValueError(unknown_name(f"{where}{kind}", name, known))
+        if name in names[:number]:
+            raise ValueError(f"{kind} {name!r} is given twice")
+    return names

@@ -3,13 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import (
-    Discriminator,
-    Field,
-    Tag,
-    field_validator,
-    model_validator,
-)
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from harness.core.compute import Compute
 from harness.core.config import ConfigModel, as_tuples
@@ -105,9 +99,7 @@ class Experiment(ConfigModel):
     families. Their source is part of the keys of the stages that can use them."""
 
     @field_validator(
-        "expect",
-        mode="before",
-        json_schema_input_type=str | Comparison | list[str | Comparison],
+        "expect", mode="before", json_schema_input_type=str | Comparison | list[str | Comparison]
     )
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:

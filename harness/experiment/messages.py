@@ -67,9 +67,8 @@ def dotted(keys: Keys) -> str:
 
 def shown(value: Any) -> str:
     """A value as in YAML, at most MAX_SHOWN characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    if isinstance(value, str):
-        text = repr(value)
+    is_text = isinstance(value, str)
+    text = repr(value) if is_text else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
 
 
@@ -113,10 +112,8 @@ def _tag(name: str, given: Any, context: Mapping[str, Any]) -> str:
     field = f"{name}.{context['discriminator'].strip(chr(39))}"
     if "tag" not in context:
         return f"{field} is required, but is not given"
-    expected = context["expected_tags"]
-    return f"{field} must be one of {expected}, but is {shown(context['tag'])}" + _near(
-        context["tag"], expected
-    )
+    tag, expected = context["tag"], context["expected_tags"]
+    return f"{field} must be one of {expected}, but is {shown(tag)}{_near(tag, expected)}"
 
 
 def _near(given: Any, expected: str) -> str:

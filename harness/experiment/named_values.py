@@ -1,13 +1,16 @@
-"""Fields of `pretrain` that accept the name of a shipped value, and nested runs."""
+"""Names in `pretrain`: of shipped values, and of the recipe, which provides the other fields."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, deep_merge, unknown_name
 from harness.data.corpora import CORPORA
 from harness.data.tokenizers import TOKENIZERS
 from harness.models import MODELS, SIZES
+from harness.models.checkpoints import files, objectives
 from harness.pretraining.objectives import OBJECTIVES
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
 
 NAMED: dict[str, Mapping[str, ConfigModel]] = {
     "corpus": CORPORA,
@@ -22,6 +25,18 @@ DEFAULT_RECIPE = "bert"
 
 ROLES = ("init_from", "teacher")
 """Fields of a pretraining run that are pretraining runs themselves."""
+
+UNBOUNDED = 2**30
+"""`max_position` of checkpoints without a limit."""
+
+TEXT_FIELDS = ("corpus", "tokenizer")
+"""Fields that `init_from` and `teacher` always take from the run that uses them."""
+
+TRAINING_FIELDS = ("packing", "phases", "batch_size", "optimizer", "schedule", "budget")
+"""Fields that they take from it unless they set them, if the experiment declares them."""
+
+MODEL_FIELDS = ("max_position", "dropout", "attention_dropout", "initializer_range")
+"""The same for fields of the model."""
 
 
 def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,3 +62,71 @@ def _with_kinds(objective: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(out.get(part), str):
             out[part] = {"kind": out[part]}
     return out
+
+
+def resolve_pretrain(fields: Mapping[str, Any]) -> Pretrain:
+    """The run with `fields`, completed by the recipe they name (default: BERT).
+
+    Raises:
+        ValueError: the fields do not describe a run.
+    """
+    return Pretrain.read(with_recipe_defaults(fields))
+
+
+def with_recipe_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`fields` merged into those of the recipe; also for `init_from` and `teacher`.
+
+    Raises:
+        ValueError: the recipe does not exist.
+    """
+    recipe = fields.get("recipe", DEFAULT_RECIPE)
+    if not isinstance(recipe, str) or recipe not in RECIPES:
+        raise ValueError(unknown_name("the recipe", recipe, RECIPES))
+    resolved = _merged(RECIPES[recipe].model_dump(), fields)
+    for role in ROLES:
+        if isinstance(resolved.get(role), Mapping):
+            resolved[role] = _nested_run(role, resolved, fields)
+    return resolved | _checkpoint_fields(resolved["model"])
+
+
+def _checkpoint_fields(model: Any) -> dict[str, Any]:
+    """Fields that an external checkpoint determines: a budget of 0 and, if its files are local or
+    cached, objective and maximum position; empty for other models."""
+    name = model.get("checkpoint") if isinstance(model, Mapping) else None
+    if not isinstance(name, str):
+        return {}
+    fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoint_fractions": ()}
+    folder = files.found(name, model.get("revision"))
+    if folder and not files.problem(folder):  # other problems are reported by `check_data`
+        objective = objectives.trained_objective(folder)
+        if isinstance(objective, str):
+            objective = OBJECTIVES[objective].model_dump()
+        fields["objective"] = objective
+        most = files.positions(files.read_config(folder))
+        fields["model"] = {**model, "max_position": int(min(most, UNBOUNDED))}
+    return fields
+
+
+def _nested_run(
+    role: str, resolved: Mapping[str, Any], fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of `init_from` or `teacher`. In order of precedence: its own fields, those of the
+    run that uses it, those of the recipe that it names or that this run's recipe gives it."""
+    own = fields.get(role) or {}
+    inherited = {name: fields[name] for name in TRAINING_FIELDS if name in fields}
+    inherited |= {name: resolved[name] for name in TEXT_FIELDS}
+    if isinstance(network := fields.get("model"), Mapping):
+        inherited["model"] = {name: network[name] for name in MODEL_FIELDS if name in network}
+    if "recipe" in own:
+        return with_recipe_defaults(_merged(inherited, own))
+    given = RECIPES[resolved["recipe"]].model_dump()[role]
+    of_the_user = (*ROLES, "checkpoint_fractions")
+    plain = {name: value for name, value in resolved.items() if name not in of_the_user}
+    return _merged(_merged(given or plain, inherited), own)
+
+
+def _merged(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`fields` merged into `base`; a budget is replaced, because its units exclude each other."""
+    if "budget" in fields:
+        base = {name: value for name, value in base.items() if name != "budget"}
+    return deep_merge(base, fields)

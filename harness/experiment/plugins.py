@@ -79,12 +79,10 @@ def add_plugin(plugin: Any) -> str:
     Raises:
         ValueError: it has no family, its source cannot be read, or a member's name is taken.
     """
-    if isinstance(plugin, str):
-        load_plugin(plugin)
-        return plugin
-    if isinstance(plugin, ModuleType):
-        load_plugin(plugin.__name__)
-        return plugin.__name__
+    if isinstance(plugin, str | ModuleType):
+        name = plugin if isinstance(plugin, str) else plugin.__name__
+        load_plugin(name)
+        return name
     name = str(getattr(plugin, "__name__", type(plugin).__name__))
     source = _object_source(name, plugin)
     digest = hashlib.sha256(source).hexdigest()[:16]

@@ -9,6 +9,7 @@ from harness.experiment.declaration import Declaration
 from harness.experiment.messages import dotted
 from harness.experiment.named_values import ROLES
 from harness.experiment.origins import axis_place
+from harness.experiment.source import value_at
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes import RECIPES
 
@@ -64,7 +65,7 @@ def _origin(declaration: Declaration, arm: Arm, keys: Keys, value: Any) -> str:
     if given := _given(declaration, keys):
         return given
     recipe = RECIPES[arm.pretrain.recipe].model_dump(mode="json")
-    if keys[0] == "pretrain" and _value_at(recipe, keys[1:]) == value:
+    if keys[0] == "pretrain" and value_at(recipe, keys[1:]) == value:
         return f"recipe {arm.pretrain.recipe}"
     return "the run that uses it" if keys[1] in ROLES else DEFAULT
 
@@ -75,15 +76,7 @@ def _given(declaration: Declaration, keys: Keys) -> str | None:
     assert source is not None
     for depth in range(len(keys), 0, -1):
         if keys[:depth] in source.places:
-            value = _value_at(source.data, keys[:depth])
+            value = value_at(source.data, keys[:depth])
             whole = depth == len(keys) or not isinstance(value, Mapping)
             return source.places[keys[:depth]].text if whole else None
     return None
-
-
-def _value_at(tree: Any, keys: Keys) -> Any:
-    for key in keys:
-        if not isinstance(tree, Mapping) or key not in tree:
-            return None
-        tree = tree[key]
-    return tree

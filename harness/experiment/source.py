@@ -106,15 +106,12 @@ class Source:
     def mentioned(self, keys: Keys, message: str) -> Keys:
         """Keys of the innermost value in `keys` that the message names or quotes; else `keys`."""
         inside = [below for below in self.places if below[: len(keys)] == keys and below != keys]
-        found = [below for below in inside if mentions(message, below, self._value(below))]
+        found = [below for below in inside if mentions(message, below, value_at(self.data, below))]
         return max(found, key=len, default=keys)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any], name: str) -> "Source":
-        """Plain data without a file.
-
-        Args:
-            name: replaces the file in messages.
+    def from_data(cls, data: Mapping[str, Any]) -> "Source":
+        """Plain data without a file; `experiment` replaces the file in messages.
 
         Raises:
             DeclarationError: a value cannot be represented in YAML.
@@ -122,9 +119,9 @@ class Source:
         try:
             plain = from_json(to_json(data, inf_nan_mode="constants"))
         except ValueError as error:
-            raise DeclarationError([f"{name}: {error}"]) from error
-        source = cls(Path(name), plain)
-        source.places = {(): Place((0, name, 0), name)}
+            raise DeclarationError([f"experiment: {error}"]) from error
+        source = cls(Path("experiment"), plain)
+        source.places = {(): Place((0, "experiment", 0), "experiment")}
         return source
 
     def merge(self, top: "Source") -> None:
@@ -207,14 +204,15 @@ class Source:
             holder = holder[key]
         return holder
 
-    def _value(self, keys: Keys) -> Any:
-        value = self.data
-        for key in keys:
-            try:
-                value = value[key]
-            except (KeyError, TypeError, IndexError):  # an override has replaced the value
-                return None
-        return value
+
+def value_at(tree: Any, keys: Keys) -> Any:
+    """The value at `keys` in plain data; null if there is none."""
+    for key in keys:
+        try:
+            tree = tree[key]
+        except (KeyError, TypeError, IndexError):  # an override has replaced the value
+            return None
+    return tree
 
 
 def mentions(message: str, keys: Keys, value: Any) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from harness.experiment.protocol_digest import protocol_digest, protocol_text
 from harness.leaderboard.build import build
 from harness.leaderboard.table import Published, Table
+from harness.plan.protocol import protocol_digest, protocol_text
 from harness.store.recorded import imported_scores
 from harness.store.store import Store
 

@@ -10,17 +10,11 @@ from harness.experiment.named_values import ROLES
 from harness.finetuning.compatibility import unsupported_reason
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
-from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
+from harness.plan.costs import expected_flops, finetuning_flops, pretraining_cost, probe_flops
 from harness.plan.graph import StageGraph
 from harness.plan.plan import FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_search
-from harness.plan.task_chain_stages import (
-    add_other_tasks,
-    add_retained_losses,
-    add_sequential_scores,
-    chain_unsupported_reason,
-    is_sequential,
-)
+from harness.plan.task_chain_stages import TaskChain, chain_unsupported_reason, is_sequential
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks.task import Task
 
@@ -110,7 +104,7 @@ class PlanBuilder:
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
                 content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
-        flops = expected_flops(run)
+        flops = expected_flops(pretraining_cost(run), run.budget)
         return self.graph.stage("pretrain", f"{label}, seed {seed}", content, parents, flops)
 
     def _add_task(self, arm: Arm, task: Task, tokenizer: str) -> None:
@@ -122,12 +116,10 @@ class PlanBuilder:
         tune: dict[str, str] = {}
         if self.experiment.sweep.trials and trained:
             first = self._parents(arm, task, seeds.pretrain[0], tokenizer)
-            first |= add_other_tasks(self.graph, arm, task, first, seeds.finetune[0])
+            first |= TaskChain(self.graph, arm, first, seeds.finetune[0]).before(task)
             tune["tune"] = add_search(self.graph, arm, task, base, first, cost)
         # Otherwise all fine-tuning seeds give the same result.
-        varies = trained or (
-            has_model and (evaluate.protocol.num_fewshot or evaluate.starts_from_tasks)
-        )
+        varies = trained or (has_model and (evaluate.protocol.num_fewshot or evaluate.other_tasks))
         optional = {
             "predict_test": bool(evaluate.predict_test and task.test),
             "diagnostics": evaluate.diagnostics if trained else (),
@@ -141,7 +133,7 @@ class PlanBuilder:
             self._seeds(arm), seeds.finetune if varies else seeds.finetune[:1], (*fractions, 1.0)
         ):
             parents = self._parents(arm, task, pretrain_seed, tokenizer)
-            parents |= add_other_tasks(self.graph, arm, task, parents, seed, fraction)
+            parents |= TaskChain(self.graph, arm, parents, seed, fraction).before(task)
             label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
             spec = {**base, "seed": seed}
             if fraction < 1:
@@ -157,9 +149,9 @@ class PlanBuilder:
         last = list(arm.evaluate.chosen.values())[-1]
         for pretrain_seed, seed in itertools.product(self._seeds(arm), finetune_seeds):
             parents = self._parents(arm, last, pretrain_seed, tokenizer)
-            arguments = (self.graph, arm, parents, pretrain_seed, seed)
-            self.sequential_scores += add_sequential_scores(*arguments)
-            self.retained_losses += add_retained_losses(*arguments)
+            chain = TaskChain(self.graph, arm, parents, seed)
+            self.sequential_scores += chain.sequential_scores(pretrain_seed)
+            self.retained_losses += chain.retained_losses(pretrain_seed)
 
     def _parents(self, arm: Arm, task: Task, seed: int, tokenizer: str) -> dict[str, str]:
         pretrain = adapted_model(self.graph, arm, task, seed, tokenizer)

@@ -5,7 +5,7 @@ from typing import Any
 from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus, TaskCorpus
 from harness.experiment.arms import Arm
 from harness.finetuning.continued_pretraining import continued_run, without_distillation
-from harness.plan.costs import Cost, continued_cost, held_out_flops, training_seconds_as_flops
+from harness.plan.costs import continued_cost, expected_flops, held_out_flops
 from harness.plan.graph import StageGraph
 from harness.plan.keys import run_content
 from harness.plan.plan import ContinuedRun
@@ -36,7 +36,10 @@ def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer:
         label = f"{arm.name}, before {corpus}, seed {seed}"
         loss_before = add_held_out_loss(graph, run, seed, model, tokens, label)
         parents = {"tokenizer": tokenizer, "tokens": tokens, "init_from": model}
-        key = _add_training(graph, run, cost, seed, parents, f"{arm.name} on {corpus}, seed {seed}")
+        spec = graph.pretrain_spec(_without_checkpoint_name(run), seed)
+        flops = expected_flops(cost, run.budget)
+        label = f"{arm.name} on {corpus}, seed {seed}"
+        key = graph.stage("continue_pretraining", label, spec, parents, flops)
         after_on_old_text = add_pretraining_loss(graph, arm, seed, key, f"after {corpus}")
         graph.continued_runs[arm.name, task.name, step, seed] = ContinuedRun(
             *(arm.name, task.name, step, corpus, seed, key, cost, loss_before),
@@ -45,14 +48,6 @@ def adapted_model(graph: StageGraph, arm: Arm, task: Task, seed: int, tokenizer:
         )
         model, before_on_old_text = key, after_on_old_text
     return model
-
-
-def _add_training(
-    graph: StageGraph, run: Pretrain, cost: Cost, seed: int, parents: dict[str, str], label: str
-) -> str:
-    spec = graph.pretrain_spec(_without_checkpoint_name(run), seed)
-    flops = cost.flops or training_seconds_as_flops(run.budget)
-    return graph.stage("continue_pretraining", label, spec, parents, flops)
 
 
 def _tokenized(

@@ -1,6 +1,5 @@
 """Planned cost of stages: updates, tokens, parameters and FLOPs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.data.corpora.packing import PAIR_FORMATS
@@ -83,14 +82,10 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
     return Cost(steps, tokens, parameters, TRAINING * _forward_flops(start, tokens))
 
 
-def expected_flops(spec: Pretrain) -> float:
-    """Training FLOPs of a run, for the estimate of the time."""
-    return pretraining_cost(spec).flops or training_seconds_as_flops(spec.budget)
-
-
-def training_seconds_as_flops(budget: Budget) -> float:
-    """FLOPs in the seconds of a budget at the assumed rate; 0 for budgets in other units."""
-    return (budget.seconds or 0.0) * SUSTAINED_FLOPS
+def expected_flops(cost: Cost, budget: Budget) -> float:
+    """Training FLOPs of a run for the estimate of the time; for a budget in seconds, those at the
+    assumed rate."""
+    return cost.flops or (budget.seconds or 0.0) * SUSTAINED_FLOPS
 
 
 def held_out_flops(run: Pretrain) -> float:
@@ -110,12 +105,6 @@ def probe_flops(arm: Arm, probe: str) -> float:
     """FLOPs of one probe, for the estimate of the time."""
     one = _forward_flops(arm.pretrain, PROBE_TOKENS)
     return one * PROBE_INPUTS * len(PROBES[probe].categories)
-
-
-def estimated_seconds(flops: Sequence[float], num_threads: int) -> float:
-    """Seconds that stages take on `num_threads` CPU threads at the assumed rate, to an order of
-    magnitude."""
-    return sum(flops) / SUSTAINED_FLOPS / max(1, num_threads)
 
 
 def _forward_flops(run: Pretrain, tokens: int) -> float:

@@ -1,13 +1,73 @@
-"""Differences between arms, condensed for display."""
+"""Differences between arms, condensed for display, and the single-variable contract: arms differ
+only in fields set by an axis or a varied recipe."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
-"""Nested runs. If an arm has none, their fields are not listed for the other arms."""
+from harness.core.config import ConfigModel
+from harness.experiment.arms import Arm
 
 Differences = Mapping[str, Mapping[str, Any]]
 """Dotted path to {arm: value}."""
+NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
+"""Nested runs. If an arm has none, their fields are not listed for the other arms."""
+_FIELDS_OF_A_CHECKPOINT = (
+    *("pretrain.recipe", "pretrain.objective"),
+    *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
+)
+
+
+def differing_fields(arms: Sequence[Arm]) -> dict[str, dict[str, Any]]:
+    """Dotted path to {arm: value}, for each field whose values differ between arms."""
+    flat = {
+        arm.name: _pretrain_fields(arm) | dict(flat_fields("evaluate", arm.evaluate))
+        for arm in arms
+    }
+    paths = dict.fromkeys(path for fields in flat.values() for path in fields)
+    table = {path: {arm: fields.get(path) for arm, fields in flat.items()} for path in paths}
+    return {path: row for path, row in table.items() if len({repr(v) for v in row.values()}) > 1}
+
+
+def _pretrain_fields(arm: Arm) -> dict[str, Any]:
+    """Dotted path to value of all fields of a run; of a checkpoint, those that identify it."""
+    fields = dict(flat_fields("pretrain", arm.pretrain))
+    if not arm.pretrain.model.checkpoint:
+        return fields
+    return {p: value for p, value in fields.items() if p.startswith(_FIELDS_OF_A_CHECKPOINT)}
+
+
+def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of each field of a config value, at any depth."""
+    if isinstance(value, ConfigModel):
+        for name in type(value).model_fields:
+            yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
+    elif isinstance(value, tuple) and value and all(isinstance(v, ConfigModel) for v in value):
+        yield prefix, [getattr(item, "label", None) or item.model_dump() for item in value]
+    else:
+        yield prefix, value
+
+
+def is_declared(path: str, arms: Sequence[Arm]) -> bool:
+    """Whether an axis sets the field at dotted `path`, or a value that contains it."""
+    axes = {axis for arm in arms for axis in arm.changes}
+    return any(path == axis or path.startswith(f"{axis}.") for axis in axes)
+
+
+def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> None:
+    """Checks that every difference is declared, or implied by a varied recipe.
+
+    Args:
+        differences: as `differing_fields` returns them.
+        declared: the paths that axes set.
+
+    Raises:
+        ValueError: the arms differ in a field that no axis varies.
+    """
+    recipe_varies = "pretrain.recipe" in differences
+    for path in differences:
+        implied = recipe_varies and path.startswith("pretrain.")
+        if path not in declared and not implied:
+            raise ValueError(f"the arms differ in {path}, which no axis of the grid varies")
 
 
 def condensed(differences: Differences) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -6,18 +6,13 @@ from pathlib import Path
 from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import Declaration, load
 from harness.plan.builder import PlanBuilder
-from harness.plan.contract import check_contract, differing_fields, is_declared
 from harness.plan.costs import pretraining_cost
+from harness.plan.differences import check_contract, differing_fields, is_declared
 from harness.plan.plan import Plan
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Plan:
-    """The plan of an experiment file.
-
-    Args:
-        path: a file, or the name of a shipped experiment.
-        overrides: `path=value`, as for `--set`.
-        variants: names of variants that the file declares.
+    """The plan of an experiment file; for the arguments, see `load`.
 
     Raises:
         DeclarationError: the file is invalid or data are missing; every problem with its line.

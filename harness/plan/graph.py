@@ -42,18 +42,7 @@ class StageGraph:
         parents: Mapping[str, str],
         flops: float = 0.0,
     ) -> str:
-        """Adds a stage unless it exists.
-
-        Args:
-            kind: a name in `STAGE_KINDS`.
-            label: arm, task and seeds in words.
-            spec: arguments of the stage, as JSON values.
-            parents: role to key.
-            flops: estimate, for the remaining time and the order of execution.
-
-        Returns:
-            Key of the stage.
-        """
+        """Adds a stage unless it exists, and returns its key; for the arguments, see `Stage`."""
         if self.plugins and STAGE_KINDS[kind].uses_plugins:
             spec = {**spec, "plugins": self.plugins}
         key = stage_key(kind, spec, parents)

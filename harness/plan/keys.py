@@ -6,19 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.experiment.named_values import ROLES
-from harness.experiment.protocol_digest import without_nulls
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 
 
 def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) -> str:
-    """The key of a stage: 16 hexadecimal digits. Paths of local files are not part of it.
-
-    Args:
-        kind: a name in `STAGE_KINDS`.
-        spec: arguments of the stage, as JSON values.
-        parents: role to key.
-    """
+    """The key of a stage: 16 hexadecimal digits. Paths of local files are not part of it. For the
+    arguments, see `Stage`."""
     corpus = spec.get("corpus", {})
     if corpus.get("source") in ("text", "jsonl"):
         spec = {**spec, "corpus": _without(corpus, "path")}
@@ -43,6 +37,13 @@ def run_content(run: Pretrain) -> dict[str, Any]:
     spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
     others = {role: getattr(run, role) for role in ROLES}
     return spec | {role: run_content(other) if other else None for role, other in others.items()}
+
+
+def without_nulls(value: Any) -> Any:
+    """Plain data without null fields, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:

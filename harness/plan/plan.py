@@ -133,3 +133,38 @@ class Plan:
     def arms(self) -> tuple[Arm, ...]:
         """The arms of the grid."""
         return self.declaration.arms
+
+    @property
+    def unsupported_lines(self) -> list[str]:
+        """One line for each group of arms that do not support the same tasks for the same
+        reason."""
+        tasks: dict[tuple[str, str], list[str]] = {}
+        for (arm, task), why in self.unsupported.items():
+            tasks.setdefault((arm, why), []).append(task)
+        arms: dict[tuple[str, str], list[str]] = {}
+        num_tasks = len(self.experiment.evaluate.chosen)
+        for (arm, why), names in tasks.items():
+            which = ", ".join(names) if len(names) < num_tasks else "any task"
+            arms.setdefault((which, why), []).append(arm)
+        return [
+            f"{', '.join(group)} cannot do {which}: {why}" for (which, why), group in arms.items()
+        ]
+
+    def continued_runs_of(self, arm: str) -> list[ContinuedRun]:
+        """The continued runs of an arm, for all pretraining seeds."""
+        return [run for run in self.continued_runs if run.arm == arm]
+
+    def total_continued_cost(self, arm: str) -> Cost | None:
+        """The cost of all continued runs of an arm for one pretraining seed; null if it has none. A
+        sum with an unknown term is null."""
+        runs = self.continued_runs_of(arm)
+        if not runs:
+            return None
+        first = runs[0].pretrain_seed
+        costs = list({run.key: run.cost for run in runs if run.pretrain_seed == first}.values())
+
+        def total(name: str) -> Any:
+            terms = [getattr(cost, name) for cost in costs]
+            return None if None in terms else sum(terms)
+
+        return Cost(total("steps"), total("tokens"), costs[0].parameters, total("flops"))

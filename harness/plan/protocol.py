@@ -1,7 +1,14 @@
-"""The evaluation protocol of an experiment, as printed under tables."""
+"""The evaluation protocol: as printed under tables, and as canonical JSON with a digest, to compare
+results of different sources."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from harness.experiment.evaluation import Evaluate
-from harness.plan.contract import flat_fields
+from harness.plan.differences import flat_fields
+from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 
 
@@ -17,15 +24,12 @@ def protocol_of(plan: Plan) -> dict[str, object]:
 
 def _exceptions(plan: Plan) -> dict[str, object]:
     base = _flat(plan.experiment.evaluate)
-    changed = {
-        arm.name: [
-            f"{path} {value}"
-            for path, value in _flat(arm.evaluate).items()
-            if base.get(path) != value
-        ]
-        for arm in plan.arms
-    }
-    return {f"except {arm}": ", ".join(fields) for arm, fields in changed.items() if fields}
+    exceptions: dict[str, object] = {}
+    for arm in plan.arms:
+        fields = _flat(arm.evaluate).items()
+        if changed := [f"{path} {value}" for path, value in fields if base.get(path) != value]:
+            exceptions[f"except {arm.name}"] = ", ".join(changed)
+    return exceptions
 
 
 def _flat(evaluate: Evaluate) -> dict[str, object]:
@@ -33,3 +37,28 @@ def _flat(evaluate: Evaluate) -> dict[str, object]:
     fields = {path.removeprefix("."): value for path, value in flat_fields("", evaluate)}
     rest = {path: value for path, value in fields.items() if not path.startswith("adaptation.")}
     return {"adaptation": evaluate.adaptation.label, **rest}
+
+
+def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
+    """The protocol of an arm as JSON with sorted names and no nulls.
+
+    Args:
+        evaluate: the arm's `Evaluate`, as plain data.
+        sweep: the experiment's `Sweep`, as plain data.
+    """
+    parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
+    searched = sweep if sweep.get("trials") else None
+    return json.dumps(without_nulls({**parts, "sweep": searched}), sort_keys=True)
+
+
+def protocol_digest(text: str) -> str:
+    """16 hexadecimal digits that identify a protocol, independent of the spacing of its JSON.
+
+    Raises:
+        ValueError: the text is not a JSON object.
+    """
+    protocol = json.loads(text)
+    if not isinstance(protocol, dict):
+        raise ValueError(f"a protocol must be a JSON object, not {text[:40]!r}")
+    plain = json.dumps(protocol, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]

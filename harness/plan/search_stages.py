@@ -39,16 +39,11 @@ def add_search(
     if sweep.sampler == "tpe":
         study = stage_key("tune", resumable, parents)
         return graph.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
-    trials = {
-        trial_role(number): graph.stage(
-            "trial",
-            f"{arm.name}, {task.name}, trial {number}",
-            {**resumable, "trial": number},
-            parents,
-            flops,
-        )
-        for number in range(sweep.size)
-    }
+    trials = {}
+    for number in range(sweep.size):
+        name = f"{arm.name}, {task.name}, trial {number}"
+        trial = {**resumable, "trial": number}
+        trials[trial_role(number)] = graph.stage("trial", name, trial, parents, flops)
     return graph.stage("tune", label, spec, trials)
 
 

@@ -5,6 +5,7 @@ its head for their task (role `head`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.experiment.arms import Arm
@@ -37,94 +38,59 @@ def is_sequential(arm: Arm) -> bool:
     return arm.evaluate.sequential and not _is_baseline(arm)
 
 
-def add_other_tasks(
-    graph: StageGraph,
-    arm: Arm,
-    task: Task,
-    parents: Parents,
-    finetune_seed: int,
-    pretrain_fraction: float = 1.0,
-) -> dict[str, str]:
-    """Adds the stages of other tasks that a run on `task` builds on.
-
-    Args:
-        parents: role to key of the pretrained model and its tokenizer.
-        pretrain_fraction: share of the pretraining updates after which the model was saved.
-
-    Returns:
-        Role (`body`, `head`) to key; empty if the run builds on no other task.
-    """
-    chain = TaskChain(graph, arm, parents, finetune_seed, pretrain_fraction)
-    if _is_baseline(arm):
-        return {}
-    if arm.evaluate.multitask:
-        return chain.multitask(task)
-    if arm.evaluate.sequential:
-        steps = chain.sequence()
-        return chain.after(task, list(steps)[-1], steps) if steps else {}
-    return chain.intermediate(task)
-
-
-def add_sequential_scores(
-    graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
-) -> list[SequentialScore]:
-    """Adds the runs that score the model after each task of a sequence, on it and earlier ones.
-
-    Args:
-        parents: role to key of the pretrained model and its tokenizer.
-    """
-    chain = TaskChain(graph, arm, parents, finetune_seed)
-    steps, scores = chain.sequence(), []
-    for number, step in enumerate(steps):
-        for name in list(steps)[: number + 1]:
-            task = arm.evaluate.chosen[name]
-            roles = {**parents, **chain.after(task, step, steps)}
-            spec = {**graph.finetune_spec(arm.evaluate, task), "seed": finetune_seed}
-            label = f"{arm.name}, {name} after {step}, seeds {pretrain_seed}.{finetune_seed}"
-            key = graph.stage("finetune", label, spec, roles)
-            scores.append(SequentialScore(arm.name, step, name, pretrain_seed, finetune_seed, key))
-    return scores
-
-
-def add_retained_losses(
-    graph: StageGraph, arm: Arm, parents: Parents, pretrain_seed: int, finetune_seed: int
-) -> list[RetainedLoss]:
-    """Adds the pretraining losses before a sequence of tasks and after each task.
-
-    Args:
-        parents: role to key of the pretrained model and its tokenizer.
-
-    Returns:
-        The losses; empty for checkpoints and for models that predict no tokens.
-    """
-    chain = TaskChain(graph, arm, parents, finetune_seed)
-    losses = []
-    for step, model in {"": parents["pretrain"], **chain.sequence()}.items():
-        when = f"pretraining loss {f'after {step}' if step else 'before any task'}"
-        if key := add_pretraining_loss(graph, arm, pretrain_seed, model, when):
-            losses.append(RetainedLoss(arm.name, step, pretrain_seed, finetune_seed, key))
-    return losses
-
-
-def _is_baseline(arm: Arm) -> bool:
-    return arm.pretrain.model.facts.kind == "baseline"
-
-
+@dataclass(frozen=True)
 class TaskChain:
     """Adds the training on other tasks between a pretrained model and a task, for one seed."""
 
-    def __init__(
-        self,
-        graph: StageGraph,
-        arm: Arm,
-        parents: Parents,
-        seed: int,
-        pretrain_fraction: float = 1.0,
-    ) -> None:
-        self.graph, self.arm, self.parents, self.seed = graph, arm, parents, seed
-        self.pretrain_fraction = pretrain_fraction
+    graph: StageGraph
+    arm: Arm
+    parents: Parents
+    """Role to key of the pretrained model and its tokenizer."""
+    seed: int
+    """Fine-tuning seed."""
+    pretrain_fraction: float = 1.0
+    """Share of the pretraining updates after which the model was saved."""
 
-    def intermediate(self, task: Task) -> dict[str, str]:
+    def before(self, task: Task) -> dict[str, str]:
+        """Adds the stages of other tasks that a run on `task` builds on.
+
+        Returns:
+            Role (`body`, `head`) to key; empty if the run builds on no other task.
+        """
+        if _is_baseline(self.arm):
+            return {}
+        if self.arm.evaluate.multitask:
+            return self._multitask(task)
+        if self.arm.evaluate.sequential:
+            steps = self._sequence()
+            return _after(task, list(steps)[-1], steps) if steps else {}
+        return self._intermediate(task)
+
+    def sequential_scores(self, pretrain_seed: int) -> list[SequentialScore]:
+        """Adds the runs that score the model after each task of a sequence, on it and earlier
+        ones."""
+        arm, seed, steps, scores = self.arm, self.seed, self._sequence(), []
+        for number, step in enumerate(steps):
+            for name in list(steps)[: number + 1]:
+                task = arm.evaluate.chosen[name]
+                roles = {**self.parents, **_after(task, step, steps)}
+                spec = {**self.graph.finetune_spec(arm.evaluate, task), "seed": seed}
+                label = f"{arm.name}, {name} after {step}, seeds {pretrain_seed}.{seed}"
+                key = self.graph.stage("finetune", label, spec, roles)
+                scores.append(SequentialScore(arm.name, step, name, pretrain_seed, seed, key))
+        return scores
+
+    def retained_losses(self, pretrain_seed: int) -> list[RetainedLoss]:
+        """Adds the pretraining losses before a sequence of tasks and after each task; empty for
+        checkpoints and for models that predict no tokens."""
+        losses = []
+        for step, model in {"": self.parents["pretrain"], **self._sequence()}.items():
+            when = f"pretraining loss {f'after {step}' if step else 'before any task'}"
+            if key := add_pretraining_loss(self.graph, self.arm, pretrain_seed, model, when):
+                losses.append(RetainedLoss(self.arm.name, step, pretrain_seed, self.seed, key))
+        return losses
+
+    def _intermediate(self, task: Task) -> dict[str, str]:
         """Role to key of the stages after the intermediate tasks of `task`."""
         body: dict[str, str] = {}
         for one in self.arm.evaluate.intermediate_tasks:
@@ -134,7 +100,7 @@ class TaskChain:
                 body = {"body": self._train([before], body, settings, one.siamese)}
         return body
 
-    def multitask(self, task: Task) -> dict[str, str]:
+    def _multitask(self, task: Task) -> dict[str, str]:
         """Role to key of the multi-task stage. A task without a train set has no head: it uses the
         embeddings of the shared network."""
         trainable = list(self._trainable_tasks().values())
@@ -143,7 +109,7 @@ class TaskChain:
         key = self._train(trainable, {}, self.arm.evaluate.finetune)
         return {"body": key, "head": key} if task in trainable else {"body": key}
 
-    def sequence(self) -> dict[str, str]:
+    def _sequence(self) -> dict[str, str]:
         """Task to key of the stage that trains on it after the earlier tasks."""
         steps: dict[str, str] = {}
         body: dict[str, str] = {}
@@ -151,16 +117,6 @@ class TaskChain:
             steps[name] = self._train([task], body, self.arm.evaluate.finetune)
             body = {"body": steps[name]}
         return steps
-
-    def after(self, task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:
-        """Role to key of the network after `step` and of the head from the step of `task`.
-
-        Args:
-            step: name of the last task trained on.
-            steps: as `sequence` returns them.
-        """
-        head = {"head": steps[task.name]} if task.name in steps else {}
-        return {"body": steps[step], **head}
 
     def _trainable_tasks(self) -> dict[str, Task]:
         evaluate, run = self.arm.evaluate, self.arm.adapted
@@ -172,11 +128,7 @@ class TaskChain:
         }
 
     def _train(
-        self,
-        tasks: Sequence[Task],
-        body: Parents,
-        settings: Finetune,
-        siamese: str | None = None,
+        self, tasks: Sequence[Task], body: Parents, settings: Finetune, siamese: str | None = None
     ) -> str:
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         spec: dict[str, Any] = {
@@ -191,3 +143,18 @@ class TaskChain:
         flops = sum(finetuning_flops(self.arm, task, settings) for task in tasks)
         roles = {role: self.parents[role] for role in ("pretrain", "tokenizer")}
         return self.graph.stage("train_tasks", label, spec, {**roles, **body}, flops)
+
+
+def _after(task: Task, step: str, steps: Mapping[str, str]) -> dict[str, str]:
+    """Role to key of the network after `step` and of the head from the step of `task`.
+
+    Args:
+        step: name of the last task trained on.
+        steps: task to key of the stage that trains on it.
+    """
+    head = {"head": steps[task.name]} if task.name in steps else {}
+    return {"body": steps[step], **head}
+
+
+def _is_baseline(arm: Arm) -> bool:
+    return arm.pretrain.model.facts.kind == "baseline"

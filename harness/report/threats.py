@@ -11,7 +11,6 @@ from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.table import Table
-from harness.plan.unsupported import unsupported_lines
 from harness.report import run_checks, search_checks
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
@@ -39,7 +38,7 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
         *search_checks.untuned(results),
         *results.experiment.threats,
         *_unfinished(results),
-        *(f"{line}." for line in unsupported_lines(results.plan)),
+        *(f"{line}." for line in results.plan.unsupported_lines),
         *([f"No sign of: {', '.join(absent)}."] if absent else []),
     ]
 

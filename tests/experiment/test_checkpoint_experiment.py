@@ -14,7 +14,7 @@ from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.experiment.checkpoint_experiment import CheckpointEvaluation, load_evaluation
+from harness.experiment.checkpoint_experiment import load_evaluation
 from harness.experiment.source import DeclarationError
 from harness.models.checkpoints import files
 from harness.plan.factory import load_plan, make_plan
@@ -96,9 +96,7 @@ def test_a_checkpoint_gets_a_row_and_stages_are_reused(bert: Path, tmp_path: Pat
 
 def test_keys_depend_on_the_content_and_not_on_the_path(bert: Path, tmp_path: Path) -> None:
     def keys(model: Path) -> set[str]:
-        return set(
-            make_plan(load_evaluation(CheckpointEvaluation(str(model), "micro-glue-v1"))).stages
-        )
+        return set(make_plan(load_evaluation(str(model), "micro-glue-v1")).stages)
 
     other = tmp_path / "other"
     shutil.copytree(bert, other)
@@ -132,8 +130,8 @@ def _as(name: str, bert: Path, folder: Path, **more: Any) -> Path:
 def test_every_kind_of_network_is_fine_tuned(name: str, bert: Path, tmp_path: Path) -> None:
     """Stage by stage, in this process."""
     folder = _as(name, bert, tmp_path / name)
-    arguments = CheckpointEvaluation(str(folder), "micro-glue-v1", seeds=1, tasks=("micro-mrpc",))
-    plan = make_plan(load_evaluation(arguments, FAST))
+    tasks = ("micro-mrpc",)
+    plan = make_plan(load_evaluation(str(folder), "micro-glue-v1", FAST, seeds=1, tasks=tasks))
     runner = StageRunner(tmp_path)
     runner.run(plan)
     metrics = runner.finished[plan.finetune_runs[-1].key].metrics
@@ -168,8 +166,8 @@ def test_a_checkpoint_generates_within_its_positions(
     folder = _as(name, bert, tmp_path / name, **fields)
     long = {"answer": "text", "max_sequence_length": 512, "max_target_length": 64}
     overrides = [f"evaluate.protocol.{k}={v}" for k, v in (long | protocol).items()]
-    arguments = CheckpointEvaluation(str(folder), "micro-glue-v1", tasks=("micro-mrpc",))
-    plan = make_plan(load_evaluation(arguments, overrides))
+    tasks = ("micro-mrpc",)
+    plan = make_plan(load_evaluation(str(folder), "micro-glue-v1", overrides, tasks=tasks))
     found = next(iter(plan.unsupported.values()), "")
     assert found.startswith(reason) and bool(found) == bool(reason)
 
@@ -272,7 +270,7 @@ def test_the_commit_on_the_hub_is_pinned(
         "found",
         lambda name, revision: snapshot if revision in (None, commit) else None,
     )
-    declaration = load_evaluation(CheckpointEvaluation("some/model", "micro-glue-v1"))
+    declaration = load_evaluation("some/model", "micro-glue-v1")
     plan = make_plan(declaration)
     assert declaration.arms[0].pretrain.model.revision == commit
     assert any(commit in str(stage.spec.get("fingerprint")) for stage in plan.stages.values())

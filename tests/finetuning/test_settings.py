@@ -113,7 +113,7 @@ def test_trials_and_reported_runs_have_different_seeds(monkeypatch: pytest.Monke
 
         def __init__(self, context: Any) -> None: ...
 
-        def run(self, settings: Finetune, seed: int, *rest: Any) -> Any:
+        def run(self, seed: int, *rest: Any) -> Any:
             drawn.append(seed)
             return SimpleNamespace(holdout_score=None, diverged=False)
 

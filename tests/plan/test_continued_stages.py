@@ -12,7 +12,7 @@ from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.sources import MicroworldCorpus, TaskCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
-from harness.execution.stages.task_corpus import task_documents
+from harness.execution.stages.pretrain import task_documents
 from harness.execution.stages.task_runner import HOLDOUT_SEED
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
@@ -20,7 +20,6 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.source import DeclarationError
 from harness.finetuning.continued_pretraining import ContinuedPretraining
 from harness.models.build import load
-from harness.plan.continued_cost import total_continued_cost
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan, Stage
 from harness.report.sections.pretraining import losses_table
@@ -137,12 +136,12 @@ def test_probes_use_the_last_model() -> None:
 
 def test_costs_are_sums_over_the_runs() -> None:
     one, two = (
-        total_continued_cost(planned(DAPT), "arm"),
-        total_continued_cost(planned(DAPT, DAPT), "arm"),
+        planned(DAPT).total_continued_cost("arm"),
+        planned(DAPT, DAPT).total_continued_cost("arm"),
     )
     assert one and two
     assert (one.tokens, two.tokens) == (1_024, 2_048)
-    assert total_continued_cost(planned(), "arm") is None
+    assert planned().total_continued_cost("arm") is None
 
 
 def test_a_run_without_updates_keeps_the_weights(runner: StageRunner) -> None:

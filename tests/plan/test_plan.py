@@ -8,7 +8,7 @@ import pytest
 from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
-from harness.plan.contract import differing_fields
+from harness.plan.differences import differing_fields
 from harness.plan.factory import make_plan
 from harness.plan.keys import stage_key
 from harness.plan.plan import Plan, Stage

@@ -6,7 +6,6 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.experiment.named_values import ROLES
-from harness.plan.continued_cost import continued_runs, total_continued_cost
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.plan import Plan
 
@@ -34,8 +33,8 @@ def costs_frame(results: Results) -> pd.DataFrame:
                 cost = pretraining_cost(spec)
                 rows.append(_row(results, f"{role} of {arm.name}", "pretrain", keys, cost))
     for arm in plan.arms:
-        if cost := total_continued_cost(plan, arm.name):
-            keys = [run.key for run in continued_runs(plan, arm.name)]
+        if cost := plan.total_continued_cost(arm.name):
+            keys = [run.key for run in plan.continued_runs_of(arm.name)]
             rows.append(_row(results, f"continued runs of {arm.name}", "pretrain", keys, cost))
     return pd.DataFrame(rows, columns=COST_COLUMNS)
 

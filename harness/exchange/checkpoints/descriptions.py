@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
 from harness.exchange.checkpoints.card_data import Card, Step, Text
-from harness.experiment.recipe_defaults import resolve_pretrain
+from harness.experiment.named_values import resolve_pretrain
 from harness.models.checkpoints import files
-from harness.plan.contract import flat_fields
 from harness.plan.costs import pretraining_cost
+from harness.plan.differences import flat_fields
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 

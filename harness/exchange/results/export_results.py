@@ -22,8 +22,8 @@ from harness.exchange.results.schema import (
     examples_path,
     suite_version,
 )
-from harness.experiment.protocol_digest import protocol_digest, protocol_text
 from harness.plan.costs import Cost, pretraining_cost
+from harness.plan.protocol import protocol_digest, protocol_text
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment
 from harness.store.store import StageResult, Store

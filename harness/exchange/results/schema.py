@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from harness.core.config import unknown_name
-from harness.experiment.protocol_digest import protocol_digest
+from harness.plan.protocol import protocol_digest
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
 

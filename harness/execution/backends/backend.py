@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.execution.job import StageJob, StageOutput
-from harness.execution.workspace import Workspace
+from harness.execution.job import StageJob, StageOutput, Workspace
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,9 @@ class Backend(ABC):
     with an output, the files of the stage must be in `workspace.output` on the executor's machine.
     """
 
+    capacity: int
+    """Most stages that may be submitted at a time."""
+
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
         """A backend without running stages.
 
@@ -38,11 +40,6 @@ class Backend(ABC):
             ValueError: the backend does not support so many jobs.
         """
         self.workspace = workspace
-
-    @property
-    @abstractmethod
-    def capacity(self) -> int:
-        """Most stages that may be submitted at a time."""
 
     @abstractmethod
     def submit(self, job: StageJob) -> None:

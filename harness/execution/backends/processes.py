@@ -10,9 +10,8 @@ from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.job import StageJob, StageOutput
+from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
-from harness.execution.workspace import Workspace
 
 MAX_JOBS = 8
 """Default limit of workers; each holds its own copy of torch."""
@@ -26,18 +25,14 @@ class ProcessBackend(Backend):
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
         """Workers start with their first stage; null `jobs` is `default_jobs()`."""
         super().__init__(workspace)
-        self._jobs = jobs or default_jobs()
+        self.capacity = jobs or default_jobs()
         self._idle: list[_Slot] = []
         self._running: dict[Future[StageOutput | None], tuple[str, _Slot]] = {}
 
-    @property
-    def capacity(self) -> int:
-        """Number of workers."""
-        return self._jobs
-
     def submit(self, job: StageJob) -> None:
         """Starts a stage in an idle or new worker."""
-        slot = self._idle.pop() if self._idle else _Slot(threads_per_worker(self._jobs))
+        threads = max(1, (os.cpu_count() or 1) // self.capacity)  # workers share all cores
+        slot = self._idle.pop() if self._idle else _Slot(threads)
         future = slot.pool.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
 
@@ -116,8 +111,3 @@ def default_jobs() -> int:
     from torch import cuda
 
     return 1 if cuda.is_available() else min(MAX_JOBS, os.cpu_count() or 1)
-
-
-def threads_per_worker(jobs: int) -> int:
-    """CPU threads per worker such that `jobs` workers share all cores."""
-    return max(1, (os.cpu_count() or 1) // jobs)

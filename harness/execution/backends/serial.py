@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.job import StageJob
+from harness.execution.job import StageJob, Workspace
 from harness.execution.worker import run_stage
-from harness.execution.workspace import Workspace
 
 
 class SerialBackend(Backend):
     """Computes the submitted stages in `wait`. Breakpoints work; torch uses all CPU threads."""
+
+    capacity = 1
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
         """An empty queue.
@@ -23,11 +24,6 @@ class SerialBackend(Backend):
                 f"the executor serial computes one stage at a time, but jobs is {jobs}; omit it"
             )
         self._queue: list[StageJob] = []
-
-    @property
-    def capacity(self) -> int:
-        """One stage."""
-        return 1
 
     def submit(self, job: StageJob) -> None:
         """Queues a stage."""

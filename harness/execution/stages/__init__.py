@@ -2,29 +2,19 @@
 
 from collections.abc import Callable
 
+from harness.execution.stages import finetune, pretrain, search
 from harness.execution.stages.context import Metrics, StageContext
-from harness.execution.stages.finetune import finetune
-from harness.execution.stages.pretrain import (
-    continue_pretraining,
-    held_out_loss,
-    pretrain,
-    probe,
-    tokenize,
-    train_tokenizer,
-)
-from harness.execution.stages.search import trial, tune
-from harness.execution.stages.train_tasks import train_tasks
 
 STAGES: dict[str, Callable[[StageContext], Metrics]] = {
-    "tokenizer": train_tokenizer,
-    "tokenize": tokenize,
-    "pretrain": pretrain,
-    "continue_pretraining": continue_pretraining,
-    "held_out_loss": held_out_loss,
-    "probe": probe,
-    "train_tasks": train_tasks,
-    "trial": trial,
-    "tune": tune,
-    "finetune": finetune,
+    "tokenizer": pretrain.train_tokenizer,
+    "tokenize": pretrain.tokenize,
+    "pretrain": pretrain.pretrain,
+    "continue_pretraining": pretrain.continue_pretraining,
+    "held_out_loss": pretrain.held_out_loss,
+    "probe": pretrain.probe,
+    "train_tasks": finetune.train_tasks,
+    "trial": search.trial,
+    "tune": search.tune,
+    "finetune": finetune.finetune,
 }
 """Kind of stage (as in `harness.plan.stage_kinds.STAGE_KINDS`) to its function."""

@@ -1,27 +1,62 @@
-"""The stage that fine-tunes with the selected settings and scores the run."""
+"""The stages that fine-tune: on other tasks first, and with the selected settings on a task, with
+scores."""
 
-import json
+import math
 from dataclasses import replace
 
 import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
-from harness.execution.stages.search import with_settings
-from harness.execution.stages.task_runner import TaskRunner, read_examples
+from harness.execution.stages.search import tuned_spec
+from harness.execution.stages.task_runner import HEADS, TaskRunner, read_examples
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
+from harness.finetuning.multitask import save_head
+from harness.finetuning.run import finetune as train
+from harness.finetuning.task_chain import Multitask
 from harness.tasks import scores
 from harness.tasks.load_examples import available_splits
+
+
+def train_tasks(context: StageContext) -> Metrics:
+    """Trains one network on the tasks of the spec; writes `model/`, a head per task, and tasks.json
+    with the share of batches, updates and final loss per task."""
+    specs = [{**context.spec, **task, "adaptation": "full"} for task in context.spec["tasks"]]
+    runners = [TaskRunner(replace(context, spec=spec)) for spec in specs]
+    tasks = [runner.training_data for runner in runners]
+    run = train(
+        runners[0].model,
+        tasks,
+        runners[0].settings,
+        mixing=Multitask.model_validate(context.spec["mixing"] or {}),
+        seed=context.spec["seed"],
+        progress=context.progress,
+        compute=context.compute,
+    )
+    run.model.backbone.save(context.out / "model")
+    figures = {}
+    for index, runner in enumerate(runners):
+        name, loss = runner.task.name, run.losses[index]
+        save_head(run.model.part(index), context.out / HEADS / f"{name}.safetensors")
+        figures[name] = {
+            "share": run.shares[index],
+            "steps": run.steps[index],
+            "train_loss": loss if math.isfinite(loss) else None,
+        }
+    write_json(context.out / "tasks.json", figures)
+    return {
+        "steps": sum(run.steps),
+        "diverged": float(run.diverged),
+        "truncated": max(task.train.truncated for task in tasks),
+    }
 
 
 def finetune(context: StageContext) -> Metrics:
     """Fine-tunes with the selected settings and scores the dev splits; writes predictions, counts
     and settings."""
-    if "tune" in context.inputs:
-        selected = json.loads((context.inputs["tune"] / "best.json").read_text())
-        context = replace(context, spec=with_settings(context.spec, selected))
+    context = replace(context, spec=tuned_spec(context.spec, context.inputs))
     spec, runner = context.spec, TaskRunner(context)
-    run = runner.run(runner.settings, spec["seed"], progress=context.progress)
+    run = runner.run(spec["seed"], progress=context.progress)
     metrics: Metrics = {
         "train_loss": run.train_loss,
         "diverged": float(run.diverged),

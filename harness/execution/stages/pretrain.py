@@ -1,29 +1,33 @@
 """Stages from corpus to pretrained model, and its evaluation without fine-tuning."""
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
 from harness.data.corpora import load_corpus, token_stream
-from harness.data.corpora.sources import TaskCorpus
+from harness.data.corpora.sources import Corpus, TaskCorpus
 from harness.data.tokenizers import Tokenizer, pretrained, training
-from harness.execution.stages.context import (
-    Metrics,
-    StageContext,
-    checkpoint_folder,
-    read_corpus,
-    read_text,
-)
-from harness.execution.stages.task_corpus import task_documents
+from harness.execution.stages.context import Metrics, StageContext
+from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
+from harness.models.checkpoints import files
 from harness.pretraining import checkpoint_import, run
 from harness.pretraining.held_out_loss import held_out
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring import probing
+from harness.tasks.examples import split_holdout
 from harness.tasks.probes.probe import UNSUPPORTED_FILE
+from harness.tasks.task import Task
 
 
 def train_tokenizer(context: StageContext) -> Metrics:
     """Trains a tokenizer on the corpus, or converts the tokenizer of a checkpoint."""
     if "checkpoint" in context.spec:
-        pretrained.adopt(checkpoint_folder(context), context.out)
+        pretrained.adopt(_checkpoint_folder(context), context.out)
         return {}
-    corpus = read_corpus(context.spec["corpus"])
+    corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
     texts = (s for document in load_corpus.read_documents(corpus) for s in document)
     training.train(settings, texts, context.out)
@@ -32,20 +36,50 @@ def train_tokenizer(context: StageContext) -> Metrics:
 
 def tokenize(context: StageContext) -> Metrics:
     """Writes memory-mapped token streams of the corpus: train and held-out documents."""
-    corpus = read_text(context.spec["corpus"])
-    documents = (
-        task_documents(context.spec, corpus)
-        if isinstance(corpus, TaskCorpus)
-        else load_corpus.read_documents(corpus)
-    )
+    corpus: Corpus | TaskCorpus
+    if context.spec["corpus"]["source"] == "task":
+        corpus = TaskCorpus.model_validate(context.spec["corpus"])
+        documents = task_documents(context.spec, corpus)
+    else:
+        corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
+        documents = load_corpus.read_documents(corpus)
     tokenizer, fraction = context.inputs["tokenizer"], corpus.validation_fraction
     return dict(token_stream.write_streams(documents, tokenizer, context.out, fraction))
+
+
+def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list[str]]:
+    """Documents of sentences from the texts of the train set, without hold-out and labels.
+
+    One document per example, with all text fields in order (the words of a tagging example joined
+    by spaces); repeated examples count once.
+
+    Args:
+        spec: holds `task`, `content`, `fingerprint`, `holdout_fraction` and
+            `max_holdout_examples`.
+    """
+    task = Task.model_validate({"name": spec["task"], **spec["content"]})
+    train, _ = split_holdout(
+        read_examples(task, "train", spec["fingerprint"]),
+        spec["holdout_fraction"],
+        spec["max_holdout_examples"],
+        HOLDOUT_SEED,
+    )
+    joined = [(" ".join(words),) for words in train.texts] if task.kind == "tagging" else None
+    for texts in islice(dict.fromkeys(joined or train.texts), corpus.max_documents):
+        if sentences := [sentence for text in texts for sentence in load_corpus.paragraphs(text)]:
+            yield sentences
+
+
+def _checkpoint_folder(context: StageContext) -> Path:
+    """Folder of an imported checkpoint, downloaded if necessary."""
+    spec = context.spec["checkpoint"]
+    return files.fetch(spec["name"], spec["revision"])
 
 
 def pretrain(context: StageContext) -> Metrics:
     """Trains a model for its budget, or imports a checkpoint."""
     if "checkpoint" in context.spec:
-        backbone = checkpoint_import.adopt(checkpoint_folder(context))
+        backbone = checkpoint_import.adopt(_checkpoint_folder(context))
         checkpoint_import.check_tokens(backbone, context.inputs["tokenizer"])
         backbone.save(context.out / "model")
         return {}

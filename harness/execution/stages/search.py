@@ -5,6 +5,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -47,6 +48,13 @@ def tune(context: StageContext) -> Metrics:
         "diverged_trials": states.count("diverged"),
         "pruned_trials": states.count("pruned"),
     }
+
+
+def tuned_spec(spec: Mapping[str, Any], inputs: Mapping[str, Path]) -> Mapping[str, Any]:
+    """The spec of a fine-tuning stage, with the hyperparameters that its search selected if any."""
+    if "tune" not in inputs:
+        return spec
+    return with_settings(spec, json.loads((inputs["tune"] / "best.json").read_text()))
 
 
 def with_settings(spec: Mapping[str, Any], selected: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +108,7 @@ def _run_trial(
 
     seed = TUNING_SEED + number
     try:
-        run = runner.run(runner.settings, seed, progress, after_epoch if report else None)
+        run = runner.run(seed, progress, after_epoch if report else None)
     except optuna_search.Pruned:
         return ended(scores[-1], "pruned", len(scores))
     value = _value(run.holdout_score)

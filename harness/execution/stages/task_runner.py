@@ -118,7 +118,6 @@ class TaskRunner:
 
     def run(
         self,
-        settings: Finetune,
         seed: int,
         progress: Callable[..., None] = lambda *_: None,
         on_epoch: Callable[[int, float | None], None] | None = None,
@@ -129,7 +128,7 @@ class TaskRunner:
             on_epoch: called after each epoch with its number, from 1, and hold-out score.
         """
         if self.trained:
-            return self._finetune(settings, seed, progress, on_epoch)
+            return self._finetune(seed, progress, on_epoch)
         predict = self._untrained(seed)
         return TaskRun(predict, self._holdout_score(predict) if self.task.train else None)
 
@@ -150,7 +149,6 @@ class TaskRunner:
 
     def _finetune(
         self,
-        settings: Finetune,
         seed: int,
         progress: Callable[..., None],
         on_epoch: Callable[[int, float | None], None] | None,
@@ -172,7 +170,7 @@ class TaskRunner:
         run = finetune(
             self.model,
             [self.training_data],
-            settings,
+            self.settings,
             seed=seed,
             adaptation=self.adaptation,
             progress=progress,

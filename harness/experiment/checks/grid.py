@@ -68,24 +68,21 @@ def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
     if not isinstance(values, Mapping):
         yield ("grid", axis), axis
         return
-    seen: set[str] = set()
+    first: dict[str, str] = {}
     for label, sets in values.items():
         for path in sets:
-            if path not in seen:
-                seen.add(path)
-                yield ("grid", axis, label, path), path
+            first.setdefault(path, label)
+    for path, label in first.items():
+        yield ("grid", axis, label, path), path
 
 
 def _path(keys: Keys, path: str) -> Problems:
     if path in FIXED_FIELDS or path.startswith("evaluate.suite."):
         yield keys, f"{path} must be the same for all arms, or their scores cannot be compared"
     elif not _PATH.fullmatch(path):
-        inside = path.split(".")[0] in Pretrain.model_fields
-        hint = (
-            f"did you mean 'pretrain.{path}'?"
-            if inside
-            else "for example pretrain.objective.sentence_pair"
-        )
+        hint = "for example pretrain.objective.sentence_pair"
+        if path.split(".")[0] in Pretrain.model_fields:
+            hint = f"did you mean 'pretrain.{path}'?"
         yield (
             keys,
             f"an axis must set a dotted path below pretrain or evaluate, but sets {path!r}; {hint}",
@@ -132,10 +129,7 @@ def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
                 yield keys, "expect: " + unknown_name("the arm", side, names)
         earlier = [(e.better, e.worse) for e in experiment.expect[:number]]
         if expected.better == expected.worse:
-            yield (
-                keys,
-                f"expect: the two arms must differ, but both are {expected.better!r}",
-            )
+            yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
         elif (expected.worse, expected.better) in earlier:
             sides = f"{expected.better!r} > {expected.worse!r}"
             yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"

@@ -26,11 +26,11 @@ from harness.exchange.results.schema import (
     suite_version,
 )
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.protocol_digest import protocol_digest, protocol_text
 from harness.finetuning.search.sweep import Sweep
 from harness.leaderboard.build import build
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.render import render
+from harness.plan.protocol import protocol_digest, protocol_text
 from harness.store.recorded import imported_scores, recorded_experiments
 from harness.store.store import Store
 from harness.study import Study

@@ -13,9 +13,8 @@ import harness
 from harness.core.compute import Compute
 from harness.execution.backends import BACKENDS
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.job import StageJob, StageOutput
+from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
-from harness.execution.workspace import Workspace
 from harness.study import Study
 
 EXPERIMENT = """
@@ -42,16 +41,13 @@ class ThreadBackend(Backend):
     """Stages in one thread of this process; keeps the jobs that it is given."""
 
     jobs: list[StageJob]
+    capacity = 2
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
         super().__init__(workspace)
         self.pool = ThreadPoolExecutor(1)
         self.running: dict[Future[StageOutput | None], str] = {}
         type(self).jobs = []
-
-    @property
-    def capacity(self) -> int:
-        return 2
 
     def submit(self, job: StageJob) -> None:
         self.jobs.append(job)

@@ -69,7 +69,6 @@ def context_of(
         out=folder / kind,
         state=folder / "state",
         shared=folder / "shared",
-        key="0" * 16,
         compute=Compute(),
         progress=lambda *_, **__: None,
     )

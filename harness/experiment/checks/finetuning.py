@@ -1,4 +1,5 @@
-"""Checks of adaptation, fine-tuning settings and search space of each arm."""
+"""Checks of adaptation, fine-tuning settings and search space of each arm, and of arms that train
+one model on several tasks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -51,16 +52,13 @@ def _settings(arm: Arm, settings: Finetune, adaptation: Adaptation) -> Iterator[
             f"{'frozen' if is_frozen else representation} model: its loss needs a trained causal "
             "model"
         )
-    found = (
-        settings_problem(settings, adaptation),
-        layers_problem(settings, adaptation, arm.adapted),
-    )
-    yield from filter(None, found)
+    wrong_layers = layers_problem(settings, adaptation, arm.adapted)
+    yield from filter(None, (settings_problem(settings, adaptation), wrong_layers))
 
 
 def _length_problems(arm: Arm) -> Problems:
     """Inputs longer than the position embeddings of a network. Those of a checkpoint are in its
-    files; see `checkpoint.data_problems`."""
+    files; see `model.data_problems`."""
     model, protocol = arm.pretrain.model, arm.evaluate.protocol
     if model.family not in LEARNED_POSITIONS:
         return
@@ -128,3 +126,34 @@ def _check_setting(arm: Arm, name: str, value: Choice) -> None:
     for why in _settings(arm, settings, adaptation):
         if why.startswith(f"finetune.{name} "):
             raise ValueError(f"{arm.name!r}: {why}")
+
+
+def chain_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Fields that are incompatible with one model for all tasks."""
+    for arm in arms:
+        evaluate = arm.evaluate
+        if not (evaluate.multitask or evaluate.sequential):
+            continue
+        field = "multitask" if evaluate.multitask else "sequential"
+        if experiment.sweep.trials:
+            yield (
+                ("sweep", "trials"),
+                f"sweep.trials must be 0 for {arm.name!r}: a search tunes one task, but "
+                f"evaluate.{field} trains one model for all; set evaluate.finetune instead",
+            )
+        if evaluate.protocol.selection == "best":
+            yield (
+                ("evaluate", "protocol", "selection"),
+                f"evaluate.protocol.selection must be 'last' for {arm.name!r}: evaluate.{field} "
+                "trains one model for all tasks, which has no best epoch for each",
+            )
+        for name, given in (
+            ("diagnostics", evaluate.diagnostics),
+            ("save_weights", evaluate.save_weights),
+        ):
+            if given:
+                yield (
+                    ("evaluate", name),
+                    f"evaluate.{name} needs a model for each task, but evaluate.{field} of "
+                    f"{arm.name!r} trains one for all; remove it",
+                )

@@ -1,4 +1,7 @@
-"""The output of `harness plan`."""
+"""The output of `harness plan`, and of `harness plan --resolved`."""
+
+import json
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -6,17 +9,19 @@ from rich.table import Table
 
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.progress import duration
+from harness.experiment.declaration import Declaration
 from harness.experiment.named_values import ROLES
+from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
 from harness.models.flops import FLOPS_CONVENTION
-from harness.plan.continued_cost import total_continued_cost
-from harness.plan.costs import Cost, estimated_seconds, pretraining_cost
+from harness.plan.costs import SUSTAINED_FLOPS, Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
-from harness.plan.unsupported import unsupported_lines
 
 MAX_COLUMNS = 4
 """Maximum number of arms with one column each in the table of differences."""
+NUM_THREADS = 2
+"""CPU threads for which the time is estimated, to an order of magnitude."""
 
 
 def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -> None:
@@ -41,11 +46,11 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
-    for line in (*unsupported_lines(plan), power_line(plan, spread)):
+    for line in (*plan.unsupported_lines, power_line(plan, spread)):
         if line:
             console.print(line, markup=False)
-    seconds = estimated_seconds([s.flops for s in plan.stages.values()], num_threads=2)
-    console.print(f"about {duration(seconds)} on 2 CPU threads from scratch")
+    seconds = sum(stage.flops for stage in plan.stages.values()) / SUSTAINED_FLOPS / NUM_THREADS
+    console.print(f"about {duration(seconds)} on {NUM_THREADS} CPU threads from scratch")
 
 
 def _arms(plan: Plan) -> Table:
@@ -61,7 +66,7 @@ def _arms(plan: Plan) -> Table:
             other = getattr(arm.pretrain, role)
             if other:
                 table.add_row(f"  {role}", *_cost(pretraining_cost(other), first))
-        if cost := total_continued_cost(plan, arm.name):
+        if cost := plan.total_continued_cost(arm.name):
             table.add_row("  continued pretraining", *_cost(cost, first))
     return table
 
@@ -114,3 +119,28 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
         ]
         table.add_row(arm, "; ".join(texts))
     return table
+
+
+def print_resolved(declaration: Declaration, console: Console) -> None:
+    """Prints the fields of the experiment, those that all arms share, and those of each arm."""
+    arms = {arm.name: arm_fields(declaration, arm) for arm in declaration.arms}
+    shared = set.intersection(*(set(map(_key, fields)) for fields in arms.values()))
+    first = next(iter(arms.values()))
+    _print("experiment", experiment_fields(declaration), console)
+    _print("every arm", [field for field in first if _key(field) in shared], console)
+    for name, fields in arms.items():
+        _print(f"arm {name}", [field for field in fields if _key(field) not in shared], console)
+
+
+def _print(title: str, fields: Sequence[ResolvedField], console: Console) -> None:
+    if not fields:
+        return
+    lines = [(f"{f.path}: {json.dumps(f.value, ensure_ascii=False)}", f.origin) for f in fields]
+    width = min(max(len(text) for text, _ in lines), 72)
+    console.print(f"# {title}", markup=False)
+    for text, origin in lines:
+        console.print(f"{text:{width}}  # {origin}", markup=False)
+
+
+def _key(field: ResolvedField) -> tuple[str, str, str]:
+    return field.path, json.dumps(field.value, sort_keys=True), field.origin

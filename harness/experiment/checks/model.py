@@ -1,5 +1,6 @@
-"""Checks of an arm that is an external checkpoint."""
+"""Checks of an arm that is an external checkpoint, and of `pretrain.module`."""
 
+from harness.core.config import unknown_name
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.models.checkpoints import files
@@ -8,8 +9,9 @@ KEYS = ("pretrain", "model", "checkpoint")
 
 
 def problems(arm: Arm) -> Problems:
-    """Problems that do not depend on the files of the checkpoint."""
-    model = arm.pretrain.model
+    """A checkpoint without a name or with a wrong revision, or a module that no plug-in defines.
+    Files are not read."""
+    model, module = arm.pretrain.model, arm.pretrain.module
     if model.facts.kind == "checkpoint" and not model.checkpoint:
         yield (
             ("pretrain", "recipe") if arm.pretrain.recipe == "checkpoint" else KEYS,
@@ -19,6 +21,14 @@ def problems(arm: Arm) -> Problems:
     elif model.checkpoint and model.revision and files.is_folder(model.checkpoint):
         keys = ("pretrain", "model", "revision")
         yield keys, "pretrain.model.revision is for ids on the Hub, but checkpoint is a folder"
+    if module is None:
+        return
+    from harness.pretraining.module import MODULES  # loads torch, as the plug-in does
+
+    if module not in MODULES:
+        known = MODULES or ["none: list its plug-in in plugins"]
+        message = unknown_name("the module", module, known)
+        yield ("pretrain", "module"), f"pretrain.module: {message}"
 
 
 def data_problems(arm: Arm) -> Problems:
