@@ -1,9 +1,8 @@
 """Domain transfer: reviews of food in the train set, of films and food in the evaluation set."""
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import noisy
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import Item, noisy
 
 ASPECTS = {"food": lexicon.FOOD_ASPECTS, "film": lexicon.FILM_ASPECTS}
 SIZES = {"train": 1_000, "validation": 2_000}

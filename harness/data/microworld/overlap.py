@@ -5,10 +5,9 @@ low overlap with entailment or not are equally frequent.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import noisy
 from harness.data.microworld.morphology import HE, SHE, with_article
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import Item, noisy
 
 Pair = tuple[str, str]
 BIASED = 0.9

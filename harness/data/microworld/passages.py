@@ -6,10 +6,10 @@ or kind, so that answering takes knowledge of words as well as the passage.
 
 from dataclasses import dataclass
 
-from harness.data.microworld.labelled import NUM_SIZES
 from harness.data.microworld.morphology import Verb
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler, Texts
+from harness.data.microworld.sampling import NUM_SIZES, DataSet, Item, noisy
 from harness.data.microworld.world import Concept
 
 NUM_ANSWERS = 3
@@ -72,6 +72,31 @@ def answers(sampler: Sampler, num_right: int) -> Texts:
     question = f"what was {stated[0].verb.participle} by {person}?"
     shown = stated[:num_right] + stated[2:][: NUM_ANSWERS - num_right]
     return (passage(draw, stated), question, *(f"{event.paraphrase}." for event in shown))
+
+
+@dataclass(frozen=True)
+class Grouped(DataSet):
+    """Columns passage, question, answer, label (1 for a correct answer) and group (the question)."""
+
+    def made(self, split: str, world: int) -> list[Item]:
+        """The examples of a split with their answers."""
+        sampler = self.sampler(split, world)
+        made: dict[str, list[Item]] = {}
+        while len(made) < self.sizes[split] // NUM_ANSWERS:
+            num_right = 1 + len(made) % (NUM_ANSWERS - 1)
+            texts = answers(sampler, num_right)
+            made.setdefault(texts[0], _judged(sampler.draw, texts, num_right, str(len(made))))
+        return [item for group in sampler.draw.order(list(made.values())) for item in group]
+
+
+def _judged(draw: Draw, texts: Texts, num_right: int, group: str) -> list[Item]:
+    """One example for each answer, in random order."""
+    passage, question, *shown = texts
+    items = []
+    for answer, right in draw.order([(a, int(i < num_right)) for i, a in enumerate(shown)]):
+        inputs = {"passage": passage, "question": question, "answer": answer}
+        items.append(Item(inputs, {"label": noisy(draw, right, 2), "group": group}, right))
+    return items
 
 
 def filling(sampler: Sampler, number: int) -> Texts:

@@ -5,10 +5,9 @@ two things of one kind raise it a little.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import POINT, noisy_score
 from harness.data.microworld.morphology import with_article
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import POINT, Item, noisy_score
 from harness.data.microworld.world import Concept
 
 TEST = {"test": 1_000}
