@@ -76,7 +76,7 @@ def answers(sampler: Sampler, num_right: int) -> Texts:
 
 @dataclass(frozen=True)
 class Grouped(DataSet):
-    """Columns passage, question, answer, label (1 for a correct answer) and group (the question)."""
+    """Columns passage, question, answer, label (1 if correct) and group (the question)."""
 
     def made(self, split: str, world: int) -> list[Item]:
         """The examples of a split with their answers."""

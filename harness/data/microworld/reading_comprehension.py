@@ -32,13 +32,8 @@ class Statement:
     value: str
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A question, the statement that answers it, and statements that do not."""
-
-    question: str
-    answer: Statement
-    distractors: list[Statement]
+Passage = tuple[str, list[Statement]]
+"""A question, and statements of which only the first answers it."""
 
 
 def colour(sampler: Sampler) -> Passage:
@@ -62,7 +57,7 @@ def person(sampler: Sampler) -> Passage:
     events.append((people[-1], other_verb, draw.pick(concepts[0].names)))
     stated = [Statement(_event(draw, *event), event[0]) for event in events]
     name = _name_in_question(draw, concepts[0], events[0][2])
-    return Passage(f"who {verb.past} the {name}?", stated[0], stated[1:])
+    return f"who {verb.past} the {name}?", stated
 
 
 def thing(sampler: Sampler) -> Passage:
@@ -73,7 +68,7 @@ def thing(sampler: Sampler) -> Passage:
     doers = [people[0], people[0], *people[1 : len(concepts) - 1]]
     verbs = [verb, other_verb, *[verb] * (len(concepts) - 2)]
     stated = _statements(draw, doers, verbs, concepts)
-    return Passage(f"what was {verb.participle} by {people[0]}?", stated[0], stated[1:])
+    return f"what was {verb.participle} by {people[0]}?", stated
 
 
 def member(sampler: Sampler) -> Passage:
@@ -85,9 +80,7 @@ def member(sampler: Sampler) -> Passage:
     concepts = [concept, sampler.sibling(concept), *others[: _length(draw) - 2]]
     doers = [who, other, *[who] * (len(concepts) - 2)]
     stated = _statements(draw, doers, [verb] * len(concepts), concepts)
-    return Passage(
-        f"what {concept.kind.name} was {verb.participle} by {who}?", stated[0], stated[1:]
-    )
+    return f"what {concept.kind.name} was {verb.participle} by {who}?", stated
 
 
 TOPICS = (colour, city, person, thing, member)
@@ -95,30 +88,29 @@ TOPICS = (colour, city, person, thing, member)
 
 def answerable(sampler: Sampler, number: int) -> Item:
     """Modelled on SQuAD 1.1: the passage has the answer."""
-    passage = sampler.draw.pick(TOPICS)(sampler)
-    return _item(sampler.draw, passage, True)
+    return _item(sampler.draw, sampler.draw.pick(TOPICS)(sampler), True)
 
 
 def maybe_answerable(sampler: Sampler, number: int) -> Item:
     """Modelled on SQuAD 2.0: every third passage lacks the sentence with the answer."""
+    known = number % UNANSWERABLE_EVERY != 0
     passage = sampler.draw.pick(TOPICS)(sampler)
-    while not number % UNANSWERABLE_EVERY and len(passage.distractors) < 3:
+    while not known and len(passage[1]) < 4:  # without the answer, a passage has three sentences
         passage = sampler.draw.pick(TOPICS)(sampler)
-    return _item(sampler.draw, passage, number % UNANSWERABLE_EVERY != 0)
+    return _item(sampler.draw, passage, known)
 
 
 def _item(draw: Draw, passage: Passage, known: bool) -> Item:
-    stated = draw.order([passage.answer, *passage.distractors] if known else passage.distractors)
-    inputs = {"question": passage.question, "context": " ".join(one.sentence for one in stated)}
-    texts, starts = [], []
-    if known:
-        before = stated[: stated.index(passage.answer)]
-        found = re.search(rf"\b{passage.answer.value}\b", passage.answer.sentence)
-        assert found
-        texts = [passage.answer.value]
-        starts = [sum(len(one.sentence) + 1 for one in before) + found.start()]
-    answers = {"text": texts, "answer_start": starts}
-    return Item(inputs, {"answers": answers}, texts[0] if texts else "")
+    question, (answer, *distractors) = passage
+    stated = draw.order([answer, *distractors] if known else distractors)
+    inputs = {"question": question, "context": " ".join(one.sentence for one in stated)}
+    if not known:
+        return Item(inputs, {"answers": {"text": [], "answer_start": []}}, "")
+    found = re.search(rf"\b{answer.value}\b", answer.sentence)
+    assert found
+    before = sum(len(one.sentence) + 1 for one in stated[: stated.index(answer)])
+    answers = {"text": [answer.value], "answer_start": [before + found.start()]}
+    return Item(inputs, {"answers": answers}, answer.value)
 
 
 def _length(draw: Draw) -> int:
@@ -156,6 +148,4 @@ def _fact(
     for name, concept in zip(names, concepts, strict=True):
         deed = {"person": draw.pick(sampler.words.people), "deed": sampler.deed()}
         stated.append(Statement(frame.format(name, value(concept), **deed), value(concept)))
-    return Passage(
-        question.format(_name_in_question(draw, concepts[0], names[0])), stated[0], stated[1:]
-    )
+    return question.format(_name_in_question(draw, concepts[0], names[0])), stated
