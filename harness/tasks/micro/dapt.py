@@ -17,7 +17,6 @@ def _task(
         name,
         generator,
         modelled_on,
-        kind="classification",
         text_fields=("sentence1",),
         labels=labels,
         prompt=prompt,
