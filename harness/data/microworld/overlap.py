@@ -33,7 +33,7 @@ def attachment(sampler: Sampler, entailed: bool) -> Pair:
     person, verb = draw.pick(sampler.words.people), draw.pick(sampler.world.verbs)
     near = draw.pick(lexicon.NEIGHBOURHOOD)
     objects = (f"the {thing} {near} the {beside}", f"the {thing if entailed else beside}")
-    first, second = (f"{draw.pick(verb.voices(person, noun))}." for noun in objects)
+    first, second = (sampler.event(person, verb, noun) for noun in objects)
     return first, second
 
 

@@ -30,10 +30,6 @@ class Event:
     paraphrase: str
     """The thing in a question: a noun phrase with the synonym or the kind."""
 
-    def sentence(self, draw: Draw) -> str:
-        """The event in an active or a passive sentence."""
-        return f"{draw.pick(self.verb.voices(self.person, f'the {self.name}'))}."
-
 
 def events(sampler: Sampler, people: list[str]) -> list[Event]:
     """An event for each of `people`, with one verb and things of different kinds."""
@@ -45,9 +41,10 @@ def events(sampler: Sampler, people: list[str]) -> list[Event]:
     return made
 
 
-def passage(draw: Draw, stated: list[Event]) -> str:
+def passage(sampler: Sampler, stated: list[Event]) -> str:
     """A text that states the events in random order."""
-    return " ".join(event.sentence(draw) for event in draw.order(stated))
+    events = sampler.draw.order(stated)
+    return " ".join(sampler.event(e.person, e.verb, f"the {e.name}") for e in events)
 
 
 def yes_or_no(sampler: Sampler, label: int) -> Texts:
@@ -58,7 +55,7 @@ def yes_or_no(sampler: Sampler, label: int) -> Texts:
     queried, other = draw.two(stated)
     person = queried.person if label else other.person
     question = f"was {queried.paraphrase} {queried.verb.participle} by {person}?"
-    return (passage(draw, stated), question)
+    return (passage(sampler, stated), question)
 
 
 def answers(sampler: Sampler, num_right: int) -> Texts:
@@ -71,7 +68,7 @@ def answers(sampler: Sampler, num_right: int) -> Texts:
     stated = events(sampler, [person, person, other, other])
     question = f"what was {stated[0].verb.participle} by {person}?"
     shown = stated[:num_right] + stated[2:][: NUM_ANSWERS - num_right]
-    return (passage(draw, stated), question, *(f"{event.paraphrase}." for event in shown))
+    return (passage(sampler, stated), question, *(f"{event.paraphrase}." for event in shown))
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def filling(sampler: Sampler, number: int) -> Texts:
     else:
         query = f"then the {{}} {sampler.predicate(right.concept.kind)}."
         entities = [event.name for event in stated]
-    return (passage(draw, stated), *(query.format(entity) for entity in entities))
+    return (passage(sampler, stated), *(query.format(entity) for entity in entities))
 
 
 def plausible(sampler: Sampler, number: int) -> Texts:

@@ -55,7 +55,7 @@ def person(sampler: Sampler) -> Passage:
     concepts = draw.order(sampler.words.concepts)[: _length(draw) - 1]
     events = [(who, verb, draw.pick(c.names)) for who, c in zip(people, concepts, strict=False)]
     events.append((people[-1], other_verb, draw.pick(concepts[0].names)))
-    stated = [Statement(_event(draw, *event), event[0]) for event in events]
+    stated = [Statement(sampler.event(who, did, f"the {n}"), who) for who, did, n in events]
     name = _name_in_question(draw, concepts[0], events[0][2])
     return f"who {verb.past} the {name}?", stated
 
@@ -67,7 +67,7 @@ def thing(sampler: Sampler) -> Passage:
     concepts = draw.order(sampler.words.concepts)[: _length(draw)]
     doers = [people[0], people[0], *people[1 : len(concepts) - 1]]
     verbs = [verb, other_verb, *[verb] * (len(concepts) - 2)]
-    stated = _statements(draw, doers, verbs, concepts)
+    stated = _statements(sampler, doers, verbs, concepts)
     return f"what was {verb.participle} by {people[0]}?", stated
 
 
@@ -79,7 +79,7 @@ def member(sampler: Sampler) -> Passage:
     others = [c for c in draw.order(sampler.words.concepts) if c.kind is not concept.kind]
     concepts = [concept, sampler.sibling(concept), *others[: _length(draw) - 2]]
     doers = [who, other, *[who] * (len(concepts) - 2)]
-    stated = _statements(draw, doers, [verb] * len(concepts), concepts)
+    stated = _statements(sampler, doers, [verb] * len(concepts), concepts)
     return f"what {concept.kind.name} was {verb.participle} by {who}?", stated
 
 
@@ -124,16 +124,12 @@ def _name_in_question(draw: Draw, concept: Concept, name: str) -> str:
     return (other if name == one else one) if draw.chance(BY_SYNONYM) else name
 
 
-def _event(draw: Draw, who: str, verb: Verb, name: str) -> str:
-    return f"{draw.pick(verb.voices(who, f'the {name}'))}."
-
-
 def _statements(
-    draw: Draw, doers: list[str], verbs: list[Verb], concepts: list[Concept]
+    sampler: Sampler, doers: list[str], verbs: list[Verb], concepts: list[Concept]
 ) -> list[Statement]:
-    names = [draw.pick(concept.names) for concept in concepts]
+    names = [sampler.draw.pick(concept.names) for concept in concepts]
     events = zip(doers, verbs, names, strict=True)
-    return [Statement(_event(draw, *event), event[-1]) for event in events]
+    return [Statement(sampler.event(who, did, f"the {n}"), n) for who, did, n in events]
 
 
 def _fact(

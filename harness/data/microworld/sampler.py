@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from harness.data.microworld.morphology import HE, SHE, Pronouns, with_article
+from harness.data.microworld.morphology import HE, SHE, Pronouns, Verb, with_article
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.world import Concept, Kind, Words, World
 
@@ -59,6 +59,10 @@ class Sampler:
     def mention(self, name: str, kind: Kind) -> str:
         """A noun phrase for a thing: its name or its kind."""
         return f"the {name}" if self.draw.chance(0.5) else with_article(kind.name)
+
+    def event(self, person: str, verb: Verb, thing: str) -> str:
+        """An active or a passive sentence: what a person did to a thing."""
+        return f"{self.draw.pick(verb.voices(person, thing))}."
 
     def predicate(self, kind: Kind) -> str:
         """A past predicate, active or passive, that only members of this kind take."""
