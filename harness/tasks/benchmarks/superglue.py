@@ -8,7 +8,6 @@ from typing import Any
 
 from harness.tasks.task import SERVER_TEST, Column, HubData, Prompt, Split, Suite, Task
 
-SUPERGLUE_CITATION = "Wang et al. 2019, SuperGLUE, NeurIPS"
 REVISION = "3de24cf8022e94f4ee4b9d55a6f539891524d646"
 
 
@@ -153,5 +152,5 @@ SUPERGLUE_V1 = Suite(
         Column(name="axg", task="superglue_rte", split="axg", metrics=("accuracy",)),
     ),
     average="superglue8",
-    citation=SUPERGLUE_CITATION,
+    citation="Wang et al. 2019, SuperGLUE, NeurIPS",
 )
