@@ -180,7 +180,8 @@ def patterns_of(folder: Path, configs: Iterable[str | None]) -> list[str]:
     for config in configs if names else ():
         name = names[0] if config is None and len(names) == 1 else config
         if name not in names:
-            raise ValueError(f"{folder} has no config {config!r}; it has {', '.join(names)}")
+            known = ", ".join(names)
+            raise ValueError(f"the mirror {folder} has no config {config!r}; it has {known}")
         found += _patterns(card, str(name))
     return list(dict.fromkeys(found))
 

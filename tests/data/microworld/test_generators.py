@@ -199,7 +199,7 @@ def test_a_word_of_a_domain_has_one_class(domain: str) -> None:
 @pytest.mark.parametrize("name", DOMAIN_TASKS)
 def test_jargon_of_train_and_dev_differs(name: str) -> None:
     train, validation = (
-        set(re.findall(r"\w+", " ".join(OTHERS[name](split, 0)["sentence1"])))
+        set(re.findall(r"\w+", " ".join(GENERATORS[name](split, 0)["sentence1"])))
         for split in ("train", "validation")
     )
     topics = TOPICS[DOMAIN_TASKS[name].domain].values()
