@@ -158,14 +158,7 @@ def config_files(folder: Path, config: str | None) -> list[Path]:
     Raises:
         ValueError: no such config, or no files.
     """
-    card = _card(folder)
-    names = _config_names(card)
-    if not names:
-        patterns = ["**/*"]
-    elif config in names or (config is None and len(names) == 1):
-        patterns = list(_patterns(card, config or names[0]))
-    else:
-        raise ValueError(f"the mirror {folder} has no config {config!r}; it has {', '.join(names)}")
+    patterns = patterns_of(folder, [config]) or ["**/*"]
     files = sorted({file for glob in patterns for file in visible(folder, glob)})
     if not files:
         raise ValueError(
@@ -182,13 +175,14 @@ def patterns_of(folder: Path, configs: Iterable[str | None]) -> list[str]:
         ValueError: no such config.
     """
     card = _card(folder)
-    names = _config_names(card)
+    names = [entry.get("config_name", "default") for entry in card.get("configs") or []]
     found: list[str] = []
     for config in configs if names else ():
-        config = names[0] if config is None and len(names) == 1 else config
-        if config not in names:
-            raise ValueError(f"its card has no config {config!r}; it has {', '.join(names)}")
-        found += _patterns(card, config)
+        name = names[0] if config is None and len(names) == 1 else config
+        if name not in names:
+            known = ", ".join(names)
+            raise ValueError(f"the mirror {folder} has no config {config!r}; it has {known}")
+        found += _patterns(card, str(name))
     return list(dict.fromkeys(found))
 
 
@@ -207,10 +201,6 @@ def _card(folder: Path) -> dict[str, Any]:
     before, _, rest = readme.read_text(encoding="utf-8").partition("---\n")
     header = rest.partition("\n---")[0]
     return (yaml.safe_load(header) or {}) if not before else {}
-
-
-def _config_names(card: dict[str, Any]) -> list[str]:
-    return [entry.get("config_name", "default") for entry in card.get("configs") or []]
 
 
 def _patterns(card: dict[str, Any], config: str) -> Iterator[str]:

@@ -80,8 +80,7 @@ def _checked(task: Task) -> Task:
     if task.prepare and task.prepare not in PREPROCESSORS:
         raise ValueError(unknown_name("the preprocessor", task.prepare, PREPROCESSORS))
     if isinstance(task.data, FileData):
-        _check_format(task, task.data)
-        _check_splits(task, task.data)
+        _check_files(task, task.data)
     return task
 
 
@@ -90,15 +89,12 @@ def _all_splits(task: Task) -> tuple[Split, ...]:
     return (*train, *task.evaluation, *task.test)
 
 
-def _check_format(task: Task, data: FileData) -> None:
+def _check_files(task: Task, data: FileData) -> None:
     if data.source == "csv" and task.kind in LISTS:
         raise ValueError(
             f"{task.name!r} is {task.kind}, and csv cannot represent lists of {LISTS[task.kind]}: "
             f"use jsonl"
         )
-
-
-def _check_splits(task: Task, data: FileData) -> None:
     for split in _all_splits(task):
         name = split.of or split.name
         if name not in data.files:

@@ -37,7 +37,7 @@ class Examples:
         return len(self.texts)
 
     def take(self, rows: np.ndarray) -> "Examples":
-        """The examples at `rows`, in that order."""
+        """The examples at `rows`, [num_rows] numbers, in that order."""
         return Examples(
             [self.texts[row] for row in rows],
             self.labels[rows],

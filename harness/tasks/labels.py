@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
-    """A column of labels in the format of `Examples.labels`.
+    """[num_examples] labels of a column, in the format of `Examples.labels`.
 
     Raises:
         ValueError: a label is missing, or not what the task declares.

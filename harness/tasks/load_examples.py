@@ -1,9 +1,9 @@
 """Loading of the examples of a task, and their fingerprint."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from harness.data import hub
 from harness.data.microworld import examples
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
-from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS
+from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS, Columns
 from harness.tasks.task import FileData, HubData, MicroworldData, Split, Task
-
-Columns = Mapping[str, Sequence[Any]]
-"""Columns of a data set, of equal length."""
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
@@ -37,7 +34,10 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
 
 
 def _loaded(task: Task, split: Split) -> Examples:
-    examples = _examples(task, split, _preprocessed(task, _columns(task, split)))
+    columns = _columns(task, split)
+    if task.prepare:
+        columns = PREPROCESSORS[task.prepare](columns)
+    examples = _examples(task, split, columns)
     if not len(examples):
         conditions = " and ".join(f"{field} {value}" for field, value in split.where.items())
         raise ValueError(
@@ -134,10 +134,6 @@ def _file(task: Task, split: str) -> Path:
             f"{task.name} needs the file {path} for its split {split}, but it does not exist"
         )
     return path
-
-
-def _preprocessed(task: Task, columns: Columns) -> Columns:
-    return PREPROCESSORS[task.prepare](columns) if task.prepare else columns
 
 
 def _examples(task: Task, split: Split, columns: Columns) -> Examples:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Columns = Mapping[str, Sequence[Any]]
+"""Columns of a data set, of equal length."""
 NOWHERE = -1
 """Start of an answer that does not occur in its passage."""
 

@@ -74,7 +74,11 @@ def predictions_frame(
 
 
 def save_counts(path: Path, splits: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Writes the counts of several splits to one compressed file, as arrays `split/metric`."""
+    """Writes counts to one compressed file, as arrays `split/metric`.
+
+    Args:
+        splits: split to the result of `counts`, arrays [num_units, k].
+    """
     arrays: dict[str, Any] = {
         f"{split}/{name}": array for split, found in splits.items() for name, array in found.items()
     }

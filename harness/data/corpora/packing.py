@@ -46,14 +46,9 @@ class Sequences:
         return len(self.a_start)
 
     def take(self, rows: np.ndarray | slice) -> "Sequences":
-        """The sequences at `rows`."""
-        return Sequences(
-            self.a_start[rows],
-            self.a_end[rows],
-            self.b_start[rows],
-            self.b_end[rows],
-            self.label[rows],
-        )
+        """The sequences at `rows`: [num_rows] numbers, or a slice of them."""
+        arrays = (self.a_start, self.a_end, self.b_start, self.b_end, self.label)
+        return Sequences(*(array[rows] for array in arrays))
 
 
 def pack(
@@ -145,8 +140,7 @@ class _Pairs:
         rows: list[tuple[int, int, int, int, int]] = []
         for document in range(len(self.documents) - 1):
             rows.extend(self._ordered(document) if pair == "sop" else self._random(document))
-        a_start, a_end, b_start, b_end, label = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-        return Sequences(a_start, a_end, b_start, b_end, label)
+        return Sequences(*np.array(rows, dtype=np.int64).reshape(-1, 5).T)
 
     def _random(self, document: int) -> Iterator[tuple[int, int, int, int, int]]:
         """NSP: B follows A or is from another document; then the rest of the chunk is used again.

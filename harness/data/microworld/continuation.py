@@ -4,10 +4,9 @@ The four differ in one or two words, each of which is as often wrong as right.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import noisy
 from harness.data.microworld.morphology import HE, SHE
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import Item, noisy
 
 NUM_CHOICES = 4
 Endings = tuple[str, list[str]]

@@ -200,7 +200,8 @@ def documents(seed: int, world: int, num_tokens: int) -> Iterator[list[str]]:
     Yields:
         A document as a list of sentences.
     """
-    author = Author(Draw(f"documents {seed} {world}"), build(world))
+    this = build(world)
+    author = Author(Draw(f"documents {seed} {world}"), this, this.words)
     genres = [genre for genre, share in GENRES.items() for _ in range(share)]
     return up_to(num_tokens, lambda: author.draw.pick(genres)(author))
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import yaml
 
 from harness.data.microworld.documents import up_to
-from harness.data.microworld.labelled import noisy
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import Item, noisy
 from harness.data.microworld.world import build, halves
 
 SIZES = {"train": 500, "validation": 500}

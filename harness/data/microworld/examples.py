@@ -4,18 +4,108 @@ Train and evaluation sets use different open words: the vocabulary of the dev se
 the pretraining corpus.
 """
 
-from collections.abc import Callable
+from typing import Any
 
-from harness.data.microworld.generators import OTHERS
-from harness.data.microworld.glue import GLUE
-from harness.data.microworld.labelled import Labelled, Rows, check
-from harness.data.microworld.superglue import SUPERGLUE
+from harness.data.microworld import (
+    continuation,
+    domain_transfer,
+    domains,
+    inference,
+    overlap,
+    passages,
+    pronouns,
+    reading_comprehension,
+    retrieval,
+    sentence_tasks,
+    similarity,
+    summaries,
+    tagging,
+    translation,
+)
+from harness.data.microworld.sampling import DataSet, Labelled, MultipleChoice, Rows, Sampled, check
 
-LABELLED: dict[str, Labelled] = {data_set.name: data_set for data_set in (*GLUE, *SUPERGLUE)}
-"""Generators of classification, regression and multiple-choice data."""
+ONE = ("sentence1",)
+GLUE = (
+    Labelled("acceptability", sentence_tasks.acceptability, ONE),
+    Labelled("sentiment", sentence_tasks.sentiment, ONE),
+    Labelled("paraphrase", sentence_tasks.paraphrase),
+    Labelled("similarity", sentence_tasks.similarity, num_answers=5, scored=True),
+    Labelled("entailment", sentence_tasks.entailment),
+    Labelled("question", sentence_tasks.question),
+    Labelled("duplicate", inference.duplicate),
+    Labelled(
+        "inference",
+        inference.inference,
+        num_answers=3,
+        sizes={"train": 1_000, "validation_matched": 1_000, "validation_mismatched": 1_000},
+        texts_by_split={"validation_mismatched": inference.inference_in_dialogue},
+    ),
+    Labelled("winograd", pronouns.winograd),
+)
+"""Data sets modelled on GLUE."""
+SUPERGLUE = (
+    Labelled("yes_no_question", passages.yes_or_no, ("passage", "question")),
+    Labelled(
+        "commitment",
+        inference.commitment,
+        ("premise", "hypothesis"),
+        num_answers=3,
+        sizes={"train": 250, "validation": 250},
+    ),
+    MultipleChoice("plausible_alternative", passages.plausible),
+    passages.Grouped("answer_correctness", sizes={"train": 999, "validation": 999}),
+    MultipleChoice("entity_cloze", passages.filling),
+    Labelled("same_reference", pronouns.same_reference, ("word", "sentence1", "sentence2")),
+    Labelled("coreference", pronouns.coreference, ("text", "statement")),
+)
+"""Data sets modelled on SuperGLUE; its RTE is that of GLUE."""
+DOMAIN_TASKS: dict[str, domains.DomainTask] = {
+    f"{domain}_{topic}": domains.DomainTask(domain, number)
+    for domain, topics in domains.TOPICS.items()
+    for number, topic in enumerate(topics)
+}
+"""Generator to the domain task that it draws: `biomed_drugs`, ..."""
+OTHERS = (
+    Sampled(
+        "reading_comprehension",
+        reading_comprehension.answerable,
+        sizes=reading_comprehension.SIZES,
+        all_words=True,
+    ),
+    Sampled(
+        "unanswerable_reading_comprehension",
+        reading_comprehension.maybe_answerable,
+        sizes=reading_comprehension.SIZES,
+        all_words=True,
+    ),
+    Sampled("continuation", continuation.continuation),
+    Sampled("entities", tagging.entities),
+    Sampled("parts_of_speech", tagging.parts_of_speech),
+    Sampled("sentence_similarity", similarity.sentence_similarity, sizes=similarity.TEST),
+    Sampled("relatedness", similarity.relatedness, sizes=similarity.TEST),
+    Sampled("summary", summaries.summary, sizes=summaries.SIZES),
+    Sampled("headline", summaries.headline, sizes=summaries.SIZES),
+    Sampled("overlap", overlap.overlap, {"train": overlap.biased_overlap}),
+    Sampled(
+        "food_to_film",
+        domain_transfer.food_or_film,
+        {"train": domain_transfer.food},
+        sizes=domain_transfer.SIZES,
+    ),
+    *(
+        Sampled(name, task.validation, {"train": task.train}, sizes=domains.SIZES)
+        for name, task in DOMAIN_TASKS.items()
+    ),
+    *(
+        translation.Translated(f"translation_{name}", name, sizes=translation.SIZES)
+        for name in translation.LANGUAGES
+    ),
+    retrieval.Ranked("retrieval", sizes=retrieval.SIZES),
+)
+"""Data sets that need columns, sizes or train sets other than those of `Labelled`."""
 
-GENERATORS: dict[str, Callable[[str, int], Rows]] = {**LABELLED, **OTHERS}
-"""Generator to a function of a split and the seed of a world that returns columns."""
+GENERATORS: dict[str, DataSet] = {made.name: made for made in (*GLUE, *SUPERGLUE, *OTHERS)}
+"""Generator to its data set, a function of a split and the seed of a world that returns columns."""
 
 
 def examples(generator: str, split: str, world: int = 0) -> Rows:
@@ -33,11 +123,11 @@ def examples(generator: str, split: str, world: int = 0) -> Rows:
     return GENERATORS[generator](split, world)
 
 
-def oracle(generator: str, split: str, world: int = 0) -> list[int]:
+def oracle(generator: str, split: str, world: int = 0) -> list[Any]:
     """The answers without label noise: predictions with perfect knowledge of the world.
 
     Raises:
-        ValueError: a generator that is not in `LABELLED`, or an unknown split.
+        ValueError: an unknown generator or split.
     """
-    check("generator", generator, tuple(LABELLED))
-    return LABELLED[generator].answers(split, world)
+    check("generator", generator, tuple(GENERATORS))
+    return GENERATORS[generator].answers(split, world)

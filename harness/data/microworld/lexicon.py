@@ -55,16 +55,6 @@ NEUTRAL_VERBS = (
 )
 """Verbs that take any object."""
 
-POSITIVE = (
-    "lovely delightful excellent superb charming brilliant splendid marvellous graceful clever "
-    "elegant perfect magical refined stunning tender touching witty polished satisfying exquisite "
-    "thrilling amusing warm crisp balanced glorious radiant inspired memorable fresh rich"
-)
-NEGATIVE = (
-    "awful dreadful dull boring clumsy stale bland ugly weak shallow tedious tasteless dismal "
-    "lousy sloppy grim messy soggy poor pathetic annoying lifeless mediocre nasty bitter horrid "
-    "gloomy flawed feeble vulgar wretched forgettable"
-)
 
 ADVERBS = {
     True: "wonderfully pleasantly beautifully admirably".split(),
@@ -82,8 +72,19 @@ NEUTRAL_ADVERBS = "very rather quite really".split()
 FILM_ASPECTS = "plot acting script dialogue ending".split()
 FOOD_ASPECTS = "sauce flavour crust filling dessert".split()
 
-COLOURS = "red blue green yellow brown black white grey pink purple orange golden"
-CITIES = "paris london oslo rome berlin madrid vienna lisbon athens dublin prague cairo"
-WOMEN = "mary anna lucy emma clara alice nora ruth helen julia sarah laura"
-MEN = "tom john peter paul david henry frank oscar simon george martin robert"
 NEIGHBOURHOOD = "near beside behind".split()
+
+OPEN_WORDS: dict[str, str] = {
+    "positive": "lovely delightful excellent superb charming brilliant splendid marvellous "
+    "graceful clever elegant perfect magical refined stunning tender touching witty polished "
+    "satisfying exquisite thrilling amusing warm crisp balanced glorious radiant inspired "
+    "memorable fresh rich",
+    "negative": "awful dreadful dull boring clumsy stale bland ugly weak shallow tedious tasteless "
+    "dismal lousy sloppy grim messy soggy poor pathetic annoying lifeless mediocre nasty bitter "
+    "horrid gloomy flawed feeble vulgar wretched forgettable",
+    "women": "mary anna lucy emma clara alice nora ruth helen julia sarah laura",
+    "men": "tom john peter paul david henry frank oscar simon george martin robert",
+    "colours": "red blue green yellow brown black white grey pink purple orange golden",
+    "cities": "paris london oslo rome berlin madrid vienna lisbon athens dublin prague cairo",
+}
+"""Field of `Words` to its words, of which the train sets of a world use a part."""

@@ -5,10 +5,9 @@ low overlap with entailment or not are equally frequent.
 """
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import noisy
 from harness.data.microworld.morphology import HE, SHE, with_article
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import Item, noisy
 
 Pair = tuple[str, str]
 BIASED = 0.9
@@ -34,7 +33,7 @@ def attachment(sampler: Sampler, entailed: bool) -> Pair:
     person, verb = draw.pick(sampler.words.people), draw.pick(sampler.world.verbs)
     near = draw.pick(lexicon.NEIGHBOURHOOD)
     objects = (f"the {thing} {near} the {beside}", f"the {thing if entailed else beside}")
-    first, second = (f"{draw.pick(verb.voices(person, noun))}." for noun in objects)
+    first, second = (sampler.event(person, verb, noun) for noun in objects)
     return first, second
 
 

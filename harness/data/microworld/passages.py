@@ -6,10 +6,10 @@ or kind, so that answering takes knowledge of words as well as the passage.
 
 from dataclasses import dataclass
 
-from harness.data.microworld.labelled import NUM_SIZES
 from harness.data.microworld.morphology import Verb
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler, Texts
+from harness.data.microworld.sampling import NUM_SIZES, DataSet, Item, noisy
 from harness.data.microworld.world import Concept
 
 NUM_ANSWERS = 3
@@ -30,10 +30,6 @@ class Event:
     paraphrase: str
     """The thing in a question: a noun phrase with the synonym or the kind."""
 
-    def sentence(self, draw: Draw) -> str:
-        """The event in an active or a passive sentence."""
-        return f"{draw.pick(self.verb.voices(self.person, f'the {self.name}'))}."
-
 
 def events(sampler: Sampler, people: list[str]) -> list[Event]:
     """An event for each of `people`, with one verb and things of different kinds."""
@@ -45,9 +41,10 @@ def events(sampler: Sampler, people: list[str]) -> list[Event]:
     return made
 
 
-def passage(draw: Draw, stated: list[Event]) -> str:
+def passage(sampler: Sampler, stated: list[Event]) -> str:
     """A text that states the events in random order."""
-    return " ".join(event.sentence(draw) for event in draw.order(stated))
+    events = sampler.draw.order(stated)
+    return " ".join(sampler.event(e.person, e.verb, f"the {e.name}") for e in events)
 
 
 def yes_or_no(sampler: Sampler, label: int) -> Texts:
@@ -58,7 +55,7 @@ def yes_or_no(sampler: Sampler, label: int) -> Texts:
     queried, other = draw.two(stated)
     person = queried.person if label else other.person
     question = f"was {queried.paraphrase} {queried.verb.participle} by {person}?"
-    return (passage(draw, stated), question)
+    return (passage(sampler, stated), question)
 
 
 def answers(sampler: Sampler, num_right: int) -> Texts:
@@ -71,7 +68,32 @@ def answers(sampler: Sampler, num_right: int) -> Texts:
     stated = events(sampler, [person, person, other, other])
     question = f"what was {stated[0].verb.participle} by {person}?"
     shown = stated[:num_right] + stated[2:][: NUM_ANSWERS - num_right]
-    return (passage(draw, stated), question, *(f"{event.paraphrase}." for event in shown))
+    return (passage(sampler, stated), question, *(f"{event.paraphrase}." for event in shown))
+
+
+@dataclass(frozen=True)
+class Grouped(DataSet):
+    """Columns passage, question, answer, label (1 if correct) and group (the question)."""
+
+    def made(self, split: str, world: int) -> list[Item]:
+        """The examples of a split with their answers."""
+        sampler = self.sampler(split, world)
+        made: dict[str, list[Item]] = {}
+        while len(made) < self.sizes[split] // NUM_ANSWERS:
+            num_right = 1 + len(made) % (NUM_ANSWERS - 1)
+            texts = answers(sampler, num_right)
+            made.setdefault(texts[0], _judged(sampler.draw, texts, num_right, str(len(made))))
+        return [item for group in sampler.draw.order(list(made.values())) for item in group]
+
+
+def _judged(draw: Draw, texts: Texts, num_right: int, group: str) -> list[Item]:
+    """One example for each answer, in random order."""
+    passage, question, *shown = texts
+    items = []
+    for answer, right in draw.order([(a, int(i < num_right)) for i, a in enumerate(shown)]):
+        inputs = {"passage": passage, "question": question, "answer": answer}
+        items.append(Item(inputs, {"label": noisy(draw, right, 2), "group": group}, right))
+    return items
 
 
 def filling(sampler: Sampler, number: int) -> Texts:
@@ -89,7 +111,7 @@ def filling(sampler: Sampler, number: int) -> Texts:
     else:
         query = f"then the {{}} {sampler.predicate(right.concept.kind)}."
         entities = [event.name for event in stated]
-    return (passage(draw, stated), *(query.format(entity) for entity in entities))
+    return (passage(sampler, stated), *(query.format(entity) for entity in entities))
 
 
 def plausible(sampler: Sampler, number: int) -> Texts:

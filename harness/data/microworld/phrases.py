@@ -2,9 +2,8 @@
 
 from harness.data.microworld import lexicon
 from harness.data.microworld.morphology import with_article
-from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.world import Concept, World
+from harness.data.microworld.world import Concept
 
 CUE = 0.9
 """Share of the polar adjectives next to an adverb of their polarity: from a million words, models
@@ -16,10 +15,7 @@ SPECIFIC = 0.5
 
 
 class Author(Sampler):
-    """Draws phrases from all words of a world."""
-
-    def __init__(self, draw: Draw, world: World) -> None:
-        super().__init__(draw, world, world.words)
+    """Draws the phrases of documents."""
 
     def slots(self, concept: Concept) -> dict[str, str]:
         """Slot of the patterns about a concept to its filler; the synonyms are in random order."""

@@ -32,13 +32,8 @@ class Statement:
     value: str
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A question, the statement that answers it, and statements that do not."""
-
-    question: str
-    answer: Statement
-    distractors: list[Statement]
+Passage = tuple[str, list[Statement]]
+"""A question, and statements of which only the first answers it."""
 
 
 def colour(sampler: Sampler) -> Passage:
@@ -60,9 +55,9 @@ def person(sampler: Sampler) -> Passage:
     concepts = draw.order(sampler.words.concepts)[: _length(draw) - 1]
     events = [(who, verb, draw.pick(c.names)) for who, c in zip(people, concepts, strict=False)]
     events.append((people[-1], other_verb, draw.pick(concepts[0].names)))
-    stated = [Statement(_event(draw, *event), event[0]) for event in events]
+    stated = [Statement(sampler.event(who, did, f"the {n}"), who) for who, did, n in events]
     name = _name_in_question(draw, concepts[0], events[0][2])
-    return Passage(f"who {verb.past} the {name}?", stated[0], stated[1:])
+    return f"who {verb.past} the {name}?", stated
 
 
 def thing(sampler: Sampler) -> Passage:
@@ -72,8 +67,8 @@ def thing(sampler: Sampler) -> Passage:
     concepts = draw.order(sampler.words.concepts)[: _length(draw)]
     doers = [people[0], people[0], *people[1 : len(concepts) - 1]]
     verbs = [verb, other_verb, *[verb] * (len(concepts) - 2)]
-    stated = _statements(draw, doers, verbs, concepts)
-    return Passage(f"what was {verb.participle} by {people[0]}?", stated[0], stated[1:])
+    stated = _statements(sampler, doers, verbs, concepts)
+    return f"what was {verb.participle} by {people[0]}?", stated
 
 
 def member(sampler: Sampler) -> Passage:
@@ -84,10 +79,8 @@ def member(sampler: Sampler) -> Passage:
     others = [c for c in draw.order(sampler.words.concepts) if c.kind is not concept.kind]
     concepts = [concept, sampler.sibling(concept), *others[: _length(draw) - 2]]
     doers = [who, other, *[who] * (len(concepts) - 2)]
-    stated = _statements(draw, doers, [verb] * len(concepts), concepts)
-    return Passage(
-        f"what {concept.kind.name} was {verb.participle} by {who}?", stated[0], stated[1:]
-    )
+    stated = _statements(sampler, doers, [verb] * len(concepts), concepts)
+    return f"what {concept.kind.name} was {verb.participle} by {who}?", stated
 
 
 TOPICS = (colour, city, person, thing, member)
@@ -95,30 +88,29 @@ TOPICS = (colour, city, person, thing, member)
 
 def answerable(sampler: Sampler, number: int) -> Item:
     """Modelled on SQuAD 1.1: the passage has the answer."""
-    passage = sampler.draw.pick(TOPICS)(sampler)
-    return _item(sampler.draw, passage, True)
+    return _item(sampler.draw, sampler.draw.pick(TOPICS)(sampler), True)
 
 
 def maybe_answerable(sampler: Sampler, number: int) -> Item:
     """Modelled on SQuAD 2.0: every third passage lacks the sentence with the answer."""
+    known = number % UNANSWERABLE_EVERY != 0
     passage = sampler.draw.pick(TOPICS)(sampler)
-    while not number % UNANSWERABLE_EVERY and len(passage.distractors) < 3:
+    while not known and len(passage[1]) < 4:  # without the answer, a passage has three sentences
         passage = sampler.draw.pick(TOPICS)(sampler)
-    return _item(sampler.draw, passage, number % UNANSWERABLE_EVERY != 0)
+    return _item(sampler.draw, passage, known)
 
 
 def _item(draw: Draw, passage: Passage, known: bool) -> Item:
-    stated = draw.order([passage.answer, *passage.distractors] if known else passage.distractors)
-    inputs = {"question": passage.question, "context": " ".join(one.sentence for one in stated)}
-    texts, starts = [], []
-    if known:
-        before = stated[: stated.index(passage.answer)]
-        found = re.search(rf"\b{passage.answer.value}\b", passage.answer.sentence)
-        assert found
-        texts = [passage.answer.value]
-        starts = [sum(len(one.sentence) + 1 for one in before) + found.start()]
-    answers = {"text": texts, "answer_start": starts}
-    return Item(inputs, {"answers": answers}, texts[0] if texts else "")
+    question, (answer, *distractors) = passage
+    stated = draw.order([answer, *distractors] if known else distractors)
+    inputs = {"question": question, "context": " ".join(one.sentence for one in stated)}
+    if not known:
+        return Item(inputs, {"answers": {"text": [], "answer_start": []}}, "")
+    found = re.search(rf"\b{answer.value}\b", answer.sentence)
+    assert found
+    before = sum(len(one.sentence) + 1 for one in stated[: stated.index(answer)])
+    answers = {"text": [answer.value], "answer_start": [before + found.start()]}
+    return Item(inputs, {"answers": answers}, answer.value)
 
 
 def _length(draw: Draw) -> int:
@@ -132,16 +124,12 @@ def _name_in_question(draw: Draw, concept: Concept, name: str) -> str:
     return (other if name == one else one) if draw.chance(BY_SYNONYM) else name
 
 
-def _event(draw: Draw, who: str, verb: Verb, name: str) -> str:
-    return f"{draw.pick(verb.voices(who, f'the {name}'))}."
-
-
 def _statements(
-    draw: Draw, doers: list[str], verbs: list[Verb], concepts: list[Concept]
+    sampler: Sampler, doers: list[str], verbs: list[Verb], concepts: list[Concept]
 ) -> list[Statement]:
-    names = [draw.pick(concept.names) for concept in concepts]
+    names = [sampler.draw.pick(concept.names) for concept in concepts]
     events = zip(doers, verbs, names, strict=True)
-    return [Statement(_event(draw, *event), event[-1]) for event in events]
+    return [Statement(sampler.event(who, did, f"the {n}"), n) for who, did, n in events]
 
 
 def _fact(
@@ -156,6 +144,4 @@ def _fact(
     for name, concept in zip(names, concepts, strict=True):
         deed = {"person": draw.pick(sampler.words.people), "deed": sampler.deed()}
         stated.append(Statement(frame.format(name, value(concept), **deed), value(concept)))
-    return Passage(
-        question.format(_name_in_question(draw, concepts[0], names[0])), stated[0], stated[1:]
-    )
+    return question.format(_name_in_question(draw, concepts[0], names[0])), stated

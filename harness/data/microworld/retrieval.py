@@ -6,18 +6,14 @@ and cities are independent of the grade.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from harness.data.microworld.labelled import Rows, check
-from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item, columns
-from harness.data.microworld.world import build
+from harness.data.microworld.sampling import DataSet, Item
 
-SPLIT = "test"
 NUM_QUERIES = 100
 GRADES = (2, *(1,) * 3, *(0,) * 16)
 """Relevance of the candidates of each query."""
+SIZES = {"test": NUM_QUERIES * len(GRADES)}
 QUERY_PATTERNS = ("who {deed} the {noun}?", "where is the {noun}?", "what colour is the {noun}?")
 PATTERNS = (
     "{person} {deed} the {noun} in {city}.",
@@ -27,37 +23,17 @@ PATTERNS = (
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A data set of queries with their candidates, all in random order."""
-
-    name: str
-
-    def __call__(self, split: str, world: int = 0) -> Rows:
-        """Columns query, document, relevance and query_id.
-
-        Raises:
-            ValueError: an unknown split.
-        """
-        return columns(self.made(split, world))
-
-    def answers(self, split: str, world: int = 0) -> list[Any]:
-        """The grades, which have no noise."""
-        return [item.answer for item in self.made(split, world)]
+class Ranked(DataSet):
+    """Columns query, document, relevance (without noise) and query_id."""
 
     def made(self, split: str, world: int) -> list[Item]:
-        """The candidates of all queries with their grades.
-
-        Raises:
-            ValueError: an unknown split.
-        """
-        check("split", split, (SPLIT,))
-        this, draw = build(world), Draw(f"{self.name} {split} {world}")
-        sampler = Sampler(draw, this, this.validation)
+        """The examples of a split with their answers."""
+        sampler = self.sampler(split, world)
         found: dict[str, list[Item]] = {}
         while len(found) < NUM_QUERIES:
             items = candidates(sampler, f"q{len(found)}")
             found.setdefault(str(items[0].inputs["query"]), items)
-        return draw.order([item for items in found.values() for item in items])
+        return sampler.draw.order([item for items in found.values() for item in items])
 
 
 def candidates(sampler: Sampler, number: str) -> list[Item]:

@@ -1,6 +1,8 @@
 """The source of random material for the texts of a world."""
 
-from harness.data.microworld.morphology import HE, SHE, Pronouns, with_article
+from dataclasses import dataclass
+
+from harness.data.microworld.morphology import HE, SHE, Pronouns, Verb, with_article
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.world import Concept, Kind, Words, World
 
@@ -8,17 +10,14 @@ Texts = tuple[str, ...]
 """The texts of an example."""
 
 
+@dataclass(frozen=True)
 class Sampler:
-    """Draws concepts, persons and phrases from the words of one split.
+    """Draws concepts, persons and phrases from the words of a world."""
 
-    Args:
-        words: the open words that may be used: those of one split, or of all.
-    """
-
-    def __init__(self, draw: Draw, world: World, words: Words) -> None:
-        self.draw = draw
-        self.world = world
-        self.words = words
+    draw: Draw
+    world: World
+    words: Words
+    """The open words that may be used: those of one split, or of all."""
 
     def concept(self) -> Concept:
         """Any concept."""
@@ -60,6 +59,10 @@ class Sampler:
     def mention(self, name: str, kind: Kind) -> str:
         """A noun phrase for a thing: its name or its kind."""
         return f"the {name}" if self.draw.chance(0.5) else with_article(kind.name)
+
+    def event(self, person: str, verb: Verb, thing: str) -> str:
+        """An active or a passive sentence: what a person did to a thing."""
+        return f"{self.draw.pick(verb.voices(person, thing))}."
 
     def predicate(self, kind: Kind) -> str:
         """A past predicate, active or passive, that only members of this kind take."""

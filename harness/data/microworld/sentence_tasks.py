@@ -80,7 +80,7 @@ def paraphrase(sampler: Sampler, label: int) -> Texts:
     if label == 0:
         different = sampler.sibling if draw.chance(0.4) else sampler.stranger
         other = draw.pick(different(concept).names)
-    return tuple(f"{draw.pick(verb.voices(person, f'the {noun}'))}." for noun in (one, other))
+    return tuple(sampler.event(person, verb, f"the {noun}") for noun in (one, other))
 
 
 def entailment(sampler: Sampler, label: int) -> Texts:
@@ -89,7 +89,7 @@ def entailment(sampler: Sampler, label: int) -> Texts:
     person, verb = draw.pick(sampler.words.people), draw.pick(sampler.world.verbs)
     stated = concept if label == 0 else sampler.stranger(concept)
     nouns = (f"the {draw.pick(stated.names)}", with_article(concept.kind.name))
-    return tuple(f"{draw.pick(verb.voices(person, noun))}." for noun in nouns)
+    return tuple(sampler.event(person, verb, noun) for noun in nouns)
 
 
 def question(sampler: Sampler, label: int) -> Texts:

@@ -4,11 +4,12 @@ As in `sentence_tasks.similarity`, shared words reveal nothing: two synonyms rai
 two things of one kind raise it a little.
 """
 
+from itertools import product
+
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import POINT, noisy_score
 from harness.data.microworld.morphology import with_article
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item
+from harness.data.microworld.sampling import POINT, Item, noisy_score
 from harness.data.microworld.world import Concept
 
 TEST = {"test": 1_000}
@@ -79,8 +80,8 @@ SUBSETS = {
     "questions": questions,
 }
 POINTS = {
-    subset: [p for p in ((i, j) for i in range(3) for j in range(3)) if 1 not in p or graded]
-    for subset, graded in {name: name != "opinions" for name in SUBSETS}.items()
+    subset: tuple(product((0, 2) if subset == "opinions" else (0, 1, 2), repeat=2))
+    for subset in SUBSETS
 }
 """Subset to the possible points of its two parts."""
 
@@ -119,7 +120,7 @@ def relatedness(sampler: Sampler, number: int) -> Item:
     return Item(inputs, {"label": noisy_score(draw, 1 + 4 / 3 * answer, 1.0)}, answer)
 
 
-def _two(sampler: Sampler, first: int, second: int, plural: bool) -> list[tuple[str, str]]:
+def _two(sampler: Sampler, first: int, second: int, plural: bool) -> list[list[str]]:
     """The names of the two things of each sentence; no name is in both sentences."""
     names: list[list[str]] = [[], []]
     concepts = sampler.draw.two(sampler.words.concepts)
@@ -129,4 +130,4 @@ def _two(sampler: Sampler, first: int, second: int, plural: bool) -> list[tuple[
         nouns = (concept.plurals, twin.plurals) if plural else (concept.names, twin.names)
         names[0].append(nouns[0][this])
         names[1].append(nouns[1][that])
-    return [(one, other) for one, other in names]
+    return names

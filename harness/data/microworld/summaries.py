@@ -43,7 +43,8 @@ def document(sampler: Sampler) -> tuple[list[str], Event, bool]:
     concepts, verbs = draw.two(sampler.words.concepts), draw.two(sampler.world.verbs)
     main = event(sampler, woman, concepts[0], verbs[0])
     minor = event(sampler, not woman, concepts[1], verbs[1])
-    start = draw.order([_stated(draw, main), _stated(draw, minor), _scene(draw, main)])
+    stated = [sampler.event(e.person, e.verb, f"the {e.name}") for e in (main, minor)]
+    start = draw.order([*stated, _scene(draw, main)])
     rest = [
         f"the {main.other} is in {main.concept.city}.",
         _opinion(sampler, main.other, positive),
@@ -67,10 +68,6 @@ def headline(sampler: Sampler, number: int) -> Item:
     verdict = lexicon.VERDICTS[positive][0]
     target = f"{main.person} {verdict} {with_article(main.concept.kind.name)}."
     return Item({"source": "\n".join(sentences)}, {"target": target}, target)
-
-
-def _stated(draw: Draw, event: Event) -> str:
-    return f"{draw.pick(event.verb.voices(event.person, f'the {event.name}'))}."
 
 
 def _scene(draw: Draw, main: Event) -> str:

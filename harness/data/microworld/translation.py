@@ -10,11 +10,10 @@ from functools import cache
 from itertools import product
 
 from harness.data.microworld import lexicon
-from harness.data.microworld.labelled import Rows, check
 from harness.data.microworld.morphology import Verb
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
-from harness.data.microworld.sampling import Item, columns
+from harness.data.microworld.sampling import DataSet, Item, check
 from harness.data.microworld.world import World, build
 
 SIZES = {"train": 2_000, "validation": 300}
@@ -132,29 +131,20 @@ def stems(language: str, world: int) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Translated:
-    """A data set of English sentences and their translations."""
+class Translated(DataSet):
+    """Columns `source`, an English sentence, and `target`, its translation."""
 
-    name: str
     language: str
+    """Name in LANGUAGES."""
 
-    def __call__(self, split: str, world: int = 0) -> Rows:
-        """Columns `source` and `target`.
-
-        Raises:
-            ValueError: an unknown split.
-        """
-        check("split", split, tuple(SIZES))
+    def made(self, split: str, world: int) -> list[Item]:
+        """The examples of a split with their answers."""
+        check("split", split, tuple(self.sizes))  # all splits are parts of one sequence
         target, words = LANGUAGES[self.language], stems(self.language, world)
-        clauses = _clauses(self.name, world)
-        train = SIZES["train"]
+        clauses, train = _clauses(self.name, world), SIZES["train"]
         chosen = clauses[:train] if split == "train" else clauses[train:]
         pairs = [(clause.english, target.translate(clause, words)) for clause in chosen]
-        return columns([Item({"source": one}, {"target": other}, other) for one, other in pairs])
-
-    def answers(self, split: str, world: int = 0) -> list[str]:
-        """The translations."""
-        return self(split, world)["target"]
+        return [Item({"source": one}, {"target": other}, other) for one, other in pairs]
 
 
 def _clauses(name: str, world: int) -> list[Clause]:

@@ -87,30 +87,12 @@ def build(seed: int) -> World:
         kind: halves(draw.order(lexicon.NOUNS[kind.name].split())[:CONCEPTS_PER_KIND])
         for kind in kinds
     }
-    positive, negative, women, men, colours, cities = (
-        halves(draw.order(words.split()))
-        for words in (
-            lexicon.POSITIVE,
-            lexicon.NEGATIVE,
-            lexicon.WOMEN,
-            lexicon.MEN,
-            lexicon.COLOURS,
-            lexicon.CITIES,
-        )
-    )
+    others = {name: halves(draw.order(words.split())) for name, words in lexicon.OPEN_WORDS.items()}
     train, validation = (
-        Words(
-            concepts=tuple(
-                concept
-                for kind in kinds
-                for concept in _concepts(draw, kind, nouns[kind][half], colours[half], cities[half])
-            ),
-            positive=positive[half],
-            negative=negative[half],
-            women=women[half],
-            men=men[half],
-            colours=colours[half],
-            cities=cities[half],
+        _words(
+            draw,
+            {kind: pairs[half] for kind, pairs in nouns.items()},
+            {name: words[half] for name, words in others.items()},
         )
         for half in (0, 1)
     )
@@ -136,18 +118,15 @@ def halves(items: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(items[:cut]), tuple(items[cut:])
 
 
-def _concepts(
-    draw: Draw,
-    kind: Kind,
-    synonyms: tuple[str, ...],
-    colours: tuple[str, ...],
-    cities: tuple[str, ...],
-) -> list[Concept]:
-    """The concepts of one kind, all with different colours and cities."""
-    facts = zip(synonyms, draw.order(colours), draw.order(cities), strict=False)
+def _words(
+    draw: Draw, nouns: dict[Kind, tuple[str, ...]], others: dict[str, tuple[str, ...]]
+) -> Words:
+    """The words of one split; all concepts of a kind have different colours and cities."""
     concepts = []
-    for pair, colour, city in facts:
-        one, other = pair.split("/")
-        plurals = (inflect(one), inflect(other))
-        concepts.append(Concept((one, other), plurals, kind, colour, city))
-    return concepts
+    for kind, synonyms in nouns.items():
+        colours, cities = draw.order(others["colours"]), draw.order(others["cities"])
+        for pair, colour, city in zip(synonyms, colours, cities, strict=False):
+            one, other = pair.split("/")
+            plurals = (inflect(one), inflect(other))
+            concepts.append(Concept((one, other), plurals, kind, colour, city))
+    return Words(tuple(concepts), **others)

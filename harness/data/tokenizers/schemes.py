@@ -26,8 +26,8 @@ class Scheme:
     """(word counts, vocab_size, special tokens) to the trained model; special tokens come first."""
     special_tokens: dict[str, str]
     """Role to token in the order of the ids."""
-    single: str
-    pair: str
+    single: str = "[CLS]:0 $A:0 [SEP]:0"
+    pair: str = "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"
     """Templates of inputs of one and of two texts."""
 
 
@@ -86,8 +86,6 @@ SCHEMES: dict[str, Scheme] = {
             "sep_token": "[SEP]",
             "mask_token": "[MASK]",
         },
-        single="[CLS]:0 $A:0 [SEP]:0",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
     ),
     "byte_bpe": Scheme(
         _byte_bpe,
@@ -114,7 +112,5 @@ SCHEMES: dict[str, Scheme] = {
             "sep_token": "[SEP]",
             "mask_token": "[MASK]",
         },
-        single="[CLS]:0 $A:0 [SEP]:0",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
     ),
 }

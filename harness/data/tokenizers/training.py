@@ -85,6 +85,15 @@ def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
     return np.array([s or token in special for s, token in zip(starts, tokens, strict=True)])
 
 
+def around(tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], list[int]]:
+    """Ids of the special tokens before and after a single text."""
+    plain: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole: list[int] = tokenizer("a")["input_ids"]
+    size, num_special = len(plain), len(whole) - len(plain)
+    first = next(i for i in range(num_special + 1) if whole[i : i + size] == plain)
+    return whole[:first], whole[first + size :]
+
+
 def count_words(tokenizer: tokenizers.Tokenizer, texts: Iterable[str]) -> Counter[str]:
     """Counts of the normalised words.
 

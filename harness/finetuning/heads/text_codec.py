@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerFast
 
-from harness.data.tokenizers.template import around
+from harness.data.tokenizers.training import around
 
 Tokens = list[int]
 

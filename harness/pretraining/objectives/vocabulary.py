@@ -54,8 +54,7 @@ class Vocabulary:
         """The vocabulary of the tokenizer in `folder`; pairs follow its template."""
         from transformers import PreTrainedTokenizerFast
 
-        from harness.data.tokenizers.template import around
-        from harness.data.tokenizers.training import is_sentinel, word_starts
+        from harness.data.tokenizers.training import around, is_sentinel, word_starts
 
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         special = np.zeros(len(tokenizer), dtype=bool)

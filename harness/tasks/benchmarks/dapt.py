@@ -19,7 +19,6 @@ from harness.tasks.task import (
     main_columns,
 )
 
-DAPT_CITATION = "Gururangan et al. 2020, Don't Stop Pretraining, ACL"
 TEST = (Split(name="test"),)
 MICRO, MACRO = ("micro_f1", "macro_f1"), ("macro_f1", "accuracy")
 
@@ -127,5 +126,5 @@ DAPT_TASKS: tuple[Task, ...] = (
 DAPT_V1 = Suite(
     name="dapt-v1",
     columns=main_columns(DAPT_TASKS, "test"),
-    citation=DAPT_CITATION,
+    citation="Gururangan et al. 2020, Don't Stop Pretraining, ACL",
 )

@@ -1,14 +1,18 @@
 """GLUE: nine tasks, the diagnostic set AX, and the suite glue-v1 (Wang et al. 2019, ICLR)."""
 
+from typing import Any
+
 from harness.tasks.task import SERVER_TEST, Column, HubData, Prompt, Split, Suite, Task
 
 GLUE_CITATION = "Wang et al. 2019, GLUE, ICLR"
+REVISION = "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
 
 
-def _data(config: str) -> HubData:
-    return HubData(
-        path="nyu-mll/glue", config=config, revision="bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
-    )
+def _task(config: str, **fields: Any) -> Task:
+    """The task in a config: unless `fields` say otherwise, a classification of the same name."""
+    data = HubData(path="nyu-mll/glue", config=config, revision=REVISION)
+    common = {"name": config, "kind": "classification", "data": data, "test": SERVER_TEST}
+    return Task(**{**common, **fields})
 
 
 # Chance is the main score of the best constant or random prediction on the public dev set: the
@@ -16,81 +20,64 @@ def _data(config: str) -> HubData:
 # Prompts are those of LM-BFF (Gao et al. 2021, table 1). Its prompt for STS-B, which interpolates
 # between two words, is omitted; it has none for WNLI.
 GLUE_TASKS: tuple[Task, ...] = (
-    Task(
-        name="cola",
-        kind="classification",
-        data=_data("cola"),
+    _task(
+        "cola",
         text_fields=("sentence",),
         labels=("unacceptable", "acceptable"),
         prompt=Prompt(pattern="{sentence} This is {answer}.", answers=("incorrect", "correct")),
-        test=SERVER_TEST,
         metrics=("matthews", "accuracy"),
         chance=0.0,
         train_size=8551,
         licence="see https://nyu-mll.github.io/CoLA",
         citation="Warstadt et al. 2019, TACL",
     ),
-    Task(
-        name="sst2",
-        kind="classification",
-        data=_data("sst2"),
+    _task(
+        "sst2",
         text_fields=("sentence",),
         labels=("negative", "positive"),
         prompt=Prompt(pattern="{sentence} It was {answer}.", answers=("terrible", "great")),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=444 / 872,
         train_size=67_349,
-        licence="unknown",
         citation="Socher et al. 2013, EMNLP",
     ),
-    Task(
-        name="mrpc",
-        kind="classification",
-        data=_data("mrpc"),
+    _task(
+        "mrpc",
         text_fields=("sentence1", "sentence2"),
         symmetric=True,
         labels=("not_equivalent", "equivalent"),
         prompt=Prompt(pattern="{sentence1} {answer}, {sentence2}", answers=("No", "Yes")),
-        test=SERVER_TEST,
         metrics=("f1", "accuracy"),
         chance=2 * 279 / (279 + 408),
         train_size=3668,
         licence="Microsoft Research shared source",
         citation="Dolan and Brockett 2005, IWP",
     ),
-    Task(
-        name="qqp",
-        kind="classification",
-        data=_data("qqp"),
+    _task(
+        "qqp",
         text_fields=("question1", "question2"),
         symmetric=True,
         labels=("not_duplicate", "duplicate"),
         prompt=Prompt(pattern="{question1} {answer}, {question2}", answers=("No", "Yes")),
-        test=SERVER_TEST,
         metrics=("f1", "accuracy"),
         chance=2 * 14_885 / (14_885 + 40_430),
         train_size=363_849,  # the paper's; the Hub's current release holds 363,846
         licence="Quora terms of service, non-commercial",
         citation="Iyer et al. 2017, Quora Question Pairs",
     ),
-    Task(
-        name="stsb",
+    _task(
+        "stsb",
         kind="regression",
-        data=_data("stsb"),
         text_fields=("sentence1", "sentence2"),
         symmetric=True,
-        test=SERVER_TEST,
         metrics=("spearman", "pearson"),
         chance=0.0,
         train_size=5749,
         licence="mixed, by source",
         citation="Cer et al. 2017, SemEval",
     ),
-    Task(
-        name="mnli",
-        kind="classification",
-        data=_data("mnli"),
+    _task(
+        "mnli",
         text_fields=("premise", "hypothesis"),
         labels=("entailment", "neutral", "contradiction"),
         prompt=Prompt(pattern="{premise}? {answer}, {hypothesis}", answers=("Yes", "Maybe", "No")),
@@ -109,44 +96,34 @@ GLUE_TASKS: tuple[Task, ...] = (
         licence="OANC, CC BY and CC BY-SA, by genre",
         citation="Williams et al. 2018, NAACL",
     ),
-    Task(
-        name="qnli",
-        kind="classification",
-        data=_data("qnli"),
+    _task(
+        "qnli",
         text_fields=("question", "sentence"),
         labels=("entailment", "not_entailment"),
         prompt=Prompt(pattern="{question}? {answer}, {sentence}", answers=("Yes", "No")),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=2761 / 5463,
         train_size=104_743,
         licence="CC BY-SA 4.0",
         citation="Rajpurkar et al. 2016, EMNLP; " + GLUE_CITATION,
     ),
-    Task(
-        name="rte",
-        kind="classification",
-        data=_data("rte"),
+    _task(
+        "rte",
         text_fields=("sentence1", "sentence2"),
         labels=("entailment", "not_entailment"),
         prompt=Prompt(pattern="{sentence1}? {answer}, {sentence2}", answers=("Yes", "No")),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=146 / 277,
         train_size=2490,
-        licence="unknown",
         citation=(
             "Dagan et al. 2006; Bar Haim et al. 2006; Giampiccolo et al. 2007; "
             "Bentivogli et al. 2009"
         ),
     ),
-    Task(
-        name="wnli",
-        kind="classification",
-        data=_data("wnli"),
+    _task(
+        "wnli",
         text_fields=("sentence1", "sentence2"),
         labels=("not_entailment", "entailment"),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=40 / 71,
         train_size=635,

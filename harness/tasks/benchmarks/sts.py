@@ -7,45 +7,39 @@ Spearman correlation over all pairs (as SimCSE), or `mean`, the mean correlation
 STS-B is drawn from STS 2012 to 2017, so a model trained on one must not be tested on the other.
 """
 
+from typing import Any
+
 from harness.tasks.task import Column, HubData, Split, Suite, Task, main_columns
 
-TEST = (Split(name="test"),)
 STS_CITATION = "Agirre et al. 2012 to 2016, SemEval; Cer et al. 2017, SemEval"
 
 
+def _similarity(name: str, path: str, revision: str, citation: str, **fields: Any) -> Task:
+    """Pairs without subsets, unless `fields` say otherwise."""
+    common = {
+        "kind": "similarity",
+        "train": None,
+        "text_fields": ("sentence1", "sentence2"),
+        "symmetric": True,
+        "label_field": "score",
+        "evaluation": (Split(name="test"),),
+        "metrics": ("spearman", "pearson"),
+        "chance": 0.0,
+        "licence": "mixed, by source",
+    }
+    data = HubData(path=f"mteb/{path}-sts", revision=revision)
+    return Task(name=name, data=data, citation=citation, **{**common, **fields})
+
+
 def _year(name: str, revision: str, citation: str) -> Task:
-    return Task(
-        name=name,
-        kind="similarity",
-        data=HubData(path=f"mteb/{name}-sts", revision=revision),
+    return _similarity(
+        name,
+        name,
+        revision,
+        citation,
         prepare="sts_subsets",
-        train=None,
-        text_fields=("sentence1", "sentence2"),
-        symmetric=True,
-        label_field="score",
         group_field="subset",
-        evaluation=TEST,
         metrics=("spearman", "spearman_mean_of_groups"),
-        chance=0.0,
-        licence="mixed, by source",
-        citation=citation,
-    )
-
-
-def _whole(name: str, path: str, revision: str, licence: str, citation: str) -> Task:
-    return Task(
-        name=name,
-        kind="similarity",
-        data=HubData(path=path, revision=revision),
-        train=None,
-        text_fields=("sentence1", "sentence2"),
-        symmetric=True,
-        label_field="score",
-        evaluation=TEST,
-        metrics=("spearman", "pearson"),
-        chance=0.0,
-        licence=licence,
-        citation=citation,
     )
 
 
@@ -57,19 +51,18 @@ STS_TASKS: tuple[Task, ...] = (
     _year("sts14", "6031580fec1f6af667f0bd2da0a551cf4f0b2375", "Agirre et al. 2014, SemEval"),
     _year("sts15", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3", "Agirre et al. 2015, SemEval"),
     _year("sts16", "4d8694f8f0e0100860b497b999b3dbed754a0513", "Agirre et al. 2016, SemEval"),
-    _whole(
+    _similarity(
         "stsb_similarity",
-        "mteb/stsbenchmark-sts",
+        "stsbenchmark",
         "b0fddb56ed78048fa8b90373c8a3cfc37b684831",
-        "mixed, by source",
         "Cer et al. 2017, SemEval",
     ),
-    _whole(
+    _similarity(
         "sickr",
-        "mteb/sickr-sts",
+        "sickr",
         "20a6d6f312dd54037fe07a32d58e5e168867909d",
-        "CC BY-NC-SA 3.0",
         "Marelli et al. 2014, LREC",
+        licence="CC BY-NC-SA 3.0",
     ),
 )
 

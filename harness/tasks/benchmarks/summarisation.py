@@ -33,7 +33,6 @@ SUMMARISATION_TASKS: tuple[Task, ...] = (
         evaluation=VALIDATION_AND_TEST,
         metrics=ROUGE,
         train_size=204_045,
-        licence="unknown",
         citation="Narayan et al. 2018, XSum, EMNLP",
     ),
 )

@@ -4,15 +4,18 @@ AX-b and AX-g are two splits of RTE, because they are evaluated with the model o
 parity, the second metric of AX-g on the leaderboard, is not computed.
 """
 
+from typing import Any
+
 from harness.tasks.task import SERVER_TEST, Column, HubData, Prompt, Split, Suite, Task
 
-SUPERGLUE_CITATION = "Wang et al. 2019, SuperGLUE, NeurIPS"
+REVISION = "3de24cf8022e94f4ee4b9d55a6f539891524d646"
 
 
-def _data(config: str) -> HubData:
-    return HubData(
-        path="aps/super_glue", config=config, revision="3de24cf8022e94f4ee4b9d55a6f539891524d646"
-    )
+def _task(config: str, **fields: Any) -> Task:
+    """The task in a config: unless `fields` say otherwise, a classification of the same name."""
+    data = HubData(path="aps/super_glue", config=config, revision=REVISION)
+    common = {"name": config, "kind": "classification", "data": data, "test": SERVER_TEST}
+    return Task(**{**common, **fields})
 
 
 # Ceilings are human scores on the test set (Wang et al. 2019, table 3); systems have exceeded some.
@@ -20,16 +23,13 @@ def _data(config: str) -> HubData:
 # It's Not Just Size That Matters, section 3), except for WiC, MultiRC and WSC, whose patterns use
 # parts of an example that are not separate texts here.
 SUPERGLUE_TASKS: tuple[Task, ...] = (
-    Task(
-        name="boolq",
-        kind="classification",
-        data=_data("boolq"),
+    _task(
+        "boolq",
         text_fields=("question", "passage"),
         labels=("False", "True"),
         prompt=Prompt(
             pattern="{passage} Question: {question}? Answer: {answer}.", answers=("No", "Yes")
         ),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=2033 / 3270,  # "True"
         ceiling=0.89,
@@ -37,32 +37,26 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         licence="CC BY-SA 3.0",
         citation="Clark et al. 2019, BoolQ, NAACL",
     ),
-    Task(
-        name="cb",
-        kind="classification",
-        data=_data("cb"),
+    _task(
+        "cb",
         text_fields=("premise", "hypothesis"),
         labels=("entailment", "contradiction", "neutral"),
         prompt=Prompt(
             pattern="{hypothesis}? | {answer}, {premise}", answers=("Yes", "No", "Maybe")
         ),
-        test=SERVER_TEST,
         metrics=("accuracy", "macro_f1"),
         chance=28 / 56,  # "contradiction"
         ceiling=0.989,
         train_size=250,
-        licence="unknown",
         citation="De Marneffe et al. 2019, CommitmentBank, Sinn und Bedeutung",
     ),
-    Task(
-        name="copa",
+    _task(
+        "copa",
         kind="multiple_choice",
-        data=_data("copa"),
         prepare="copa",
         text_fields=("question", "premise"),
         choices_field="choices",
         prompt=Prompt(pattern="{premise} {question} {answer}"),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=0.5,  # a random choice
         ceiling=1.0,
@@ -70,43 +64,35 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         licence="BSD 2-clause",
         citation="Roemmele et al. 2011, AAAI Spring Symposium",
     ),
-    Task(
-        name="multirc",
-        kind="classification",
-        data=_data("multirc"),
+    _task(
+        "multirc",
         prepare="multirc",
         text_fields=("{question} {answer}", "paragraph"),
         labels=("False", "True"),
         group_field="group",
-        test=SERVER_TEST,
         metrics=("f1_answers", "exact_match_groups"),
         chance=0.611,  # always positive, on the test set (Wang et al. 2019, table 3)
         ceiling=0.818,
         train_size=27_243,
-        licence="unknown",
         citation="Khashabi et al. 2018, NAACL",
     ),
     # Answers are entities under any of their names; F1 and exact match take the best name. As an
     # extraction task, models do not see the candidates and may predict spans that are no entities,
     # unlike most systems of the leaderboard.
-    Task(
-        name="record",
+    _task(
+        "record",
         kind="extraction",
-        data=_data("record"),
         prepare="record",
         text_fields=("query", "passage"),
         label_field="answers",
-        test=SERVER_TEST,
         metrics=("token_f1", "exact_match"),
         ceiling=0.917,
         train_size=100_730,
-        licence="unknown",
         citation="Zhang et al. 2018, ReCoRD, arXiv:1810.12885",
     ),
-    Task(
+    _task(
+        "rte",
         name="superglue_rte",
-        kind="classification",
-        data=_data("rte"),
         prepare="rte_and_diagnostics",
         text_fields=("premise", "hypothesis"),
         labels=("entailment", "not_entailment"),
@@ -116,24 +102,19 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
             Split(name="axb", of="test", config="axb", optional=True),
             Split(name="axg", of="test", config="axg", optional=True),
         ),
-        test=SERVER_TEST,
         metrics=("accuracy", "matthews"),
         chance=146 / 277,  # "entailment"
         ceiling=0.936,
         train_size=2490,
-        licence="unknown",
         citation=(
             "Dagan et al. 2006; Bar Haim et al. 2006; Giampiccolo et al. 2007; "
             "Bentivogli et al. 2009; AX-g: Rudinger et al. 2018, NAACL"
         ),
     ),
-    Task(
-        name="wic",
-        kind="classification",
-        data=_data("wic"),
+    _task(
+        "wic",
         text_fields=("{word}: {sentence1}", "sentence2"),
         labels=("False", "True"),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=0.5,  # balanced by its authors
         ceiling=0.8,
@@ -141,14 +122,11 @@ SUPERGLUE_TASKS: tuple[Task, ...] = (
         licence="CC BY-NC 4.0",
         citation="Pilehvar and Camacho-Collados 2019, NAACL",
     ),
-    Task(
-        name="wsc",
-        kind="classification",
-        data=_data("wsc"),
+    _task(
+        "wsc",
         prepare="wsc",
         text_fields=("marked", "span1_text"),
         labels=("False", "True"),
-        test=SERVER_TEST,
         metrics=("accuracy",),
         chance=66 / 104,  # "False"
         ceiling=1.0,
@@ -174,5 +152,5 @@ SUPERGLUE_V1 = Suite(
         Column(name="axg", task="superglue_rte", split="axg", metrics=("accuracy",)),
     ),
     average="superglue8",
-    citation=SUPERGLUE_CITATION,
+    citation="Wang et al. 2019, SuperGLUE, NeurIPS",
 )

@@ -28,7 +28,6 @@ SWAG_TASKS: tuple[Task, ...] = (
         chance=0.25,  # a random choice
         ceiling=0.88,  # five annotators on 100 examples of the test set (Zellers et al. 2018)
         train_size=73_546,
-        licence="unknown",
         citation="Zellers et al. 2018, SWAG, EMNLP",
     ),
     Task(
@@ -48,7 +47,6 @@ SWAG_TASKS: tuple[Task, ...] = (
         chance=138 / 500,  # always the same position, on either set; a random choice scores 0.25
         ceiling=0.917,  # human (Mihaylov et al. 2018, table 4)
         train_size=4957,
-        licence="unknown",
         citation="Mihaylov et al. 2018, OpenBookQA, EMNLP",
     ),
 )

@@ -51,7 +51,6 @@ TAGGING_TASKS: tuple[Task, ...] = (
         metrics=ENTITY_METRICS,
         chance=0.0,
         train_size=5433,  # on the Hub; some copies lack sentences without words
-        licence="unknown",
         citation="Doğan et al. 2014, NCBI disease corpus, Journal of Biomedical Informatics",
     ),
 )

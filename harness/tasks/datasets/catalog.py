@@ -94,19 +94,15 @@ def sources(user: User) -> list[Source]:
     return [(path, (config,), revision) for path, config, revision in found]
 
 
-def _licence(user: User) -> str:
-    return "see its card" if isinstance(user, HubCorpus) else user.licence
-
-
 def data_sets() -> list[DataSet]:
     """All data sets, sorted by name."""
     by_source: dict[Source, list[str]] = {}
-    for name, user in users().items():
+    known = users()
+    for name, user in known.items():
         for source in sources(user):
             by_source.setdefault(source, []).append(name)
-    known = users()
     sets = [
-        DataSet(*source, tuple(names), _licence(known[names[0]]))
+        DataSet(*source, tuple(names), getattr(known[names[0]], "licence", "see its card"))
         for source, names in by_source.items()
     ]
     return sorted(sets, key=lambda one: one.name)

@@ -9,7 +9,6 @@ text. The correlation with a constant is NaN, which tables show as null; for a r
 
 from harness.tasks.metrics.classification import CLASS_METRICS
 from harness.tasks.metrics.generation import TEXT_METRICS
-from harness.tasks.metrics.groups import GROUP_METRICS
 from harness.tasks.metrics.metric import Metric
 from harness.tasks.metrics.regression import VALUE_METRICS
 from harness.tasks.metrics.retrieval import RANK_METRICS
@@ -24,7 +23,6 @@ METRICS: dict[str, Metric] = {
         *SPAN_METRICS,
         *TAG_METRICS,
         *TEXT_METRICS,
-        *GROUP_METRICS,
         *RANK_METRICS,
     )
 }

@@ -1,4 +1,4 @@
-"""Classification metrics: accuracy, F1 and the Matthews correlation."""
+"""Classification metrics: accuracy, F1, the Matthews correlation, and those of MultiRC."""
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from harness.tasks.metrics.metric import (
     divide,
     f_score,
     mean,
+    mean_metric,
+    members,
 )
 
 NO_CLASS = -1
@@ -18,7 +20,7 @@ NO_CLASS = -1
 
 
 def accuracy(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of correct predictions."""
+    """Share of correct predictions among [num_examples]."""
     from sklearn.metrics import accuracy_score
 
     return float(accuracy_score(whole(labels), whole(predictions)))
@@ -30,7 +32,7 @@ def accuracy_counts(labels: Array, predictions: Array, groups: Groups, names: Na
 
 
 def f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """F1 of class 1, the positive class of MRPC and QQP (Wang et al. 2019, section 3.2)."""
+    """F1 of class 1 over [num_examples], as for MRPC and QQP (Wang et al. 2019, section 3.2)."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(whole(labels) == 1, whole(predictions) == 1, zero_division=0))
@@ -43,7 +45,7 @@ def f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -
 
 
 def macro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Mean F1 of all classes; 0 for a class that is neither present nor predicted."""
+    """Mean F1 of all classes over [num_examples]; 0 for one neither present nor predicted."""
     from sklearn.metrics import f1_score
 
     classes = range(_num_classes(labels, predictions, names))
@@ -67,15 +69,8 @@ def macro_f1_from_counts(sums: Array) -> Array:
     return np.asarray(divide(2 * both, total).mean(axis=-1))
 
 
-def micro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """F1 of the pooled decisions on all classes; equals accuracy, as each example has one class."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(whole(labels), whole(predictions), average="micro"))
-
-
 def matthews(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Multi-class Matthews correlation (Gorodkin 2004); 0 if labels or predictions are constant."""
+    """Multi-class Matthews correlation (Gorodkin 2004) over [num_examples]; 0 for constants."""
     from sklearn.metrics import matthews_corrcoef
 
     true, predicted = whole(labels), whole(predictions)
@@ -103,15 +98,28 @@ def matthews_from_counts(sums: Array) -> Array:
     return divide(covariance, np.sqrt(spread[0] * spread[1]))
 
 
+# The questions of MultiRC (Khashabi et al. 2018) are groups of answers to classify. They are the
+# units of both metrics, because answers to one question are dependent.
+def f1_answers_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_groups, 2]: the counts of `f1_counts`, summed over each group."""
+    return _sums(f1_counts(labels, predictions, groups, names), groups)
+
+
+def all_right(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_groups], sorted by name: whether all answers of a group are right."""
+    wrong = (whole(labels) != whole(predictions)).astype(np.float64)
+    return _sums(wrong[:, None], groups)[:, 0] == 0
+
+
 def whole(values: Array) -> Array:
-    """int64 class indices; NO_CLASS for numbers that are not whole, such as NaN."""
+    """[num_examples] int64 class indices; NO_CLASS for numbers that are not whole, such as NaN."""
     numbers = np.asarray(values, dtype=np.float64)
     fits = np.isfinite(numbers) & (numbers == np.rint(numbers))
     return np.where(fits, numbers, NO_CLASS).astype(np.int64)
 
 
 def constant(values: Array) -> bool:
-    """Whether all values are equal."""
+    """Whether all values [num_examples] are equal."""
     return bool(np.all(values == values[0]))
 
 
@@ -123,6 +131,11 @@ def _num_classes(labels: Array, predictions: Array, names: Names) -> int:
 def _one_hot(values: Array, classes: Array) -> Array:
     """[num_examples, num_classes]."""
     return (whole(values)[:, None] == classes).astype(np.float64)
+
+
+def _sums(values: Array, groups: Groups) -> Array:
+    """[num_groups, k] sums of values [num_examples, k], sorted by name of the group."""
+    return np.array([values[rows].sum(axis=0) for rows in members(groups)])
 
 
 CLASS_METRICS: tuple[Metric, ...] = (
@@ -137,10 +150,24 @@ CLASS_METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "micro_f1",
-        micro_f1,
+        accuracy,
         accuracy_counts,
         mean,
         note="equals accuracy, as in Gururangan et al. 2020",
     ),
     Metric("matthews", matthews, matthews_counts, matthews_from_counts),
+    Metric(
+        "f1_answers",
+        f1,
+        f1_answers_counts,
+        f_score,
+        note="F1a of MultiRC: F1 of class 1 over all answers",
+        grouped=True,
+    ),
+    mean_metric(
+        "exact_match_groups",
+        all_right,
+        "share of questions with every answer right",
+        grouped=True,
+    ),
 )

@@ -102,8 +102,14 @@ def f_score(sums: Array) -> Array:
 
 
 def divide(numerator: Array, denominator: Array) -> Array:
-    """The quotient, or 0 where the denominator is 0."""
+    """[...] quotient, or 0 where the denominator is 0; shapes are broadcast."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     quotient = np.zeros(numerator.shape)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient
+
+
+def members(groups: Groups) -> list[Array]:
+    """The indices of the examples of each group, [num_members] each, sorted by name."""
+    assert groups is not None
+    return [np.flatnonzero(groups == group) for group in np.unique(groups)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.tasks.metrics.classification import constant
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide, members
 
 MOMENTS = 6
 """Number of columns of `moments`."""
@@ -12,7 +12,7 @@ ROUNDING = 1e-12
 
 
 def pearson(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Pearson correlation; NaN if labels or predictions are constant."""
+    """Pearson correlation of [num_examples] values; NaN if labels or predictions are constant."""
     from scipy.stats import pearsonr
 
     x, y = _real(predictions), _real(labels)
@@ -20,7 +20,8 @@ def pearson(labels: Array, predictions: Array, groups: Groups, names: Names) -> 
 
 
 def spearman(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Rank correlation with mean ranks for ties; NaN if labels or predictions are constant."""
+    """Rank correlation of [num_examples] values, with mean ranks for ties; NaN if labels or
+    predictions are constant."""
     from scipy.stats import spearmanr
 
     x, y = _real(predictions), _real(labels)
@@ -30,8 +31,8 @@ def spearman(labels: Array, predictions: Array, groups: Groups, names: Names) ->
 def spearman_mean_of_groups(
     labels: Array, predictions: Array, groups: Groups, names: Names
 ) -> float:
-    """Mean Spearman correlation over the groups; NaN if that of any group is."""
-    parts = [spearman(labels[rows], predictions[rows], None, names) for rows in _members(groups)]
+    """Mean over the groups of `spearman` of [num_members] values; NaN if that of any group is."""
+    parts = [spearman(labels[rows], predictions[rows], None, names) for rows in members(groups)]
     return float(np.mean(parts))
 
 
@@ -53,9 +54,9 @@ def spearman_counts(labels: Array, predictions: Array, groups: Groups, names: Na
 
 def spearman_mean_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
     """[num_examples, num_groups x MOMENTS]: `spearman_counts`, in the columns of the group."""
-    members = _members(groups)
-    counts = np.zeros((len(labels), len(members), MOMENTS))
-    for number, rows in enumerate(members):
+    parts = members(groups)
+    counts = np.zeros((len(labels), len(parts), MOMENTS))
+    for number, rows in enumerate(parts):
         counts[rows, number] = spearman_counts(labels[rows], predictions[rows], None, names)
     return counts.reshape(len(labels), -1)
 
@@ -101,12 +102,6 @@ def _standard(values: Array) -> Array:
     if constant(values):
         return np.zeros(len(values))
     return np.asarray((values - values.mean()) / values.std())
-
-
-def _members(groups: Groups) -> list[Array]:
-    """Rows of each group, sorted by name."""
-    assert groups is not None
-    return [np.flatnonzero(groups == group) for group in np.unique(groups)]
 
 
 VALUE_METRICS: tuple[Metric, ...] = (

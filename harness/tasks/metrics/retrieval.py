@@ -9,26 +9,26 @@ from functools import partial
 
 import numpy as np
 
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, mean_metric
+from harness.tasks.metrics.metric import Array, Groups, Metric, Names, mean_metric, members
 
 Ranked = Callable[[Array], float]
 """[num_documents] grades in the order of the ranking, to the score of one query."""
 
 
 def recall(grades: Array, at: int) -> float:
-    """Share of the relevant documents among the first `at`; 0 without relevant ones."""
+    """Share of the relevant among the first `at` of [num_documents]; 0 without relevant ones."""
     relevant = grades > 0
     return float(relevant[:at].sum() / max(1, relevant.sum()))
 
 
 def reciprocal_rank(grades: Array) -> float:
-    """1 / rank of the first relevant document (Voorhees 1999); 0 without one."""
+    """1 / rank of the first relevant of [num_documents] (Voorhees 1999); 0 without one."""
     found = np.flatnonzero(grades > 0)
     return float(1 / (found[0] + 1)) if len(found) else 0.0
 
 
 def ndcg(grades: Array, at: int) -> float:
-    """Discounted gain of the first `at` documents, relative to the ideal ranking.
+    """Discounted gain of the first `at` of [num_documents], relative to the ideal ranking.
 
     The gain is the grade and the discount log2(rank + 1) (Järvelin and Kekäläinen 2002).
     """
@@ -45,12 +45,9 @@ def _metric(name: str, ranked: Ranked, note: str) -> Metric:
     """The mean of `ranked` over the queries."""
 
     def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-        assert groups is not None
         grades, similarities = labels.astype(np.float64), predictions.astype(np.float64)
-        rows = [np.flatnonzero(groups == group) for group in np.unique(groups)]
-        return np.array(
-            [ranked(grades[r][np.argsort(-similarities[r], kind="stable")]) for r in rows]
-        )
+        orders = [rows[np.argsort(-similarities[rows], kind="stable")] for rows in members(groups)]
+        return np.array([ranked(grades[order]) for order in orders])
 
     return mean_metric(name, scores, note, grouped=True)
 

@@ -15,7 +15,7 @@ OUTSIDE = "O"
 
 
 def accuracy_tags(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of words with the correct tag."""
+    """Share of words with the correct tag, in [num_examples] sentences."""
     from sklearn.metrics import accuracy_score
 
     pairs = [pair for row in _rows(labels, predictions) for pair in zip(*row, strict=True)]
@@ -30,7 +30,7 @@ def accuracy_tags_counts(labels: Array, predictions: Array, groups: Groups, name
 
 
 def entity_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """F1 of entities with the correct type and extent, over all sentences.
+    """F1 of entities with the correct type and extent, over all [num_examples] sentences.
 
     As in conlleval (Tjong Kim Sang and De Meulder 2003), an entity may begin with I-.
     """
@@ -40,7 +40,7 @@ def entity_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -
 
 
 def entity_f1_strict(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """`entity_f1` of entities that begin with B-."""
+    """`entity_f1` of entities that begin with B-, over all [num_examples] sentences."""
     from seqeval.metrics import f1_score
     from seqeval.scheme import IOB2
 

@@ -3,7 +3,7 @@
 Only the corpus of a domain reveals the classes of its words (`MicroworldCorpus.domain`).
 """
 
-from harness.data.microworld.generators import DOMAIN_TASKS
+from harness.data.microworld.examples import DOMAIN_TASKS
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
 from harness.tasks.task import Prompt, Suite, Task, main_columns
 
@@ -17,7 +17,6 @@ def _task(
         name,
         generator,
         modelled_on,
-        kind="classification",
         text_fields=("sentence1",),
         labels=labels,
         prompt=prompt,

@@ -8,9 +8,7 @@ MICRO_FOOD_TO_FILM_TASKS: tuple[Task, ...] = (
         "micro-food-to-film",
         "food_to_film",
         "Kotzias et al. 2015, KDD",
-        kind="classification",
         text_fields=("sentence1",),
-        metrics=("accuracy",),
         labels=("negative", "positive"),
         prompt=Prompt(pattern="this was {answer}. {sentence1}", answers=("bad", "good")),
         evaluation=(

@@ -3,29 +3,22 @@
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
 from harness.tasks.task import Column, Suite, Task, main_columns
 
-MICRO_SUM_TASKS: tuple[Task, ...] = (
+MICRO_SUM_TASKS: tuple[Task, ...] = tuple(
     microworld_task(
-        "micro-sum",
-        "summary",
-        "CNN/DailyMail: See et al. 2017, ACL",
+        name,
+        generator,
+        modelled_on,
         kind="generation",
         text_fields=("source",),
         label_field="target",
         metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
         ceiling=1.0,
         train_size=2000,
-    ),
-    microworld_task(
-        "micro-xsum",
-        "headline",
-        "XSum: Narayan et al. 2018, EMNLP",
-        kind="generation",
-        text_fields=("source",),
-        label_field="target",
-        metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
-        ceiling=1.0,
-        train_size=2000,
-    ),
+    )
+    for name, generator, modelled_on in (
+        ("micro-sum", "summary", "CNN/DailyMail: See et al. 2017, ACL"),
+        ("micro-xsum", "headline", "XSum: Narayan et al. 2018, EMNLP"),
+    )
 )
 
 MICRO_MT_TASKS: tuple[Task, ...] = tuple(

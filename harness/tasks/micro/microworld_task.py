@@ -6,7 +6,8 @@ from harness.tasks.task import MicroworldData, Task
 
 
 def microworld_task(name: str, generator: str, modelled_on: str, **fields: Any) -> Task:
-    """A micro-world task, with 1,000 train examples unless `fields` override them.
+    """A micro-world task: unless `fields` say otherwise, the classification of sentence pairs by
+    accuracy, with 1,000 train examples.
 
     Args:
         generator: name in `harness.data.microworld.examples.GENERATORS`.
@@ -16,7 +17,10 @@ def microworld_task(name: str, generator: str, modelled_on: str, **fields: Any) 
     return Task(
         **{
             "name": name,
+            "kind": "classification",
             "data": MicroworldData(generator=generator),
+            "text_fields": ("sentence1", "sentence2"),
+            "metrics": ("accuracy",),
             "train_size": 1_000 if fields.get("train", "train") else 0,
             "licence": "MIT",
             "citation": microworld_citation(modelled_on),

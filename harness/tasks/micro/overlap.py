@@ -17,9 +17,6 @@ MICRO_OVERLAP_TASKS: tuple[Task, ...] = (
         "micro-overlap",
         "overlap",
         "HANS: McCoy et al. 2019, ACL",
-        kind="classification",
-        text_fields=("sentence1", "sentence2"),
-        metrics=("accuracy",),
         labels=("entailment", "not_entailment"),
         evaluation=(
             Split(name="validation"),

@@ -6,31 +6,26 @@ Chance is a random candidate of the correct type, or "no answer" to every questi
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
 from harness.tasks.task import Column, Suite, Task
 
-MICRO_SQUAD_TASKS: tuple[Task, ...] = (
+SQUAD1 = "SQuAD 1.1: Rajpurkar et al. 2016, EMNLP"
+SQUAD2 = "SQuAD 2.0: Rajpurkar et al. 2018, ACL"
+
+MICRO_SQUAD_TASKS: tuple[Task, ...] = tuple(
     microworld_task(
-        "micro-squad",
-        "reading_comprehension",
-        "SQuAD 1.1: Rajpurkar et al. 2016, EMNLP",
+        name,
+        generator,
+        modelled_on,
         kind="extraction",
         text_fields=("question", "context"),
         label_field="answers",
         metrics=("token_f1", "exact_match"),
-        chance=0.27,
+        chance=chance,
         ceiling=1.0,
         train_size=3000,
-    ),
-    microworld_task(
-        "micro-squad2",
-        "unanswerable_reading_comprehension",
-        "SQuAD 2.0: Rajpurkar et al. 2018, ACL",
-        kind="extraction",
-        text_fields=("question", "context"),
-        label_field="answers",
-        metrics=("token_f1", "exact_match"),
-        chance=0.334,
-        ceiling=1.0,
-        train_size=3000,
-    ),
+    )
+    for name, generator, chance, modelled_on in (
+        ("micro-squad", "reading_comprehension", 0.27, SQUAD1),
+        ("micro-squad2", "unanswerable_reading_comprehension", 0.334, SQUAD2),
+    )
 )
 
 MICRO_SQUAD_V1 = Suite(

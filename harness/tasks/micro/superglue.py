@@ -8,104 +8,85 @@ same.
 from harness.tasks.micro.microworld_task import microworld_citation, microworld_task
 from harness.tasks.task import Column, Prompt, Suite, Task
 
-MICRO_BOOLQ = microworld_task(
-    "micro-boolq",
-    "yes_no_question",
-    "BoolQ: Clark et al. 2019, NAACL",
-    kind="classification",
-    text_fields=("passage", "question"),
-    labels=("no", "yes"),
-    metrics=("accuracy",),
-    chance=0.5,
-    ceiling=0.963,
-)
-MICRO_CB = microworld_task(
-    "micro-cb",
-    "commitment",
-    "CB: de Marneffe et al. 2019, Sinn und Bedeutung",
-    kind="classification",
-    text_fields=("premise", "hypothesis"),
-    labels=("entailment", "contradiction", "neutral"),
-    prompt=Prompt(pattern="{premise} {answer} {hypothesis}", answers=("so", "not", "then")),
-    metrics=("accuracy", "macro_f1"),
-    chance=1 / 3,
-    ceiling=0.944,
-    train_size=250,
-)
-MICRO_COPA = microworld_task(
-    "micro-copa",
-    "plausible_alternative",
-    "COPA: Roemmele et al. 2011, AAAI Spring Symposium",
-    kind="multiple_choice",
-    text_fields=("context",),
-    choices_field="choices",
-    prompt=Prompt(pattern="{context} {answer}"),
-    metrics=("accuracy",),
-    chance=0.5,
-    ceiling=0.957,
-)
-MICRO_MULTIRC = microworld_task(
-    "micro-multirc",
-    "answer_correctness",
-    "MultiRC: Khashabi et al. 2018, NAACL",
-    kind="classification",
-    text_fields=("passage", "{question} {answer}"),
-    labels=("wrong", "right"),
-    group_field="group",
-    metrics=("f1_answers", "exact_match_groups"),
-    chance=0.667,
-    ceiling=0.961,
-    train_size=999,
-)
-MICRO_RECORD = microworld_task(
-    "micro-record",
-    "entity_cloze",
-    "ReCoRD: Zhang et al. 2018, arXiv:1810.12885",
-    kind="multiple_choice",
-    text_fields=("context",),
-    choices_field="choices",
-    prompt=Prompt(pattern="{context} {answer}"),
-    metrics=("accuracy",),
-    chance=0.25,
-    ceiling=0.961,
-)
-"""The choices are the query with each of three to five entities. As one entity is correct, ReCoRD's
-F1 and exact match both equal accuracy."""
-MICRO_WIC = microworld_task(
-    "micro-wic",
-    "same_reference",
-    "WiC: Pilehvar and Camacho-Collados 2019, NAACL",
-    kind="classification",
-    text_fields=("sentence1", "sentence2"),
-    symmetric=True,
-    labels=("different", "same"),
-    metrics=("accuracy",),
-    chance=0.5,
-    ceiling=0.956,
-)
-"""Only pronouns have several senses here: the word is the pronoun that both sentences contain
-(column `word`), and its sense is the kind of its referent."""
-MICRO_WSC = microworld_task(
-    "micro-wsc",
-    "coreference",
-    "WSC: Levesque et al. 2012, KR",
-    kind="classification",
-    text_fields=("text", "statement"),
-    labels=("false", "true"),
-    prompt=Prompt(pattern="{text} {answer} {statement}", answers=("then", "so")),
-    metrics=("accuracy",),
-    chance=0.5,
-    ceiling=0.969,
-)
-
 MICRO_SUPERGLUE_TASKS: tuple[Task, ...] = (
-    MICRO_BOOLQ,
-    MICRO_CB,
-    MICRO_COPA,
-    MICRO_MULTIRC,
-    MICRO_RECORD,
-    MICRO_WIC,
-    MICRO_WSC,
+    microworld_task(
+        "micro-boolq",
+        "yes_no_question",
+        "BoolQ: Clark et al. 2019, NAACL",
+        text_fields=("passage", "question"),
+        labels=("no", "yes"),
+        chance=0.5,
+        ceiling=0.963,
+    ),
+    microworld_task(
+        "micro-cb",
+        "commitment",
+        "CB: de Marneffe et al. 2019, Sinn und Bedeutung",
+        text_fields=("premise", "hypothesis"),
+        labels=("entailment", "contradiction", "neutral"),
+        prompt=Prompt(pattern="{premise} {answer} {hypothesis}", answers=("so", "not", "then")),
+        metrics=("accuracy", "macro_f1"),
+        chance=1 / 3,
+        ceiling=0.944,
+        train_size=250,
+    ),
+    microworld_task(
+        "micro-copa",
+        "plausible_alternative",
+        "COPA: Roemmele et al. 2011, AAAI Spring Symposium",
+        kind="multiple_choice",
+        text_fields=("context",),
+        choices_field="choices",
+        prompt=Prompt(pattern="{context} {answer}"),
+        chance=0.5,
+        ceiling=0.957,
+    ),
+    microworld_task(
+        "micro-multirc",
+        "answer_correctness",
+        "MultiRC: Khashabi et al. 2018, NAACL",
+        text_fields=("passage", "{question} {answer}"),
+        labels=("wrong", "right"),
+        group_field="group",
+        metrics=("f1_answers", "exact_match_groups"),
+        chance=0.667,
+        ceiling=0.961,
+        train_size=999,
+    ),
+    # The choices are the query with each of three to five entities. As one entity is correct,
+    # ReCoRD's F1 and exact match both equal accuracy.
+    microworld_task(
+        "micro-record",
+        "entity_cloze",
+        "ReCoRD: Zhang et al. 2018, arXiv:1810.12885",
+        kind="multiple_choice",
+        text_fields=("context",),
+        choices_field="choices",
+        prompt=Prompt(pattern="{context} {answer}"),
+        chance=0.25,
+        ceiling=0.961,
+    ),
+    # Only pronouns have several senses here: the word is the pronoun that both sentences contain
+    # (column `word`), and its sense is the kind of its referent.
+    microworld_task(
+        "micro-wic",
+        "same_reference",
+        "WiC: Pilehvar and Camacho-Collados 2019, NAACL",
+        symmetric=True,
+        labels=("different", "same"),
+        chance=0.5,
+        ceiling=0.956,
+    ),
+    microworld_task(
+        "micro-wsc",
+        "coreference",
+        "WSC: Levesque et al. 2012, KR",
+        text_fields=("text", "statement"),
+        labels=("false", "true"),
+        prompt=Prompt(pattern="{text} {answer} {statement}", answers=("then", "so")),
+        chance=0.5,
+        ceiling=0.969,
+    ),
 )
 """The seven tasks that are not in micro-glue."""
 

@@ -10,7 +10,6 @@ MICRO_SWAG_TASKS: tuple[Task, ...] = (
         "SWAG: Zellers et al. 2018, EMNLP",
         kind="multiple_choice",
         text_fields=("context",),
-        metrics=("accuracy",),
         choices_field="choices",
         prompt=Prompt(pattern="{context} {answer}"),
         chance=0.25,

@@ -6,8 +6,7 @@ from harness.data import hub, microworld
 from harness.data.microworld.random_draws import Draw
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import build
-from harness.tasks.probes.contrasts import GAP, Contrast, DrawContrast
-from harness.tasks.probes.micro_blimp import MINIMAL_PAIRS
+from harness.tasks.probes.micro_blimp import GAP, MINIMAL_PAIRS, Contrast, DrawContrast
 from harness.tasks.probes.micro_cloze import CLOZE
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData

@@ -3,18 +3,53 @@
 It uses the words of both train and dev sets of the tasks, because no training is involved.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from harness.data.microworld import lexicon
 from harness.data.microworld.sampler import Sampler
-from harness.tasks.probes.contrasts import (
-    GAP,
-    LICENCE,
-    Contrast,
-    DrawContrast,
-    distractor_agreement,
-    subject_selection,
-)
 from harness.tasks.probes.probe import Probe
 from harness.tasks.task import MicroworldData
+
+GAP = "{}"
+LICENCE = "Apache-2.0"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """("the dog {}.", "the dogs {}.") with the fillings ("growls", "growl").
+
+    A filling that is correct in one sentence of a contrast is wrong in the others, so that a
+    unigram model scores exactly at chance level in every category.
+    """
+
+    frames: tuple[str, ...]
+    """Sentences with one gap each."""
+    fillings: tuple[str, ...]
+    """Filling i is correct in frame i only; fillings without a frame are wrong everywhere."""
+
+
+DrawContrast = Callable[[Sampler], Contrast]
+
+
+def distractor_agreement(sampler: Sampler) -> Contrast:
+    """Number agreement of a verb with its subject, across a noun of the other number."""
+    draw, name = sampler.draw, sampler.draw.pick((0, 1))
+    concept, other = draw.two(sampler.words.concepts)
+    verb, near = draw.pick(concept.kind.subject_verbs), draw.pick(lexicon.NEIGHBOURHOOD)
+    singular = f"the {concept.names[name]} {near} the {draw.pick(other.plurals)} {GAP}."
+    plural = f"the {concept.plurals[name]} {near} the {draw.pick(other.names)} {GAP}."
+    return Contrast((singular, plural), (verb.third, verb.base))
+
+
+def subject_selection(sampler: Sampler, num_fillings: int = 2) -> Contrast:
+    """Subjects that fit the verb; the noun in between does not."""
+    draw = sampler.draw
+    *kinds, other = draw.order(sampler.world.kinds)[: num_fillings + 1]
+    near = f"{draw.pick(lexicon.NEIGHBOURHOOD)} the {draw.pick(sampler.member(other).names)}"
+    verbs = (draw.pick(kind.subject_verbs).past for kind in kinds)
+    fillings = tuple(draw.pick(sampler.member(kind).names) for kind in kinds)
+    return Contrast(tuple(f"the {GAP} {near} {verb}." for verb in verbs), fillings)
 
 
 def subject_verb_agreement(sampler: Sampler) -> Contrast:

@@ -10,13 +10,12 @@ from harness.data.microworld import lexicon
 from harness.data.microworld.morphology import with_article
 from harness.data.microworld.sampler import Sampler
 from harness.data.microworld.world import Concept
-from harness.tasks.probes.contrasts import (
+from harness.tasks.probes.micro_blimp import (
     GAP,
     LICENCE,
     Contrast,
     DrawContrast,
     distractor_agreement,
-    stated,
     subject_selection,
 )
 from harness.tasks.probes.probe import Probe
@@ -46,6 +45,13 @@ def preposition(sampler: Sampler) -> Contrast:
         f"as {GAP} the {draw.pick(topic.names)}, {draw.pick((topic.colour, topic.city))}.",
     )
     return Contrast(frames, ("by", "in", "of", "for"))
+
+
+def stated(sampler: Sampler, pattern: str, concept: Concept) -> str:
+    """The pattern of a fact filled with a name of the concept, except for the gap."""
+    one, many = sampler.draw.pick(tuple(zip(concept.names, concept.plurals, strict=True)))
+    a_kind = with_article(concept.kind.name)
+    return pattern.format(one=one, many=many, a_one=with_article(one), a_kind=a_kind)
 
 
 PLACES = (

@@ -14,7 +14,7 @@ from harness.data.corpora.load_corpus import fingerprint, read_documents
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.microworld.documents import documents
 from harness.data.microworld.domains import TOPICS, domain_documents
-from harness.data.microworld.generators import DOMAIN_TASKS, OTHERS
+from harness.data.microworld.examples import DOMAIN_TASKS, GENERATORS, OTHERS
 from harness.data.microworld.tagging import ENTITY_TAGS, POS_TAGS
 from harness.data.microworld.translation import LANGUAGES, Clause, Phrase, stems
 from harness.data.microworld.world import build
@@ -26,7 +26,7 @@ from harness.tasks.task import MicroworldData, Suite, Task
 TASKS: dict[str, Task] = {
     task.name: task
     for task in MICRO_TASKS
-    if isinstance(task.data, MicroworldData) and task.data.generator in OTHERS
+    if isinstance(task.data, MicroworldData) and GENERATORS[task.data.generator] in OTHERS
 }
 SUITES = [suite for suite in MICRO_SUITES if set(suite.tasks) <= TASKS.keys()]
 CLASSES = [name for name, task in TASKS.items() if task.kind == "classification"]
@@ -41,7 +41,7 @@ def shares(name: str) -> bool:
 def maker(name: str) -> Any:
     data = TASKS[name].data
     assert isinstance(data, MicroworldData)
-    return OTHERS[data.generator]
+    return GENERATORS[data.generator]
 
 
 def texts(rows: Mapping[str, list[Any]], task: Task) -> list[str]:
@@ -199,7 +199,7 @@ def test_a_word_of_a_domain_has_one_class(domain: str) -> None:
 @pytest.mark.parametrize("name", DOMAIN_TASKS)
 def test_jargon_of_train_and_dev_differs(name: str) -> None:
     train, validation = (
-        set(re.findall(r"\w+", " ".join(OTHERS[name](split, 0)["sentence1"])))
+        set(re.findall(r"\w+", " ".join(GENERATORS[name](split, 0)["sentence1"])))
         for split in ("train", "validation")
     )
     topics = TOPICS[DOMAIN_TASKS[name].domain].values()

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from harness.data.microworld import documents
 from harness.data.microworld.examples import examples, oracle
-from harness.data.microworld.labelled import Rows
+from harness.data.microworld.sampling import Rows
 from harness.data.microworld.world import Concept, build
 from harness.tasks.examples import Examples
 from harness.tasks.load_examples import load_examples
