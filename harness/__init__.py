@@ -66,7 +66,7 @@ def declare(
             the classes here, such as `Protocol`.
         overrides: `path=value`, as `--set` takes them.
         plugins: modules, their names, or objects with dicts named as in
-            `harness.experiment.plugins.FAMILIES`, whose members the experiment may use.
+            `harness.experiment.plugins.REGISTRIES`, whose members the experiment may use.
         variants: names of variants in `experiment`.
         store: folder of the results.
 

@@ -53,7 +53,7 @@ TORCH_FREE = (
     "harness.cli.app",
     "harness.experiment.declaration",
     "harness.experiment.json_schema",
-    "harness.experiment.families",
+    "harness.experiment.registries",
     "harness.plan.factory",
     "harness.analysis.statistics.bootstrap",
     "harness.leaderboard.table",

@@ -75,14 +75,16 @@ TASKS = {{"my-task": KNOWN_TASKS["micro-sst2"].model_copy(update={{"name": "my-t
 
 @pytest.fixture(autouse=True)
 def forget_plugins() -> Iterator[Callable[[], None]]:
-    """Takes the members of plug-ins out of the families again, as in a new process."""
-    families = {name: getattr(import_module(home), name) for name, home in plugins.FAMILIES.items()}
-    before = {name: family.copy() for name, family in families.items()}
+    """Takes the members of plug-ins out of the registries again, as in a new process."""
+    registries = {
+        name: getattr(import_module(home), name) for name, home in plugins.REGISTRIES.items()
+    }
+    before = {name: registry.copy() for name, registry in registries.items()}
 
     def forget() -> None:
-        for name, family in families.items():
-            family.clear()
-            add = family.extend if isinstance(family, list) else family.update
+        for name, registry in registries.items():
+            registry.clear()
+            add = registry.extend if isinstance(registry, list) else registry.update
             add(before[name])
         for name in plugins._loaded:
             sys.modules.pop(name, None)

@@ -7,9 +7,9 @@ from harness.cli import (
     disagreements,
     evaluate,
     export,
-    families,
     leaderboard,
     plan,
+    registries,
     report,
     results,
     run,
@@ -38,8 +38,8 @@ app.add_typer(results.app, name="results")
 app.command()(submit.submit)
 app.command()(site.site)
 app.add_typer(data.app, name="data")
-app.command(name="list")(families.list_families)
-app.command()(families.show)
+app.command(name="list")(registries.list_members)
+app.command()(registries.show)
 app.command()(schema.schema)
 app.command()(ui.ui)
 

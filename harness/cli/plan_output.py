@@ -10,7 +10,7 @@ from rich.table import Table
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.progress import duration
 from harness.experiment.declaration import Declaration
-from harness.experiment.named_values import ROLES
+from harness.experiment.recipe_defaults import ROLES
 from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.costs import SUSTAINED_FLOPS, Cost, pretraining_cost

@@ -9,7 +9,7 @@ from typing import Any
 from harness.core.config import set_path
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Axis, Experiment
-from harness.experiment.named_values import expand_names, resolve_pretrain
+from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.pretraining.recipes.pretrain import Pretrain
 

@@ -14,9 +14,9 @@ from harness.experiment.composition import compose, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import error_messages
-from harness.experiment.named_values import DEFAULT_RECIPE, with_recipe_defaults
 from harness.experiment.origins import value_place
 from harness.experiment.plugins import load_plugin
+from harness.experiment.recipe_defaults import DEFAULT_RECIPE, with_recipe_defaults
 from harness.experiment.source import Source, read_text
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain

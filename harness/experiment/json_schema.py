@@ -6,7 +6,7 @@ from typing import Any
 from harness.experiment.checks.grid import FIXED_FIELDS
 from harness.experiment.composition import Composition
 from harness.experiment.experiment import Experiment
-from harness.experiment.named_values import NAMED, ROLES
+from harness.experiment.recipe_defaults import NAMED, ROLES
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.continued_pretraining import TEXTS
 from harness.finetuning.diagnostics import DIAGNOSTICS
@@ -67,16 +67,16 @@ def _pretrain(schema: Schema) -> Schema:
     """`pretrain` with optional fields, because the recipe provides the others, and with names."""
     fields = dict(schema["properties"])
     fields["recipe"] = {**fields["recipe"], "enum": list(RECIPES)}
-    for name, family in NAMED.items():
-        fields[name] = _or_name(fields[name], family)
+    for name, registry in NAMED.items():
+        fields[name] = _or_name(fields[name], registry)
     return {"type": "object", "additionalProperties": False, "properties": fields}
 
 
-def _or_name(field: Schema, family: Iterable[str]) -> Schema:
-    """The schema of a field that also accepts the names of a family."""
+def _or_name(field: Schema, registry: Iterable[str]) -> Schema:
+    """The schema of a field that also accepts the names of a registry."""
     value = {key: part for key, part in field.items() if key not in ("description", "default")}
     about = {"description": field["description"]} if "description" in field else {}
-    return {"anyOf": [{"enum": list(family)}, value], **about}
+    return {"anyOf": [{"enum": list(registry)}, value], **about}
 
 
 def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[str, Schema]]:

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from harness.core.config import KIND_FIELDS, ConfigModel, unknown_name
-from harness.experiment.named_values import NAMED
+from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 
 MUST = {

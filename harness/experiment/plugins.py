@@ -1,4 +1,4 @@
-"""Plug-ins: modules or objects whose dicts (`TASKS`, `RECIPES`, ...) extend the families."""
+"""Plug-ins: modules or objects whose dicts (`TASKS`, `RECIPES`, ...) extend the registries."""
 
 import hashlib
 import inspect
@@ -14,7 +14,7 @@ from harness.core.config import ConfigModel, unknown_name
 ENTRY_POINTS = "pretraining_harness.plugins"
 """Group of entry points under which packages register plug-ins."""
 
-FAMILIES = {
+REGISTRIES = {
     "TRANSFORMS": "harness.pretraining.objectives.transforms",
     "COMBINATIONS": "harness.pretraining.objectives.objective",
     "OBJECTIVES": "harness.pretraining.objectives",
@@ -32,7 +32,7 @@ FAMILIES = {
     "METRICS": "harness.tasks.metrics",
     "METRICS_OF_KIND": "harness.tasks.custom",
 }
-"""Dict or list that a plug-in may define, to the module of the family. Modules are imported on
+"""Dict or list that a plug-in may define, to the module of the registry. Modules are imported on
 demand, because metrics and pretraining modules load torch."""
 
 _loaded: dict[str, str] = {}
@@ -42,7 +42,7 @@ _objects: set[str] = set()
 
 
 def load_plugin(name: str) -> str:
-    """Adds the members of an installed plug-in to their families, once per process.
+    """Adds the members of an installed plug-in to their registries, once per process.
 
     Args:
         name: an entry point of the group `pretraining_harness.plugins`, or an importable module.
@@ -51,7 +51,7 @@ def load_plugin(name: str) -> str:
         The digest of its source, 16 hexadecimal digits.
 
     Raises:
-        ValueError: the module cannot be imported, has no family, or a member's name is taken.
+        ValueError: the module cannot be imported, has no registry, or a member's name is taken.
     """
     if name not in _loaded:
         points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
@@ -77,7 +77,7 @@ def add_plugin(plugin: Any) -> str:
         The plug-in's name, for `Experiment.plugins`.
 
     Raises:
-        ValueError: it has no family, its source cannot be read, or a member's name is taken.
+        ValueError: it has no registry, its source cannot be read, or a member's name is taken.
     """
     if isinstance(plugin, str | ModuleType):
         name = plugin if isinstance(plugin, str) else plugin.__name__
@@ -123,32 +123,36 @@ def require(expected: Mapping[str, str]) -> None:
 
 
 def _add(name: str, plugin: Any, source: bytes) -> None:
-    members = {family: getattr(plugin, family) for family in FAMILIES if hasattr(plugin, family)}
+    members = {
+        registry: getattr(plugin, registry) for registry in REGISTRIES if hasattr(plugin, registry)
+    }
     if not members:
-        raise ValueError(f"the plug-in {name!r} must have a dict named {', '.join(FAMILIES)}")
-    known = {family: getattr(import_module(FAMILIES[family]), family) for family in members}
-    for family, added in members.items():  # all before the first is added
-        _check(f"{name}.{family}", family, known[family], added)
-    for family, added in members.items():
-        if isinstance(known[family], list):
-            known[family].extend(added)
-        elif family == "METRICS_OF_KIND":
-            known[family].update({kind: (*known[family][kind], *added[kind]) for kind in added})
+        raise ValueError(f"the plug-in {name!r} must have a dict named {', '.join(REGISTRIES)}")
+    known = {
+        registry: getattr(import_module(REGISTRIES[registry]), registry) for registry in members
+    }
+    for registry, added in members.items():  # all before the first is added
+        _check(f"{name}.{registry}", registry, known[registry], added)
+    for registry, added in members.items():
+        if isinstance(known[registry], list):
+            known[registry].extend(added)
+        elif registry == "METRICS_OF_KIND":
+            known[registry].update({kind: (*known[registry][kind], *added[kind]) for kind in added})
         else:
-            known[family].update(added)
+            known[registry].update(added)
     if "TRANSFORMS" in members:
         _rebuild(ConfigModel)
     _loaded[name] = hashlib.sha256(source).hexdigest()[:16]
 
 
-def _check(name: str, family: str, known: Any, added: Any) -> None:
+def _check(name: str, registry: str, known: Any, added: Any) -> None:
     if not isinstance(added, type(known)):
         kind = type(known).__name__
         raise ValueError(f"{name} must be a {kind}, but is a {type(added).__name__}")
     for member in added if isinstance(known, dict) else ():
-        if family == "METRICS_OF_KIND" and member not in known:
+        if registry == "METRICS_OF_KIND" and member not in known:
             raise ValueError(f"{name}: {unknown_name('the kind of task', member, known)}")
-        if family != "METRICS_OF_KIND" and member in known:
+        if registry != "METRICS_OF_KIND" and member in known:
             raise ValueError(f"{name}: {member!r} is the name of another member")
 
 
@@ -169,10 +173,10 @@ def _module_source(name: str, module: ModuleType) -> bytes:
 
 
 def _object_source(name: str, plugin: Any) -> bytes:
-    """The source of the object's class and of the classes and functions in its families."""
+    """The source of the object's class and of the classes and functions in its registries."""
     parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
-    for family in FAMILIES:
-        members = getattr(plugin, family, {})
+    for registry in REGISTRIES:
+        members = getattr(plugin, registry, {})
         for pair in members.items() if isinstance(members, Mapping) else ():
             parts += [part for part in pair if inspect.isclass(part) or inspect.isfunction(part)]
     try:

@@ -7,8 +7,8 @@ from typing import Any
 from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.messages import dotted
-from harness.experiment.named_values import ROLES
 from harness.experiment.origins import axis_place
+from harness.experiment.recipe_defaults import ROLES
 from harness.experiment.source import value_at
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes import RECIPES

@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from harness.core.config import can_merge
 from harness.core.shipped import shipped_experiments
 from harness.experiment.messages import shown
-from harness.experiment.named_values import expand_names
+from harness.experiment.recipe_defaults import expand_names
 from harness.experiment.yaml_reader import Keys, YamlError, parse
 
 AFTER_ALL_FILES = 2**31

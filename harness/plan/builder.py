@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.experiment.arms import Arm
 from harness.experiment.experiment import Experiment
-from harness.experiment.named_values import ROLES
+from harness.experiment.recipe_defaults import ROLES
 from harness.finetuning.compatibility import unsupported_reason
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.experiment.families import FAMILIES, members
+from harness.experiment.registries import REGISTRIES, members
 from tests.paths import EXPERIMENTS
 
 OFFLINE = [path for path in EXPERIMENTS if path.stem != "real_glue_small"]
@@ -18,13 +18,13 @@ def call(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_member_is_listed_and_shown(family: str) -> None:
-    code, listed = call("list", family)
+@pytest.mark.parametrize("registry", REGISTRIES)
+def test_every_member_is_listed_and_shown(registry: str) -> None:
+    code, listed = call("list", registry)
     assert code == 0
-    for name in members(family):
+    for name in members(registry):
         assert name in listed
-        code, shown = call("show", family, name)
+        code, shown = call("show", registry, name)
         assert code == 0
         assert shown.startswith(f"{name}:")
 

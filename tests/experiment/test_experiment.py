@@ -12,7 +12,7 @@ from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Comparison, Experiment, Seeds
-from harness.experiment.named_values import expand_names, resolve_pretrain
+from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.finetuning.search.sweep import SPACES, Sweep
 from harness.models import SIZES
 from harness.pretraining.objectives import OBJECTIVES

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from harness.data.corpora.token_stream import TokenStream, write_streams
 from harness.data.tokenizers import Tokenizer, training
-from harness.experiment.named_values import expand_names, resolve_pretrain
+from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.pretraining.objectives.held_out import held_out_batches
 from harness.pretraining.objectives.loader import to_tensors
 from harness.pretraining.objectives.vocabulary import Vocabulary

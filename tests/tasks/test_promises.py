@@ -12,7 +12,7 @@ import pytest
 
 from harness.data import hub
 from harness.experiment.evaluation import Evaluate
-from harness.experiment.families import details, rows
+from harness.experiment.registries import details, rows
 from harness.tasks import SUITES, TASKS, benchmarks, micro
 from harness.tasks.custom import METRICS_OF_KIND, CustomSuite, as_suite, tasks_of
 from harness.tasks.datasets.catalog import data_sets

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.experiment.named_values import ROLES
+from harness.experiment.recipe_defaults import ROLES
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.plan import Plan
 

@@ -109,7 +109,7 @@ GENERATORS: dict[str, DataSet] = {made.name: made for made in (*GLUE, *SUPERGLUE
 
 
 def examples(generator: str, split: str, world: int = 0) -> Rows:
-    """The columns of a data set, determined by the three arguments.
+    """The columns [num_examples] of a data set, determined by the three arguments.
 
     Args:
         generator: name in `GENERATORS`.

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from harness.data.corpora.sources import Corpus, MicroworldCorpus, TaskCorpus
 from harness.execution.provenance import provenance
-from harness.experiment.named_values import resolve_pretrain
+from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
 

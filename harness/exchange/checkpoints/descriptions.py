@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
 from harness.exchange.checkpoints.card_data import Card, Step, Text
-from harness.experiment.named_values import resolve_pretrain
+from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models.checkpoints import files
 from harness.plan.costs import pretraining_cost
 from harness.plan.differences import flat_fields

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm, choices, value_label
 from harness.experiment.experiment import Axis, Experiment
-from harness.experiment.named_values import NAMED
+from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain
 

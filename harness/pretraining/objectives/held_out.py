@@ -66,7 +66,7 @@ def held_out_batches(
     sequence_length: int,
     decoder_start: int,
 ) -> list[Batch]:
-    """Batches for the held-out loss.
+    """Batches [num_rows, width] for the held-out loss.
 
     They depend on the text, the tokenizer, the kind of `objective`, and on the longest
     `sequence_length` of pretraining if it is below SEQUENCE_LENGTH, as longer positions are not
@@ -84,7 +84,7 @@ def pair_batches(
     packing: Packing,
     sequence_length: int,
 ) -> list[Batch]:
-    """Batches for the pair accuracy, in the packing format of pretraining."""
+    """Batches [num_rows, width] for the pair accuracy, in the packing format of pretraining."""
     sequences = pack(
         stream,
         packing,

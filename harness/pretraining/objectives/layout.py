@@ -43,7 +43,7 @@ class Rows:
     """[B, T] bool: first token of each sentence of the text."""
 
     def alone(self, row: int) -> "Rows":
-        """One row without its padding."""
+        """One row without its padding, [1, length]."""
         one, real = slice(row, row + 1), slice(0, int(self.lengths[row]))
         return Rows(
             self.tokens[one, real],
@@ -71,7 +71,7 @@ class Layout:
         return sequences.a_end - sequences.a_start + second + specials
 
     def rows(self, sequences: Sequences) -> Rows:
-        """The sequences, padded to the longest."""
+        """The sequences as rows [num_sequences, width], padded to the longest."""
         lengths = self.lengths(sequences)
         width = padded_width(int(lengths.max()))
         column = np.arange(width)

@@ -8,7 +8,7 @@ import pandas as pd
 from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.results import Results
-from harness.experiment.named_values import ROLES
+from harness.experiment.recipe_defaults import ROLES
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.text_tables import TextTable

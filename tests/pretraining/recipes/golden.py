@@ -13,7 +13,7 @@ from typing import Any
 from harness.data.corpora import load_corpus, token_stream
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import training
-from harness.experiment.named_values import resolve_pretrain
+from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain

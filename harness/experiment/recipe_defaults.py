@@ -42,10 +42,10 @@ MODEL_FIELDS = ("max_position", "dropout", "attention_dropout", "initializer_ran
 def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     """`fields` with names replaced by values; unknown names are kept, and refused by validation."""
     out = dict(fields)
-    for field, family in NAMED.items():
+    for field, registry in NAMED.items():
         name = out.get(field)
-        if isinstance(name, str) and name in family:
-            out[field] = family[name].model_dump()
+        if isinstance(name, str) and name in registry:
+            out[field] = registry[name].model_dump()
     if isinstance(out.get("objective"), Mapping):
         out["objective"] = _with_kinds(out["objective"])
     for role in ROLES:

@@ -1,11 +1,11 @@
-"""The families whose members an experiment can name: recipes, tasks, suites, ..."""
+"""The registries whose members an experiment can name: recipes, tasks, suites, ..."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-FAMILIES: dict[str, tuple[str, str]] = {
+REGISTRIES: dict[str, tuple[str, str]] = {
     "recipes": ("harness.pretraining.recipes", "RECIPES"),
     "objectives": ("harness.pretraining.objectives", "OBJECTIVES"),
     "corpora": ("harness.data.corpora", "CORPORA"),
@@ -19,39 +19,39 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "probes": ("harness.tasks.probes", "PROBES"),
     "spaces": ("harness.finetuning.search.sweep", "SPACES"),
 }
-"""Family to the module and the name of its dict; modules are imported on demand."""
+"""Registry to the module and the name of its dict; modules are imported on demand."""
 
 
-def members(family: str) -> Mapping[str, Any]:
-    """Name to member of a family.
+def members(registry: str) -> Mapping[str, Any]:
+    """Name to member of a registry.
 
     Raises:
-        ValueError: the family does not exist.
+        ValueError: the registry does not exist.
     """
-    module, name = _get("the harness", FAMILIES, family)
+    module, name = _get("the harness", REGISTRIES, registry)
     found: Mapping[str, Any] = getattr(import_module(module), name)
     return found
 
 
-def rows(family: str) -> Iterator[tuple[str, str]]:
-    """(name, description in one line) of each member of a family.
+def rows(registry: str) -> Iterator[tuple[str, str]]:
+    """(name, description in one line) of each member of a registry.
 
     Raises:
-        ValueError: the family does not exist.
+        ValueError: the registry does not exist.
     """
-    for name, member in members(family).items():
+    for name, member in members(registry).items():
         yield name, _line(member)
 
 
-def details(family: str, name: str) -> str:
+def details(registry: str, name: str) -> str:
     """All fields of one member, as YAML.
 
     Raises:
-        ValueError: the family or the member does not exist.
+        ValueError: the registry or the member does not exist.
     """
     import yaml
 
-    member = _plain(_get(family, members(family), name))
+    member = _plain(_get(registry, members(registry), name))
     return yaml.safe_dump({name: member}, sort_keys=False, allow_unicode=True)
 
 
