@@ -73,8 +73,7 @@ class BatchMaker:
         self.epoch = lru_cache(CACHED_DRAWINGS)(self._order)
 
     def batch(self, step: int) -> Batch:
-        """The batch of update `step`, counted from 0: arrays of [num_rows, width] and of one value per
-        row or target.
+        """The batch of update `step`, counted from 0; tokens are [num_rows, width].
 
         Raises:
             ValueError: the step is beyond the run, or the text is too small for one batch.
