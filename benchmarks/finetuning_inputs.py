@@ -5,8 +5,9 @@
 For one micro-world task of each kind: encoding the train set (tokenizing, cutting into windows),
 the first time and from the cache; making all batches of all epochs; and the whole fine-tuning of a
 BERT with 2 layers and 128 hidden units, which makes those batches as well. Shares are of the
-fine-tuning in the same repeat. Also the share of padding in the batches, with and without grouping
-by length. One thread.
+fine-tuning in the same repeat. Also the share of padding in the batches, whole and in groups of
+similar lengths, and the positions that take as long as one more pass through the network, by which
+`harness.finetuning.length_groups` decides on groups. One thread.
 """
 
 import os
@@ -14,10 +15,12 @@ import statistics
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+import torch
 from transformers import PreTrainedTokenizerFast
 
 from benchmarks import common
@@ -28,6 +31,7 @@ from harness.data.tokenizers.training import train
 from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
 from harness.finetuning.inputs import Encoded, TrainBatches
+from harness.finetuning.length_groups import length_groups
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune
@@ -38,6 +42,7 @@ from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
 
 KINDS = ("micro-sst2", "micro-mrpc", "micro-swag", "micro-squad", "micro-ner")
+SIZES_TIMED = ("nano", "tiny", "small")
 PROTOCOL = Protocol(max_sequence_length=64, doc_stride=16)
 
 
@@ -75,16 +80,35 @@ def measure(task: str, folder: Path, settings: Finetune, num_examples: int) -> d
     training, _ = timed(
         lambda: finetune(folder / "model", [TaskData(head, data)], settings, seed=0)
     )
-    shuffled = np.random.default_rng(0).permutation(data.num_items)
-    plain = np.array_split(shuffled, max(1, data.num_items // settings.batch_size))
+    order, lengths = batches.order(0), data.lengths
+    groups = [items[rows] for items in order for rows in length_groups(lengths[items])]
     return {
         "encoding": cold,
         "encoding, cached": warm,
         "batching": batching,
         "fine-tuning": training,
-        "padding": padding(data, batches.order(0)),
-        "padding, unsorted": padding(data, plain),
+        "padding": padding(data, order),
+        "padding, groups": padding(data, groups),
     }
+
+
+def pass_positions(size: str, num_repeats: int) -> float:
+    """Positions whose forward and backward pass takes as long as the fixed part of a pass: of a
+    line through the least times of short and long batches."""
+    tokens = Tokens(vocab_size=1_500, pad=0, start=2, end=3, pair_format=True)
+    network = build(MODELS["bert"], SIZES[size], tokens, "bidirectional", 0).train()
+
+    def seconds(width: int) -> float:
+        ids = torch.full((16, width), 5)
+        runs = (timed(lambda: network(ids).last_hidden_state.sum().backward()) for _ in range(12))
+        return min(run for run, _ in list(runs)[2:])
+
+    found = []
+    for _ in range(num_repeats):
+        short, long = seconds(4), seconds(64)
+        slope = (long - short) / (16 * 60)
+        found.append(short / slope - 16 * 4)
+    return statistics.median(found)
 
 
 def summarise(repeats: list[dict[str, float]]) -> dict[str, float]:
@@ -106,21 +130,23 @@ def rows(found: dict[str, dict[str, float]]) -> Iterator[list[str]]:
     for task, f in found.items():
         parts = ("encoding", "encoding, cached", "batching", "all inputs")
         shares = [f"{f[f'{part}, share']:.1%}" for part in parts]
-        padded = f"{f['padding']:.1%} ({f['padding, unsorted']:.1%})"
+        padded = f"{f['padding']:.1%} ({f['padding, groups']:.1%})"
         yield [task, f"{f['fine-tuning']:.2f} s", *shares, padded]
 
 
-def page(found: dict[str, dict[str, float]], chosen: dict[str, int]) -> str:
+def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
+    chosen = figures["settings"]
+    passes = ", ".join(f"{number:,.0f} ({size})" for size, number in figures["pass"].items())
     setting = (
         f"BERT tiny, {chosen['examples']} examples, {chosen['epochs']} epochs of batches of 16, "
-        f"median of {chosen['repeats']} runs; {common.machine()['processor']}, 1 thread. Shares "
-        "are of the fine-tuning's time; all inputs are encoding the first time and batching, as a "
-        "share of everything. Padding: share of positions without a token, in parentheses for "
-        "batches that are not sorted by length."
+        f"median of {chosen['repeats']} runs; {figures['processor']}, 1 thread. Shares are of the "
+        "fine-tuning's time; all inputs are encoding the first time and batching, as a share of "
+        "everything. Padding: share of positions without a token, in parentheses in groups of "
+        f"similar lengths. One more pass takes as long as {passes} positions."
     )
     head = ("task", "fine-tuning", "encoding", "cached", "batching", "all inputs", "padding")
-    return common.markdown(__file__, "Inputs of fine-tuning", setting, head, rows(found))
+    return common.markdown(__file__, "Inputs of fine-tuning", setting, head, rows(figures["tasks"]))
 
 
 def main() -> None:
@@ -138,7 +164,13 @@ def main() -> None:
             task: summarise([measure(task, folder, settings, arguments.examples) for _ in repeats])
             for task in KINDS
         }
-    common.save(found, page(found, common.settings(arguments)), arguments.out)
+    figures = {
+        "tasks": found,
+        "pass": {size: pass_positions(size, arguments.repeats) for size in SIZES_TIMED},
+        "settings": common.settings(arguments),
+        "processor": common.machine()["processor"],
+    }
+    common.save(figures, page(figures), arguments.out)
 
 
 if __name__ == "__main__":

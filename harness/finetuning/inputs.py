@@ -16,8 +16,6 @@ from torch.utils.data import IterableDataset
 
 from harness.finetuning.protocol import Finetune
 
-POOL = 16
-"""Number of batches whose items are sorted by length together."""
 SWAPPED = "swapped_"
 """Prefix of batch keys for pairs in swapped order."""
 
@@ -184,15 +182,11 @@ class TrainBatches(IterableDataset[Batch]):
                 yield self.collate(self.data, items)
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """[B] item indices of each batch of an epoch, grouped by length to reduce padding.
+        """[num_batches] item indices of each batch of an epoch: a random order, cut into batches.
 
-        Random pools of POOL batches are sorted by length and split; then the batches are shuffled.
+        Batches of items of similar lengths would have less padding, but the same items would meet
+        again and again: a small train set would have the same batches in every epoch.
         """
-        generator = np.random.default_rng([self.seed, epoch])
-        lengths = self.data.lengths
-        order = generator.permutation(len(lengths))
+        order = np.random.default_rng([self.seed, epoch]).permutation(self.data.num_items)
         size = self.finetune.batch_size
-        pools = [order[i : i + size * POOL] for i in range(0, len(order), size * POOL)]
-        pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]
-        batches = [pool[i : i + size] for pool in pools for i in range(0, len(pool), size)]
-        return [batches[i] for i in generator.permutation(len(batches))]
+        return np.split(order, range(size, len(order), size))

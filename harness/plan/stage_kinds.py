@@ -22,10 +22,10 @@ STAGE_KINDS: dict[str, StageKind] = {
     "continue_pretraining": StageKind(1),
     "held_out_loss": StageKind(1),
     "probe": StageKind(1),
-    "train_tasks": StageKind(1, is_result=False),
-    "trial": StageKind(1, is_result=False),
-    "tune": StageKind(4),
-    "finetune": StageKind(3),
+    "train_tasks": StageKind(2, is_result=False),
+    "trial": StageKind(2, is_result=False),
+    "tune": StageKind(5),
+    "finetune": StageKind(4),
 }
 """Kind to properties, in the order of the data flow; the functions are in
 `harness.execution.stages.STAGES`."""

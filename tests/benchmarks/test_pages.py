@@ -10,10 +10,9 @@ from benchmarks.common import RESULTS, measure_in_turns, median_ratio
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
 NO_PAGE = {"crash_recovery"}
-SETTINGS_NOT_STORED = {"finetuning_inputs"}
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS - NO_PAGE - SETTINGS_NOT_STORED))
+@pytest.mark.parametrize("name", sorted(SCRIPTS - NO_PAGE))
 def test_page_is_made_from_the_figures(name: str) -> None:
     figures = json.loads((RESULTS / f"{name}.json").read_text())
     page = import_module(f"benchmarks.{name}").page(figures)

@@ -5,15 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
+from harness.finetuning import length_groups
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
-from harness.finetuning.inputs import Batch, Encoded, Ragged, TrainBatches, pad_rows
+from harness.finetuning.inputs import Batch, Encoded, Ragged, pad_rows
 from harness.finetuning.multitask import TaskData
 from harness.finetuning.pooling import ScalarMix, pool
 from harness.finetuning.protocol import Finetune, Protocol
@@ -43,8 +45,8 @@ NETWORKS = [
 ]
 
 
-def make(family: str, representation: str, seed: int = 0) -> Backbone:
-    wide = {"initializer_range": 0.1, "max_position": 64}
+def make(family: str, representation: str, seed: int = 0, **fields: float) -> Backbone:
+    wide = {"initializer_range": 0.1, "max_position": 64, **fields}
     if family in ("albert", "electra"):
         wide["embedding_size"] = 16
     tokens = Tokens(vocab_size=20, pad=PAD, start=START, end=END, pair_format=True)
@@ -156,23 +158,6 @@ def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None
     assert batch["labels"].tolist() == [0, 1]
 
 
-def test_an_epoch_has_every_example_once_and_little_padding(
-    tokenizer: PreTrainedTokenizerFast,
-) -> None:
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(3, 60, 1000)
-    data = encoded([[1] * n for n in lengths], np.zeros(1000))
-    collate = make_head("classification", tokenizer).collate
-    batches = TrainBatches(data, Finetune(batch_size=32, epochs=2), collate, seed=0)
-    first, second = batches.order(0), batches.order(1)
-    assert batches.num_steps == 2 * len(first) == 64
-    assert sorted(np.concatenate(first)) == list(range(1000))
-    assert not np.array_equal(first[0], second[0])
-    assert all(np.array_equal(a, b) for a, b in zip(first, batches.order(0), strict=True))
-    positions = sum(len(rows) * lengths[rows].max() for rows in first)
-    assert positions < 1.15 * lengths.sum()  # 1.9 in random order
-
-
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_it_learns_and_repeats(
     backbone: Path, kind: str, tokenizer: PreTrainedTokenizerFast
@@ -225,6 +210,25 @@ def test_padding_changes_no_prediction(family: str, representation: str, adaptat
     torch.testing.assert_close(padded, alone, atol=1e-5, rtol=1e-4)
     if representation != "cbow":
         assert not torch.allclose(padded[0], padded[1], atol=1e-3)
+
+
+@pytest.mark.parametrize(("family", "representation"), NETWORKS)
+@pytest.mark.parametrize("adaptation", ["full", "frozen"])
+def test_groups_of_lengths_change_no_gradient(
+    family: str, representation: str, adaptation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    backbone = make(family, representation, dropout=0.0, attention_dropout=0.0)
+    model = Classifier(backbone, 3, Protocol(head_dropout=0.0), ADAPTATIONS[adaptation]).train()
+    batch, found = batch_of([*ROWS, [2, 6, 3]]), []
+    for cost in (0, 10**9):  # as many groups as possible, and one
+        monkeypatch.setattr(length_groups, "CPU_PASS_POSITIONS", cost)
+        model.zero_grad()
+        logits = model(batch)
+        F.cross_entropy(logits, torch.tensor([0, 2, 1, 1])).backward()
+        grads = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        found.append((logits, grads))
+    torch.testing.assert_close(*found, atol=2e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("family", "representation"), NETWORKS)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Frozen
 from harness.finetuning.inputs import Batch, orders
+from harness.finetuning.length_groups import states_by_length
 from harness.finetuning.pooling import ScalarMix, pool, pooling_of
 from harness.finetuning.protocol import Protocol
 from harness.finetuning.task_model import TaskModel
@@ -96,6 +97,8 @@ class Classifier(TaskModel):
 
     def states(self, batch: Batch) -> list[Tensor]:
         """[B, T, H] for each order of the texts."""
+        if self.training:  # predictions are made in the order of length
+            return [states_by_length(self._states, one) for one in orders(batch)]
         return [self._states(one) for one in orders(batch)]
 
     def _states(self, batch: Batch) -> Tensor:
