@@ -7,6 +7,7 @@ from harness.experiment.arms import Arm
 from harness.finetuning.protocol import Finetune
 from harness.models.checkpoints import files
 from harness.models.counts.backbones import count_parameters
+from harness.models.counts.shapes import has_decoder
 from harness.models.flops import Lengths, forward_flops
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -112,10 +113,11 @@ def _forward_flops(run: Pretrain, tokens: int) -> float:
     if run.model.checkpoint:
         folder = files.found(run.model.checkpoint, run.model.revision)
         return 2.0 * files.num_weights(folder) * tokens
+    target = tokens if has_decoder(run.model, run.representation) else 0  # reads the input, too
     return forward_flops(
         run.model,
         run.size,
         run.tokenizer.vocab_size,
-        Lengths(tokens, target=tokens),
+        Lengths(tokens, target=target),
         representation=run.representation,
     )
