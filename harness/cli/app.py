@@ -1,5 +1,8 @@
 """The `harness` command with its subcommands."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from harness.cli import (
@@ -26,6 +29,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pretraining-harness {version('pretraining-harness')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="show the version"),
+    ] = False,
+) -> None:
+    pass
+
+
 app.command()(plan.plan)
 app.command()(run.run)
 app.command()(status.status)

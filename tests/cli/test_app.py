@@ -1,6 +1,7 @@
 """Commands that compute nothing: their output, suggestions and exit codes."""
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ OFFLINE = [path for path in EXPERIMENTS if path.stem != "real_glue_small"]
 def call(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(app, list(arguments))
     return result.exit_code, result.output
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert call("--version") == (0, f"pretraining-harness {version('pretraining-harness')}\n")
 
 
 @pytest.mark.parametrize("registry", REGISTRIES)
@@ -45,7 +50,7 @@ def test_unknown_names_get_a_suggestion() -> None:
         ("harness show nothing w", []),
     ],
 )
-def test_the_shell_completes_families_and_members(words: str, expected: list[str]) -> None:
+def test_the_shell_completes_registries_and_members(words: str, expected: list[str]) -> None:
     line = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     result = CliRunner().invoke(
         app, prog_name="harness", env={"_HARNESS_COMPLETE": "complete_bash", **line}
