@@ -39,11 +39,13 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     """
     execution = Execution(finished=store.finished(plan.stages))
     todo = _todo(plan, execution.finished)
-    display.begin([plan.stages[key] for key in todo])
+    seconds = {key: one.metrics.get("seconds", 0.0) for key, one in execution.finished.items()}
+    display.begin([plan.stages[key] for key in todo], seconds, backend.capacity)
     if todo:
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
         _Loop(plan, store, backend, execution, todo, display).run()
+        display.end()
     return execution
 
 
@@ -93,9 +95,16 @@ class _Loop:
             self.backend.close()
 
     def _next_ready(self) -> str | None:
-        """The most expensive stage whose parents are finished and whose input files are intact."""
-        ready = [key for key in self.waiting if self._parents_finished(key)]
-        for key in sorted(ready, key=lambda key: -self.plan.stages[key].flops):
+        """The most expensive stage whose parents are finished and whose input files are intact; one
+        of a kind that never ran goes first, so that the time left is known soon."""
+        stages = self.plan.stages
+        seen = {stages[key].kind for key in self.running}
+
+        def order(key: str) -> tuple[bool, float]:
+            kind = stages[key].kind
+            return kind in seen or self.display.durations.knows(kind), -stages[key].flops
+
+        for key in sorted(filter(self._parents_finished, self.waiting), key=order):
             if self._parents_intact(key):
                 self.waiting.remove(key)
                 return key

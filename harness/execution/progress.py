@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.execution.time_left import Durations, Running, seconds_left
 from harness.plan.plan import Plan, Stage
 
 LINE_SECONDS = 15.0
@@ -25,14 +26,19 @@ def duration(seconds: float) -> str:
 class Display:
     """Progress bar over the stages, with throughput, losses and the time left.
 
-    The executor calls `begin` once, `tick` several times a second, and `finished` or `failed` for
-    each stage.
+    The executor calls `begin` once, `tick` several times a second, `finished` or `failed` for each
+    stage, and `end`.
     """
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self.plan, self.console = plan, console
-        self.flops_left = 0.0
-        self.flops_done = 0.0
+        self.capacity = 1
+        self.durations = Durations()
+        self.waiting: dict[str, Stage] = {}
+        self.started: dict[str, float] = {}
+        """Key to start time of the running stages."""
+        self.estimate: float | None = None
+        """The first estimate of the whole duration, in seconds."""
         self.begun = time.monotonic()
         self.last_line = self.begun
         self.bar = Progress(
@@ -56,10 +62,18 @@ class Display:
         if self.console.is_terminal:
             self.live.stop()
 
-    def begin(self, todo: list[Stage]) -> None:
-        """Prints how many stages are finished already."""
+    def begin(self, todo: list[Stage], finished: Mapping[str, float], capacity: int) -> None:
+        """Prints how many stages are finished already.
+
+        Args:
+            finished: key to seconds of the stages computed before.
+            capacity: stages that run at a time.
+        """
         total = len(self.plan.stages)
-        self.flops_left = sum(stage.flops for stage in todo)
+        self.capacity = capacity
+        self.waiting = {stage.key: stage for stage in todo}
+        for key, seconds in finished.items():
+            self.durations.add(self.plan.stages[key], seconds)
         self.bar.update(self.task, completed=total - len(todo))
         if todo:
             self.console.print(
@@ -81,6 +95,7 @@ class Display:
 
     def finished(self, stage: Stage, seconds: float) -> None:
         """Prints the stage with its duration."""
+        self.durations.add(stage, seconds)
         self._advance(stage)
         self.console.print(f"  done {stage.kind} {stage.label} ({duration(seconds)})")
 
@@ -89,23 +104,33 @@ class Display:
         self._advance(stage)
         self.console.print(f"  FAILED {stage.kind} {stage.label}: {reason}", style="red")
 
+    def end(self) -> None:
+        """Prints what the run took and what was first estimated."""
+        if self.started:
+            took = duration(time.monotonic() - self.begun)
+            first = f"; first estimate {duration(self.estimate)}" if self.estimate else ""
+            self.console.print(f"took {took}{first}")
+
     def _advance(self, stage: Stage) -> None:
-        self.flops_done += stage.flops
-        self.flops_left -= stage.flops
+        self.waiting.pop(stage.key, None)
         self.bar.update(self.task, advance=1)
 
     def _time_left(self, running: Mapping[str, dict[str, Any]]) -> str:
-        """Estimate from the FLOPs per second so far; empty before the first progress."""
-        partly = sum(
-            self.plan.stages[key].flops * figures["done"] / max(1, figures["total"])
+        """The estimate as text; empty as long as nothing is known of a kind of stage."""
+        now = time.monotonic()
+        for key in running:
+            self.started.setdefault(key, now)
+        active = [
+            Running(self.plan.stages[key], now - self.started[key], share_done(figures))
             for key, figures in running.items()
-            if figures
-        )
-        done = self.flops_done + partly
-        if done <= 0:
+        ]
+        waiting = [stage for key, stage in self.waiting.items() if key not in running]
+        left = seconds_left(self.durations, active, waiting, self.capacity)
+        if left is None:
             return ""
-        seconds = (time.monotonic() - self.begun) * (self.flops_left - partly) / done
-        return f"about {duration(seconds)} left"
+        if self.estimate is None:
+            self.estimate = now - self.begun + left
+        return f"about {duration(left)} left"
 
     def _table(self, running: Mapping[str, dict[str, Any]]) -> Table:
         table = Table.grid(padding=(0, 2))
@@ -119,10 +144,14 @@ def figures_line(figures: Mapping[str, Any]) -> str:
     """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`."""
     if not figures:
         return "starting"
-    share = figures["done"] / max(1, figures["total"])
-    text = f"{share:4.0%}"
+    text = f"{share_done(figures):4.0%}"
     if "tokens_per_second" in figures:
         text += f", {figures['tokens_per_second']:,.0f} tokens/s"
     if "loss" in figures:
         text += f", loss {figures['loss']:.3f}"
     return text
+
+
+def share_done(figures: Mapping[str, Any]) -> float:
+    """Share of a stage's updates that are done, 0 before its first progress report."""
+    return figures["done"] / max(1, figures["total"]) if figures else 0.0
