@@ -17,6 +17,9 @@ class Compute(ConfigModel):
     """Devices of one stage; several stages run in parallel with `harness run --jobs`."""
     strategy: Literal["auto"] = "auto"
     """Lightning strategy for the devices of one stage."""
+    threads: int | None = Field(default=None, ge=1)
+    """CPU threads of one stage. Null takes OMP_NUM_THREADS if it is set, else all cores with a GPU
+    and 1 without: stages in parallel are faster than threads."""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """Lightning precision of pretraining."""
     micro_batch_tokens: int | None = Field(default=None, ge=8)

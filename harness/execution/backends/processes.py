@@ -31,8 +31,7 @@ class ProcessBackend(Backend):
 
     def submit(self, job: StageJob) -> None:
         """Starts a stage in an idle or new worker."""
-        threads = max(1, (os.cpu_count() or 1) // self.capacity)  # workers share all cores
-        slot = self._idle.pop() if self._idle else _Slot(threads)
+        slot = self._idle.pop() if self._idle else _Slot(job.compute.threads or default_threads())
         future = slot.pool.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
 
@@ -103,6 +102,16 @@ def start_worker(parent: int, threads: int, stop: Event) -> None:
     import torch
 
     torch.set_num_threads(threads)
+
+
+def default_threads() -> int:
+    """OMP_NUM_THREADS if it is set, else all cores with a GPU and 1 without."""
+    from torch import cuda
+
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    return (os.cpu_count() or 1) if cuda.is_available() else 1
 
 
 def default_jobs() -> int:

@@ -1,6 +1,7 @@
 """Every backend computes, fails and cancels alike; a new one is an entry in BACKENDS."""
 
 import json
+import os
 import pickle
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 import harness
 from harness.core.compute import Compute
 from harness.execution.backends import BACKENDS
 from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.backends.processes import ProcessBackend, default_threads
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
 from harness.study import Study
@@ -143,6 +146,35 @@ def test_a_cancelled_stage_has_no_outcome(name: str, jobs: list[StageJob], tmp_p
         outcomes = backend.wait(0.1)
     assert [outcome.key for outcome in outcomes] == ["bad"]
     backend.close()
+
+
+@pytest.mark.parametrize(("declared", "environment", "expected"), [(None, "", 1), (2, "1", 2)])
+def test_workers_have_the_declared_threads(
+    declared: int | None,
+    environment: str,
+    expected: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One job of one thread uses one core, however many there are."""
+    monkeypatch.setenv("OMP_NUM_THREADS", environment)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    backend = ProcessBackend(Workspace(tmp_path), 1)
+    compute = Compute(accelerator="cpu", threads=declared)
+    backend.submit(StageJob("tokenizer", "bad", {}, {}, compute))
+    ((_, slot),) = backend._running.values()
+    assert slot.pool.submit(torch.get_num_threads).result() == expected
+    backend.close()
+
+
+def test_default_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert default_threads() == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert default_threads() == 1
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert default_threads() == os.cpu_count()
 
 
 def test_serial_refuses_several_jobs(tmp_path: Path) -> None:
