@@ -19,7 +19,7 @@ GROUPS = (1, 2, 4)
 """Numbers of groups among which the cheapest is chosen."""
 CPU_PASS_POSITIONS = 200
 """Positions that take as long as one more pass through the layers, whatever its size, on one thread
-at `nano` (50 at `small`); measured by `benchmarks/finetuning_inputs.py`."""
+at `nano` (about 40 at `small`); measured by `benchmarks/finetuning_inputs.py`."""
 GPU_PASS_POSITIONS = 16_384
 """The same on a GPU, which is far from filled by a small batch; an assumption."""
 
