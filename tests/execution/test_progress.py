@@ -1,0 +1,71 @@
+"""Lines of a run's display, with a clock made by hand."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from harness.execution import progress
+from harness.execution.progress import LINE_SECONDS, Display, figures_line
+from harness.plan.factory import load_plan
+from harness.plan.plan import Plan, Stage
+from tests.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return load_plan(ROOT / "experiments" / "smoke.yaml")
+
+
+class Clock:
+    """`time` with a time of its own."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def of_kind(plan: Plan, kind: str) -> list[Stage]:
+    return [stage for stage in plan.stages.values() if stage.kind == kind and stage.flops]
+
+
+def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, out = Clock(), io.StringIO()
+    monkeypatch.setattr(progress, "time", clock)
+    first, second = of_kind(plan, "finetune")[:2]
+    with Display(plan, Console(file=out, width=200)) as display:
+        display.begin([first, second], {}, capacity=1)
+        display.tick({first.key: {}})  # starts its clock
+        clock.now = LINE_SECONDS + 5
+        display.tick({first.key: {}})
+        clock.now = 40.0
+        display.tick({first.key: {"done": 1, "total": 2, "loss": 0.5}})
+        clock.now = 80.0
+        display.finished(first, 80.0)
+        display.failed(second, "no memory")
+        display.end()
+    lines = out.getvalue().splitlines()
+    total = len(plan.stages)
+    assert lines[0] == f"smoke: {total} stages, {total - 2} done already"
+    assert lines[1].split(": ")[-1].strip() == "starting"  # nothing is known yet
+    assert lines[2].endswith(" 50%, loss 0.500 about 2 min left")  # 40 s, and 80 s of its equal
+    assert lines[3:] == [
+        f"  done finetune {first.label} (80 s)",
+        f"  FAILED finetune {second.label}: no memory",
+        "took 80 s; first estimate 3 min",  # 160 s
+    ]
+
+
+def test_nothing_to_do_prints_nothing(plan: Plan) -> None:
+    out = io.StringIO()
+    with Display(plan, Console(file=out)) as display:
+        display.begin([], {}, capacity=2)
+        display.end()
+    assert out.getvalue() == ""
+
+
+def test_figures() -> None:
+    assert figures_line({}) == "starting"
+    figures = {"done": 1, "total": 4, "tokens_per_second": 31_000.0, "loss": 3.2141}
+    assert figures_line(figures) == " 25%, 31,000 tokens/s, loss 3.214"
