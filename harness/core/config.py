@@ -2,13 +2,15 @@
 
 import ast
 import inspect
+import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from itertools import pairwise
 from textwrap import dedent
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import to_json
 
 
@@ -49,6 +51,21 @@ class ConfigModel(BaseModel):
         """
         return cls.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
 
+
+UNITS = {"k": 10**3, "M": 10**6, "B": 10**9}
+
+
+def read_count(value: Any) -> Any:
+    """`value`, with `500k`, `1M` or `2.5B` as the whole number that it means."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kMB])", value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    count = Decimal(match[1]) * UNITS[match[2]]
+    return int(count) if count == int(count) else value
+
+
+Count = Annotated[int, BeforeValidator(read_count)]
+"""A whole number, also written as `500k`, `1M` or `2.5B`."""
 
 KIND_FIELDS = ("source", "kind")
 """Discriminator fields: a mapping with another value in one of them is replaced, not merged."""

@@ -18,8 +18,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks.probes import PROBES
 
-UNDERSCORED = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$"}
-"""`1_000_000`: a number in YAML 1.2 of the harness, but a string in most editors."""
+WRITTEN_OUT = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$|^[0-9]+([.][0-9]+)?[kMB]$"}
+"""`1_000_000` and `1M`: whole numbers in the harness, but strings in most editors."""
 
 Schema = dict[str, Any]
 
@@ -127,7 +127,7 @@ def _name_spaces(space: Schema) -> None:
 
 
 def _tidy(schema: Any) -> Any:
-    """Removes the titles made by pydantic, and accepts underscores in integers."""
+    """Removes the titles made by pydantic, and accepts integers as in WRITTEN_OUT."""
     if isinstance(schema, list):
         return [_tidy(part) for part in schema]
     if not isinstance(schema, Mapping):
@@ -140,4 +140,4 @@ def _tidy(schema: Any) -> Any:
     if tidy.get("type") != "integer":
         return tidy
     outer = {key: tidy.pop(key) for key in ("description", "default") if key in tidy}
-    return {"anyOf": [tidy, UNDERSCORED], **outer}
+    return {"anyOf": [tidy, WRITTEN_OUT], **outer}

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from harness.core.config import KIND_FIELDS, ConfigModel, unknown_name
+from harness.experiment.field_hints import field_hint, models_of
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 
@@ -36,6 +37,11 @@ MUST = {
     "model_attributes_type": "must be a mapping of fields",
 }
 """Error type to requirement; other types keep pydantic's message."""
+MAPPINGS = {
+    "corpus": "; or a mapping, such as {source: hub, path: allenai/c4, config: en} or "
+    "{source: text, path: my-texts/}"
+}
+"""Field with names to an example of what it also takes."""
 MAX_SHOWN = 60
 """Maximum length of a value in a message."""
 
@@ -95,16 +101,25 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         return f"{name} is required, but is not given"
     if kind == "extra_forbidden":
         holder = dotted(keys[:-1]) or "an experiment"
-        return f"{holder}: " + unknown_name("the field", keys[-1], _fields(model, detail["loc"]))
+        return f"{holder}: {_unknown_field(str(keys[-1]), holder, _fields(model, detail['loc']))}"
     if kind.startswith("union_tag"):
         return _tag(name, given, context)
     if kind == "value_error":
         message = str(context["error"])
         return f"{name} {message}" if message.startswith("must ") else f"{name}: {message}"
     if isinstance(given, str) and keys[-1] in NAMED and "type" in kind:
-        return f"{name}: " + unknown_name(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
+        unknown = unknown_name(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
+        return f"{name}: {unknown}{MAPPINGS.get(str(keys[-1]), '')}"
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
+
+
+def _unknown_field(name: str, holder: str, known: Mapping[str, FieldInfo]) -> str:
+    """The message with the closest name in the same mapping, else with the field's own place."""
+    place = None if get_close_matches(name, known) else field_hint(name, holder)
+    if place:
+        return f"the field {name!r} is not known; did you mean {place}?"
+    return unknown_name("the field", name, known)
 
 
 def _tag(name: str, given: Any, context: Mapping[str, Any]) -> str:
@@ -126,24 +141,10 @@ def _fields(model: type[ConfigModel], loc: tuple[int | str, ...]) -> Mapping[str
     """The fields allowed in place of the last step of `loc`."""
     models = [model]
     for step in loc[:-1]:
-        inner = [m for holder in models for m in _models(holder.model_fields.get(str(step)))]
+        inner = [m for holder in models for m in models_of(holder.model_fields.get(str(step)))]
         tagged = [m for m in models if step in _tags(m)]
         models = inner or tagged or models
     return {name: field for holder in models for name, field in holder.model_fields.items()}
-
-
-def _models(annotation: Any) -> list[type[ConfigModel]]:
-    """The config classes in the type of a field, at any depth."""
-    if isinstance(annotation, FieldInfo):
-        annotation = annotation.annotation
-    if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
-        return [annotation] if annotation.model_fields else _descendants(annotation)
-    return [model for part in get_args(annotation) for model in _models(part)]
-
-
-def _descendants(model: type[ConfigModel]) -> list[type[ConfigModel]]:
-    """All subclasses of a base without fields, such as `Transform`."""
-    return [m for child in model.__subclasses__() for m in (child, *_descendants(child))]
 
 
 def _tags(model: type[ConfigModel]) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, Count
 
 UNSEEING = ("causal", "encoder_decoder", "cbow")
 """Representations in which the first token attends only to itself."""
@@ -62,9 +62,9 @@ class Protocol(ConfigModel):
     """Demonstrations from the train set in each prompt, for the adaptation `prompt`."""
     holdout_fraction: float = Field(default=0.1, gt=0, lt=1)
     """Share of the train set held out to select hyperparameters; the dev set is only scored."""
-    max_holdout_examples: int = Field(default=1000, ge=1)
+    max_holdout_examples: Count = Field(default=1000, ge=1)
     """Most examples of the hold-out."""
-    max_train_examples: int | None = Field(default=None, ge=8)
+    max_train_examples: Count | None = Field(default=None, ge=8)
     """Most training examples; null for all."""
     selection: Literal["last", "best"] = "last"
     """Scored weights: of the last epoch, or of the best epoch on the hold-out."""

@@ -4,15 +4,15 @@ import math
 
 from pydantic import Field, model_validator
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, Count
 
 
 class Budget(ConfigModel):
     """The end of a pretraining run, in one of four units."""
 
-    tokens: int | None = Field(default=None, ge=0)
+    tokens: Count | None = Field(default=None, ge=0)
     """Tokens read, padding not counted. 0 trains nothing: the from-scratch control."""
-    steps: int | None = Field(default=None, ge=0)
+    steps: Count | None = Field(default=None, ge=0)
     """Updates of the weights."""
     flops: float | None = Field(default=None, ge=0)
     """Training FLOPs by FLOPS_CONVENTION, generator, decoder and teacher included."""

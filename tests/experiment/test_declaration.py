@@ -203,6 +203,31 @@ def test_errors_of_an_override_name_it(valid: Path, override: str, expected: str
     assert len(found) == 1 and found[0].startswith(f"--set {override}: {expected}")
 
 
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("pretrain.lr=1e-4", "'lr' is not known; did you mean pretrain.optimizer.learning_rate?"),
+        ("pretrain.mask_rate=0.3", "did you mean pretrain.objective.transform.mask_rate?"),
+        ("evaluate.finetune.lr=1e-4", "did you mean evaluate.finetune.learning_rate?"),
+        ("evaluate.max_length=64", "did you mean evaluate.protocol.max_sequence_length?"),
+        ("pretrain.corpus=c4", "or a mapping, such as {source: hub, path: allenai/c4, config: en}"),
+        ("pretrain.budget.tokens=1.5x", "must be a whole number, but is '1.5x'"),
+        ("pretrain.budget.tokens=1.2345k", "must be a whole number, but is '1.2345k'"),
+    ],
+)
+def test_what_users_of_other_tools_write_gets_a_hint(
+    valid: Path, override: str, expected: str
+) -> None:
+    found = [problem for problem in problems(valid, override) if problem.startswith("--set")]
+    assert len(found) == 1 and expected in found[0]
+
+
+def test_a_count_may_have_a_unit(valid: Path) -> None:
+    (arm, *_) = load(valid, ["pretrain.budget.tokens=1.5M"]).arms
+    assert arm.pretrain == load(valid, ["pretrain.budget.tokens=1_500_000"]).arms[0].pretrain
+    assert arm.pretrain.budget.tokens == 1_500_000
+
+
 def test_missing_data_has_a_line(valid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_data(load(valid))
     overrides = ["pretrain.corpus={source: text, path: nowhere/*.txt}", "evaluate.suite=glue-v1"]

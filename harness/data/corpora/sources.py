@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, Count
 
 
 class Source(ConfigModel):
@@ -12,7 +12,7 @@ class Source(ConfigModel):
 
     validation_fraction: float = Field(default=0.01, gt=0, lt=1)
     """Share of the documents held out for the pretraining loss, spread evenly over the corpus."""
-    max_documents: int | None = Field(default=None, ge=2)
+    max_documents: Count | None = Field(default=None, ge=2)
     """Maximum number of documents; null reads all."""
 
 
@@ -24,7 +24,7 @@ class MicroworldCorpus(Source):
     """Seed of the documents. `world` determines the words and facts."""
     world: int = Field(default=0, ge=0)
     """Seed of the words and facts. The shipped tasks are about world 0."""
-    num_tokens: int = Field(default=1_000_000, ge=1_000)
+    num_tokens: Count = Field(default=1_000_000, ge=1_000)
     """Words to generate; longer training budgets repeat the text."""
     domain: Literal["biomed", "cs", "news", "reviews"] | None = None
     """Null for general documents, or a domain with a specific vocabulary."""
