@@ -1,33 +1,13 @@
 """The base class of all declared values, and operations on nested plain data."""
 
-import ast
-import inspect
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
-from itertools import pairwise
-from textwrap import dedent
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import to_json
-
-
-def describe_fields(schema: dict[str, Any], model: type[BaseModel]) -> None:
-    """Adds the docstrings of a model's fields to its JSON schema.
-
-    pydantic's `use_attribute_docstrings` does the same at each import, which takes a tenth of the
-    time of `harness plan`.
-    """
-    fields = schema.get("properties", {})
-    for owner in reversed(model.__mro__[: model.__mro__.index(ConfigModel)]):
-        (definition,) = ast.parse(dedent(inspect.getsource(owner))).body
-        for field, text in pairwise(ast.iter_child_nodes(definition)):
-            match field, text:
-                case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
-                    if name in fields:
-                        fields[name]["description"] = inspect.cleandoc(docstring)
 
 
 class ConfigModel(BaseModel):
@@ -38,7 +18,6 @@ class ConfigModel(BaseModel):
         frozen=True,
         extra="forbid",
         allow_inf_nan=False,
-        json_schema_extra=describe_fields,
         defer_build=True,
     )
 

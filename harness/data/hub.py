@@ -158,7 +158,7 @@ def config_files(folder: Path, config: str | None) -> list[Path]:
     Raises:
         ValueError: no such config, or no files.
     """
-    patterns = patterns_of(folder, [config]) or ["**/*"]
+    patterns = patterns_of(folder, [config]) if _card(folder).get("configs") else ["**/*"]
     files = sorted({file for glob in patterns for file in visible(folder, glob)})
     if not files:
         raise ValueError(

@@ -36,7 +36,9 @@ class Display:
         self.durations = Durations()
         self.waiting: dict[str, Stage] = {}
         self.started: dict[str, float] = {}
-        """Key to start time of the running stages."""
+        """Key to start time of a stage."""
+        self.reported: dict[str, tuple[float, float]] = {}
+        """Key to time and share of updates of a stage's first progress report."""
         self.estimate: float | None = None
         """The first estimate of the whole duration, in seconds."""
         self.begun = time.monotonic()
@@ -95,12 +97,18 @@ class Display:
 
     def finished(self, stage: Stage, seconds: float) -> None:
         """Prints the stage with its duration."""
-        self.durations.add(stage, seconds)
+        _, before = self.reported.get(stage.key, (0.0, 0.0))  # done before it was resumed
+        self.durations.add(stage, seconds / (1 - before) if before < 1 else seconds)
         self._advance(stage)
         self.console.print(f"  done {stage.kind} {stage.label} ({duration(seconds)})")
 
     def failed(self, stage: Stage, reason: str) -> None:
-        """Prints the stage with the reason."""
+        """Prints the stage with the reason; stages that depend on it are not waited for."""
+        lost = {stage.key}
+        for key, other in list(self.waiting.items()):  # parents stand before their children
+            if lost.intersection(other.parents.values()):
+                lost.add(key)
+                del self.waiting[key]
         self._advance(stage)
         self.console.print(f"  FAILED {stage.kind} {stage.label}: {reason}", style="red")
 
@@ -118,12 +126,12 @@ class Display:
     def _time_left(self, running: Mapping[str, dict[str, Any]]) -> str:
         """The estimate as text; empty as long as nothing is known of a kind of stage."""
         now = time.monotonic()
-        for key in running:
-            self.started.setdefault(key, now)
-        active = [
-            Running(self.plan.stages[key], now - self.started[key], share_done(figures))
-            for key, figures in running.items()
-        ]
+        active = []
+        for key, figures in running.items():
+            share, first = share_done(figures), (self.started.setdefault(key, now), 0.0)
+            if figures:
+                first = self.reported.setdefault(key, (now, share))
+            active.append(Running(self.plan.stages[key], now - first[0], share, first[1]))
         waiting = [stage for key, stage in self.waiting.items() if key not in running]
         left = seconds_left(self.durations, active, waiting, self.capacity)
         if left is None:

@@ -17,14 +17,17 @@ class Running:
 
     stage: Stage
     elapsed: float
-    """Seconds since its start."""
-    share: float
+    """Seconds since its first progress report, or since its start before that."""
+    share: float = 0.0
     """Share of its updates that are done."""
+    first_share: float = 0.0
+    """The same in its first report: a resumed stage does not begin at 0."""
 
     @property
     def seconds(self) -> float | None:
-        """Its whole duration if its updates go on at the same rate; null too early."""
-        return self.elapsed / self.share if self.share >= MIN_SHARE else None
+        """Duration of all its updates at the rate so far; null too early."""
+        done = self.share - self.first_share
+        return self.elapsed / done if done >= MIN_SHARE else None
 
 
 @dataclass
@@ -74,7 +77,7 @@ def seconds_left(
         whole = known.of(one.stage) if one.seconds is None else one.seconds
         if whole is None:
             return None
-        rest.append(max(0.0, whole - one.elapsed))
+        rest.append(whole * (1 - one.share) if one.share else max(0.0, whole - one.elapsed))
     later = [known.of(stage) for stage in waiting]
     if any(seconds is None for seconds in later):
         return None

@@ -1,4 +1,5 @@
-"""Names in `pretrain`: of shipped values, and of the recipe, which provides the other fields."""
+"""Completes `pretrain`: names of shipped values become values, and the recipe gives the fields that
+are not set."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -11,22 +11,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from harness.finetuning.inputs import Batch
 
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 GROUPS = (1, 2, 4)
 """Numbers of groups among which the cheapest is chosen."""
-CPU_PASS_POSITIONS = 200
+PASS_POSITIONS = 200
 """Positions that take as long as one more pass through the layers, whatever its size, on one thread
 at `nano` (about 40 at `small`); measured by `benchmarks/finetuning_inputs.py`."""
-GPU_PASS_POSITIONS = 16_384
-"""The same on a GPU, which is far from filled by a small batch; an assumption."""
 
 
-def length_groups(
-    lengths: Sequence[int], pass_positions: int = CPU_PASS_POSITIONS
-) -> list[np.ndarray]:
+def length_groups(lengths: Sequence[int], pass_positions: int) -> list[np.ndarray]:
     """Indices of the rows of each group: as many groups of equal size as are cheapest.
 
     Args:
@@ -44,23 +41,20 @@ def length_groups(
 
 
 def states_by_length(states: Callable[[Batch], Tensor], batch: Batch) -> Tensor:
-    """[B, T, H] states of a batch, zeros at padding that no group needs.
+    """[B, T, H] states of a batch, zeros at padding beyond a row's group.
 
     Args:
         states: from the INPUTS [N, L] of N rows to their states [N, L, H].
     """
+    if batch["input_ids"].device.type != "cpu":  # a GPU is not filled by a small batch as it is
+        return states(batch)
     lengths = batch["attention_mask"].sum(1).tolist()
-    on_cpu = batch["input_ids"].device.type == "cpu"
-    groups = length_groups(lengths, CPU_PASS_POSITIONS if on_cpu else GPU_PASS_POSITIONS)
+    groups = length_groups(lengths, PASS_POSITIONS)
     if len(groups) == 1:
         return states(batch)
-    out: Tensor | None = None
-    for rows in groups:
+    width, parts = batch["input_ids"].shape[1], []
+    for rows in map(torch.from_numpy, groups):
         longest = max(lengths[row] for row in rows)
-        index = torch.from_numpy(rows).to(batch["input_ids"].device)
-        part = states({name: batch[name][index, :longest] for name in INPUTS})
-        if out is None:
-            out = part.new_zeros(*batch["input_ids"].shape, part.shape[-1])
-        out[index, :longest] = part
-    assert out is not None
-    return out
+        part = states({name: batch[name][rows, :longest] for name in INPUTS})
+        parts.append(F.pad(part, (0, 0, 0, width - longest)))
+    return torch.cat(parts)[torch.from_numpy(np.argsort(np.concatenate(groups)))]

@@ -34,26 +34,30 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
     clock, out = Clock(), io.StringIO()
     monkeypatch.setattr(progress, "time", clock)
     first, second = of_kind(plan, "finetune")[:2]
+    child = Stage(
+        "child", "report", "child", {}, {"parent": second.key}, 1.0
+    )  # of unknown duration
     with Display(plan, Console(file=out, width=200)) as display:
-        display.begin([first, second], {}, capacity=1)
+        display.begin([first, second, child], {}, capacity=1)
         display.tick({first.key: {}})  # starts its clock
+        display.failed(second, "no memory")  # its child is not waited for
         clock.now = LINE_SECONDS + 5
-        display.tick({first.key: {}})
+        display.tick({first.key: {"done": 2, "total": 4}})
         clock.now = 40.0
-        display.tick({first.key: {"done": 1, "total": 2, "loss": 0.5}})
+        display.tick({first.key: {"done": 3, "total": 4, "loss": 0.5}})
         clock.now = 80.0
-        display.finished(first, 80.0)
-        display.failed(second, "no memory")
+        display.finished(first, 30.0)
         display.end()
+    assert display.durations.of(first) == 60.0  # half of it was done before
     lines = out.getvalue().splitlines()
     total = len(plan.stages)
-    assert lines[0] == f"smoke: {total} stages, {total - 2} done already"
-    assert lines[1].split(": ")[-1].strip() == "starting"  # nothing is known yet
-    assert lines[2].endswith(" 50%, loss 0.500 about 2 min left")  # 40 s, and 80 s of its equal
-    assert lines[3:] == [
-        f"  done finetune {first.label} (80 s)",
-        f"  FAILED finetune {second.label}: no memory",
-        "took 80 s; first estimate 3 min",  # 160 s
+    assert lines[0] == f"smoke: {total} stages, {total - 3} done already"
+    assert lines[1] == f"  FAILED finetune {second.label}: no memory"
+    assert lines[2].rstrip().endswith(" 50%")  # resumed there: nothing is known yet
+    assert lines[3].endswith(" 75%, loss 0.500 about 20 s left")  # a quarter took 20 s
+    assert lines[4:] == [
+        f"  done finetune {first.label} (30 s)",
+        "took 80 s; first estimate 60 s",
     ]
 
 

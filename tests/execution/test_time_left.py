@@ -35,6 +35,8 @@ def test_by_hand() -> None:
     assert seconds_left(known, [running], waiting, 2) is None
     known.add(waiting[0], 50.0)
     assert seconds_left(known, [running], waiting, 2) == (90 + 4 * 50) / 2
+    resumed = Running(stage("pretrain", 100.0), elapsed=10.0, share=0.75, first_share=0.5)
+    assert seconds_left(known, [resumed], [], 2) == 10.0  # the other half of this half
     early = Running(stage("pretrain", 100.0), elapsed=1.0, share=0.01)
     assert seconds_left(known, [early], waiting, 2) is None
     assert seconds_left(known, [], [], 2) == 0.0

@@ -1,5 +1,6 @@
 """Data sets of the micro-world, each made from functions that draw one example."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,8 +42,8 @@ DrawTexts = Callable[[Sampler, int], Texts]
 
 
 @dataclass(frozen=True)
-class DataSet:
-    """A data set without duplicates, in random order. Subclasses implement `made`.
+class DataSet(ABC):
+    """A data set without duplicates, in random order.
 
     All splits except train use the open words that train does not use.
     """
@@ -68,13 +69,13 @@ class DataSet:
         """
         return [item.answer for item in self.made(split, world)]
 
+    @abstractmethod
     def made(self, split: str, world: int) -> list[Item]:
         """The examples of a split with their answers.
 
         Raises:
             ValueError: an unknown split.
         """
-        raise NotImplementedError
 
     def sampler(self, split: str, world: int, all_words: bool = False) -> Sampler:
         """The sampler of a split, with all words or those of the split.

@@ -108,7 +108,7 @@ def default_threads() -> int:
     """OMP_NUM_THREADS if it is set, else all cores with a GPU and 1 without."""
     from torch import cuda
 
-    given = os.environ.get("OMP_NUM_THREADS", "")
+    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # one number per nested level
     if given.isdecimal() and int(given):
         return int(given)
     return (os.cpu_count() or 1) if cuda.is_available() else 1

@@ -72,7 +72,7 @@ class Similarity(SeparateTexts):
         return Embedder(backbone, self.num_outputs, self.protocol)
 
     def loss(self, outputs: Tensor, batch: Batch) -> Tensor:
-        """Raises NotImplementedError for all outputs [2 B, H]."""
+        """Undefined for vectors [2 B, H]: similarity tasks have no train set."""
         raise NotImplementedError("similarity tasks are not trained on")
 
     def decode(self, outputs: Tensor, batch: Batch) -> Sequence[Any]:

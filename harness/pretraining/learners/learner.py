@@ -51,11 +51,11 @@ class Learner(nn.Module):
         return cross_entropies(self.predictions(batch, component))
 
     def forward(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """Same as `losses`, scalars [] by name; the call that may be compiled."""
+        """Same as `losses`; the call that may be compiled."""
         return self.losses(batch, component)
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
-        """Loads the weights of a saved network, by name, each of its parameter's shape [..]."""
+        """Loads the weights of a saved network, by name."""
         self.backbone.network.load_state_dict(weights)
 
     def save(self, folder: Path) -> None:

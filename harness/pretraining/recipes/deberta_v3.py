@@ -1,7 +1,7 @@
 """DeBERTaV3: He et al. 2023, ICLR; where the paper is silent, microsoft/DeBERTa.
 
 The base model of section 3.1, on Wikipedia and BooksCorpus; generator and discriminator take each
-step together: see `paradigms.replaced_token`.
+step together: see `learners.replaced_token`.
 """
 
 from harness.data.corpora.packing import Packing
