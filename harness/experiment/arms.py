@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.config import set_path
+from harness.core.config import deep_merge, set_path
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Axis, Experiment
-from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
+from harness.experiment.recipe_defaults import (
+    expand_names,
+    finetune_defaults,
+    resolve_pretrain,
+)
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.pretraining.recipes.pretrain import Pretrain
 
@@ -79,12 +83,13 @@ def resolve_arm(
         ValueError: the fields do not describe a run.
     """
     tree = changed_tree(experiment, changes)
+    pretrain = resolve_pretrain(tree["pretrain"])
     return Arm(
         name="/".join(labels.values()) or experiment.name,
         labels=labels,
         changes=changes,
-        pretrain=resolve_pretrain(tree["pretrain"]),
-        evaluate=Evaluate.read(tree["evaluate"]),
+        pretrain=pretrain,
+        evaluate=Evaluate.read(_with_finetune_defaults(tree["evaluate"], pretrain)),
     )
 
 
@@ -95,7 +100,10 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
     """
     tree = {
         "pretrain": expand_names(experiment.pretrain),
-        "evaluate": experiment.evaluate.model_dump(),
+        "evaluate": {
+            **experiment.evaluate.model_dump(exclude={"finetune"}),
+            "finetune": experiment.evaluate.finetune.model_dump(exclude_unset=True),
+        },
     }
     for path in sorted(changes, key=lambda path: path.count(".")):
         tree = set_path(tree, path, changes[path])
@@ -103,6 +111,10 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
             tree["pretrain"] = expand_names(tree["pretrain"])
         tree["evaluate"] = _with_adaptation(tree["evaluate"])
     return tree
+
+
+def _with_finetune_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
+    return deep_merge({"finetune": finetune_defaults(pretrain)}, evaluate)
 
 
 def _with_adaptation(evaluate: Any) -> Any:

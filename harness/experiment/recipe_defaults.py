@@ -4,13 +4,17 @@ are not set."""
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from harness.core.config import ConfigModel, deep_merge, unknown_name
 from harness.data.corpora import CORPORA
+from harness.data.corpora.sources import Corpus
 from harness.data.tokenizers import TOKENIZERS
-from harness.models import MODELS, SIZES
+from harness.models import MODELS, SIZES, Size
 from harness.models.checkpoints import files, objectives
+from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes import RECIPES, small_sizes
 from harness.pretraining.recipes.pretrain import Pretrain
 
 NAMED: dict[str, Mapping[str, ConfigModel]] = {
@@ -23,6 +27,8 @@ NAMED: dict[str, Mapping[str, ConfigModel]] = {
 """Field of `pretrain` to the values that it accepts by name."""
 
 DEFAULT_RECIPE = "bert"
+
+CORPUS: TypeAdapter[Corpus] = TypeAdapter(Corpus)
 
 ROLES = ("init_from", "teacher")
 """Fields of a pretraining run that are pretraining runs themselves."""
@@ -83,11 +89,36 @@ def with_recipe_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
     recipe = fields.get("recipe", DEFAULT_RECIPE)
     if not isinstance(recipe, str) or recipe not in RECIPES:
         raise ValueError(unknown_name("the recipe", recipe, RECIPES))
-    resolved = _merged(RECIPES[recipe].model_dump(), fields)
+    resolved = _with_small_sizes(_merged(RECIPES[recipe].model_dump(), fields), fields)
     for role in ROLES:
         if isinstance(resolved.get(role), Mapping):
             resolved[role] = _nested_run(role, resolved, fields)
     return resolved | _checkpoint_fields(resolved["model"])
+
+
+def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`resolved` with the settings of a small network where `fields` sets none."""
+    try:
+        size, corpus = Size.read(resolved["size"]), CORPUS.validate_python(resolved["corpus"])
+        if not small_sizes.is_small(size, RECIPES[resolved["recipe"]].size):
+            return resolved
+        settings = small_sizes.pretraining_settings(size, corpus, resolved["model"]["family"])
+        resolved = _merged(_merged(resolved, settings), fields)
+        if "batch_size" not in fields:
+            phases = [Phase.model_validate(phase) for phase in resolved["phases"]]
+            length = sum(phase.fraction * phase.sequence_length for phase in phases)
+            budget = Budget.read(resolved["budget"])
+            resolved["batch_size"] = small_sizes.batch_size(budget, length)
+    except ValueError:
+        pass  # reported when the run or its data are checked
+    return resolved
+
+
+def finetune_defaults(pretrain: Pretrain) -> dict[str, Any]:
+    """Fields of `evaluate.finetune` that the size of the network determines."""
+    if not small_sizes.is_small(pretrain.size, RECIPES[pretrain.recipe].size):
+        return {}
+    return small_sizes.finetuning_settings(pretrain.size)
 
 
 def _checkpoint_fields(model: Any) -> dict[str, Any]:
@@ -123,7 +154,8 @@ def _nested_run(
     given = RECIPES[resolved["recipe"]].model_dump()[role]
     of_the_user = (*ROLES, "checkpoint_fractions")
     plain = {name: value for name, value in resolved.items() if name not in of_the_user}
-    return _merged(_merged(given or plain, inherited), own)
+    set_here = _merged(inherited, own)
+    return _with_small_sizes(_merged(given or plain, set_here), set_here)
 
 
 def _merged(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:

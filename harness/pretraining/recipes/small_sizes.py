@@ -1,0 +1,98 @@
+"""Settings of networks narrower than the published ones, as functions of width, text and budget.
+
+The numbers of a recipe belong to its own size and to billions of tokens. docs/small_models.md gives
+the measurements behind those of this file.
+"""
+
+import math
+from typing import Any
+
+from harness.data.corpora.load_corpus import corpus_bytes
+from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus
+from harness.models import Size
+from harness.pretraining.budget import Budget
+
+PUBLISHED_WIDTH = 512
+"""Hidden size from which the settings of the recipe apply."""
+MIN_BATCH_TOKENS = 512
+UPDATES = 4_000
+SEQUENCE_LENGTH = 64
+MICROWORLD_VOCAB_SIZE = 1_200
+"""Holds every word of the micro-world: 971 WordPiece or 1,201 byte-level BPE tokens are learned."""
+MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 2_000, 8_200
+BYTES_PER_TOKEN = 4.5
+
+
+def is_small(size: Size, published: Size) -> bool:
+    """Whether a network is narrower than the published ones, so that these settings apply.
+
+    Args:
+        published: the size of the recipe.
+    """
+    return size.hidden_size < min(PUBLISHED_WIDTH, published.hidden_size)
+
+
+def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, Any]:
+    """Fields of `pretrain` of a small network, except `batch_size`.
+
+    The learning rate of matrices falls as 1 / width, that of embeddings is constant, and the
+    standard deviation of initial weights falls as 1 / sqrt(width): muP for Adam (Yang et al. 2021,
+    table 8).
+    """
+    width = size.hidden_size
+    return {
+        "optimizer": {
+            "learning_rate": _rounded(0.128 / width),
+            "embedding_learning_rate_factor": _rounded(width / 32),
+        },
+        "schedule": {"warmup_fraction": 0.06},  # Liu et al. 2019, table 9
+        "model": _model_settings(width, family),
+        "phases": ({"fraction": 1.0, "sequence_length": SEQUENCE_LENGTH},),
+        "tokenizer": {"vocab_size": vocabulary_size(corpus)},
+        "budget": {"tokens": default_tokens(size)},
+    }
+
+
+def _model_settings(width: int, family: str) -> dict[str, float]:
+    if family == "t5":  # scales its initial weights by their shapes, and has one dropout rate
+        return {"dropout": 0.0}
+    scale = _rounded(0.02 * math.sqrt(768 / width))
+    return {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": scale}
+
+
+def default_tokens(size: Size) -> int:
+    """Training tokens if no budget is declared: 20 per parameter of the layers (Hoffmann et al.
+    2022, table 3), of which there are 12 x layers x width^2 (Kaplan et al. 2020, table 1)."""
+    return 20 * 12 * size.num_layers * size.hidden_size**2
+
+
+def vocabulary_size(corpus: Corpus) -> int:
+    """Declared size of the vocabulary learned from a corpus.
+
+    By the size of local files, 95 % of the tokens occur at least 100 times (Gowda and May 2020,
+    section 5) if frequencies follow Zipf's law.
+    """
+    if isinstance(corpus, MicroworldCorpus):
+        return MICROWORLD_VOCAB_SIZE
+    if isinstance(corpus, HubCorpus):
+        return MAX_VOCAB_SIZE
+    tokens = corpus_bytes(corpus) / BYTES_PER_TOKEN
+    sizes = range(MIN_VOCAB_SIZE, MAX_VOCAB_SIZE, 100)
+    fitting = [v for v in sizes if tokens / (0.95 * v * (math.log(v) + 0.58)) >= 100]
+    return max(fitting, default=MIN_VOCAB_SIZE)
+
+
+def batch_size(budget: Budget, sequence_length: float) -> int:
+    """Sequences of `sequence_length` tokens per update: about UPDATES updates, in batches of at
+    least MIN_BATCH_TOKENS; a power of 2."""
+    tokens = max(MIN_BATCH_TOKENS, (budget.tokens or 0) / UPDATES)
+    return max(1, 2 ** round(math.log2(tokens / sequence_length)))
+
+
+def finetuning_settings(size: Size) -> dict[str, Any]:
+    """Fields of `evaluate.finetune` of a small network."""
+    return {"learning_rate": _rounded(0.064 / size.hidden_size), "epochs": 6, "batch_size": 16}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.2g}")
