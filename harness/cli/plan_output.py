@@ -102,15 +102,20 @@ def _differences(plan: Plan) -> Table:
     for arm in plan.arms:
         table.add_column(arm.name)
     for path, values in condensed(plan.differences):
-        reason = "axis" if path in plan.declared else "recipe"
-        table.add_row(path, reason, *(str(values[arm.name]) for arm in plan.arms))
+        table.add_row(path, _reason(path, plan), *(str(values[arm.name]) for arm in plan.arms))
     return table
+
+
+def _reason(path: str, plan: Plan) -> str:
+    if path in plan.declared:
+        return "axis"
+    return "recipe" if "pretrain.recipe" in plan.differences else "size"
 
 
 def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
-    table.add_column(f"differences from {arms[0]}; (r): set by the recipe")
+    table.add_column(f"differences from {arms[0]}; (r): set by recipe or size")
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
             f"{path.removeprefix('pretrain.')} = {value}"

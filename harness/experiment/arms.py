@@ -100,10 +100,7 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
     """
     tree = {
         "pretrain": expand_names(experiment.pretrain),
-        "evaluate": {
-            **experiment.evaluate.model_dump(exclude={"finetune"}),
-            "finetune": experiment.evaluate.finetune.model_dump(exclude_unset=True),
-        },
+        "evaluate": _declared_fields(experiment.evaluate),
     }
     for path in sorted(changes, key=lambda path: path.count(".")):
         tree = set_path(tree, path, changes[path])
@@ -113,8 +110,28 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
     return tree
 
 
+def _declared_fields(evaluate: Evaluate) -> dict[str, Any]:
+    """`evaluate` as plain data; of fine-tuning settings, those that the experiment sets."""
+    tasks = [
+        {
+            **task.model_dump(),
+            "finetune": task.finetune and task.finetune.model_dump(exclude_unset=True),
+        }
+        for task in evaluate.intermediate_tasks
+    ]
+    finetune = evaluate.finetune.model_dump(exclude_unset=True)
+    return {**evaluate.model_dump(), "finetune": finetune, "intermediate_tasks": tasks}
+
+
 def _with_finetune_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
-    return deep_merge({"finetune": finetune_defaults(pretrain)}, evaluate)
+    """`evaluate` with the fine-tuning settings of the network's size where none are set; those of
+    an intermediate task are `evaluate.finetune` where none are set."""
+    merged = deep_merge({"finetune": finetune_defaults(pretrain)}, evaluate)
+    tasks = [
+        deep_merge({"finetune": merged["finetune"]}, task) if task.get("finetune") else task
+        for task in merged["intermediate_tasks"]
+    ]
+    return {**merged, "intermediate_tasks": tasks}
 
 
 def _with_adaptation(evaluate: Any) -> Any:

@@ -11,7 +11,7 @@ from harness.experiment.origins import axis_place
 from harness.experiment.recipe_defaults import ROLES
 from harness.experiment.source import value_at
 from harness.experiment.yaml_reader import Keys
-from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes import RECIPES, small_sizes
 
 ARM_FIELDS = ("pretrain", "evaluate")
 """Fields that differ between arms."""
@@ -27,7 +27,8 @@ class ResolvedField:
     value: Any
     """The value as plain data."""
     origin: str
-    """`file:line`, a command-line option, `recipe NAME`, `default`, or the run that uses it."""
+    """`file:line`, a command-line option, `recipe NAME`, `hidden size N`, `default`, or the run that
+    uses it."""
 
 
 def experiment_fields(declaration: Declaration) -> list[ResolvedField]:
@@ -64,10 +65,16 @@ def _origin(declaration: Declaration, arm: Arm, keys: Keys, value: Any) -> str:
         return source.place(place).text
     if given := _given(declaration, keys):
         return given
+    if dotted(keys).removeprefix("pretrain.") in small_sizes.IMPLIED and _is_small(arm):
+        return f"hidden size {arm.pretrain.size.hidden_size}"
     recipe = RECIPES[arm.pretrain.recipe].model_dump(mode="json")
     if keys[0] == "pretrain" and value_at(recipe, keys[1:]) == value:
         return f"recipe {arm.pretrain.recipe}"
     return "the run that uses it" if keys[1] in ROLES else DEFAULT
+
+
+def _is_small(arm: Arm) -> bool:
+    return small_sizes.is_small(arm.pretrain.size, RECIPES[arm.pretrain.recipe].size)
 
 
 def _given(declaration: Declaration, keys: Keys) -> str | None:

@@ -27,7 +27,7 @@ class IntermediateTask(ConfigModel):
     3): `softmax` over (u, v, |u - v|) for classes, `cosine` for values, or the `triplet` loss of an
     anchor, an entailed and a contradicted text; null: no bi-encoder."""
     finetune: Finetune | None = None
-    """Settings of the intermediate training; null: `evaluate.finetune`."""
+    """Settings of the intermediate training; those not set are of `evaluate.finetune`."""
 
     @property
     def label(self) -> str:

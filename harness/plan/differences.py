@@ -1,11 +1,12 @@
 """Differences between arms, condensed for display, and the single-variable contract: arms differ
-only in fields set by an axis or a varied recipe."""
+only in fields set by an axis, or implied by a varied recipe or size."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.core.config import ConfigModel
 from harness.experiment.arms import Arm
+from harness.pretraining.recipes.small_sizes import IMPLIED
 
 Differences = Mapping[str, Mapping[str, Any]]
 """Dotted path to {arm: value}."""
@@ -54,7 +55,10 @@ def is_declared(path: str, arms: Sequence[Arm]) -> bool:
 
 
 def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> None:
-    """Checks that every difference is declared, or implied by a varied recipe.
+    """Checks that every difference is declared, or implied by what varies.
+
+    A recipe implies all fields of `pretrain`; IMPLIED has the fields that a small network's size,
+    text or budget determine.
 
     Args:
         differences: as `differing_fields` returns them.
@@ -63,11 +67,16 @@ def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> 
     Raises:
         ValueError: the arms differ in a field that no axis varies.
     """
-    recipe_varies = "pretrain.recipe" in differences
     for path in differences:
-        implied = recipe_varies and path.startswith("pretrain.")
-        if path not in declared and not implied:
+        implied = "pretrain.recipe" in differences and path.startswith("pretrain.")
+        if path not in declared and not implied and not _is_implied(path, differences):
             raise ValueError(f"the arms differ in {path}, which no axis of the grid varies")
+
+
+def _is_implied(path: str, differences: Mapping[str, Any]) -> bool:
+    field = path.removeprefix("pretrain.teacher.").removeprefix("pretrain.init_from.")
+    causes = IMPLIED.get(field.removeprefix("pretrain."), ())
+    return any(f".{cause}" in varied for cause in causes for varied in differences)
 
 
 def condensed(differences: Differences) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -38,7 +38,7 @@ def test_a_recipe_alone_resolves_to_itself(name: str) -> None:
 def test_without_a_grid_there_is_one_arm_named_like_the_experiment() -> None:
     (arm,) = arms()
     assert arm.name == "study" and arm.changes == {}
-    assert arm.pretrain == RECIPES["bert"].model_copy(update={"size": SIZES["nano"]})
+    assert arm.pretrain == resolve_pretrain({"recipe": "bert", "size": SIZES["nano"].model_dump()})
 
 
 def test_the_base_takes_precedence_over_a_varied_recipe() -> None:

@@ -267,4 +267,5 @@ def test_the_cost_of_an_intermediate_task_uses_its_epochs() -> None:
         )
         return stage.flops
 
-    assert flops({"epochs": 6}) == pytest.approx(2 * flops(None))
+    assert flops({"epochs": 12}) == pytest.approx(2 * flops({"epochs": 6}))
+    assert flops(None) == flops({"epochs": 6})  # the default of the size

@@ -22,6 +22,25 @@ MICROWORLD_VOCAB_SIZE = 1_200
 MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 2_000, 8_200
 BYTES_PER_TOKEN = 4.5
 
+IMPLIED: dict[str, tuple[str, ...]] = {
+    "optimizer.learning_rate": ("size",),
+    "optimizer.embedding_learning_rate_factor": ("size",),
+    "schedule.warmup_fraction": ("size",),
+    "model.dropout": ("size",),
+    "model.attention_dropout": ("size",),
+    "model.initializer_range": ("size",),
+    "phases": ("size",),
+    "tokenizer.vocab_size": ("size", "corpus"),
+    "batch_size": ("size", "phases", "budget"),
+    "budget.tokens": ("size",),
+    "budget.steps": ("size",),
+    "evaluate.finetune.learning_rate": ("size",),
+    "evaluate.finetune.epochs": ("size",),
+    "evaluate.finetune.batch_size": ("size",),
+}
+"""Field, below `pretrain` unless it starts with `evaluate`, to the fields of `pretrain` that
+determine it where it is not set."""
+
 
 def is_small(size: Size, published: Size) -> bool:
     """Whether a network is narrower than the published ones, so that these settings apply.

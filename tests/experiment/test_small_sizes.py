@@ -1,0 +1,169 @@
+"""Settings of networks narrower than the published ones."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TextCorpus
+from harness.experiment.arms import Arm, combinations, resolve_arm
+from harness.experiment.experiment import Experiment
+from harness.experiment.recipe_defaults import expand_names, finetune_defaults, resolve_pretrain
+from harness.finetuning.protocol import Finetune
+from harness.models import SIZES
+from harness.plan.differences import check_contract, differing_fields
+from harness.pretraining.budget import Budget
+from harness.pretraining.recipes import RECIPES
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.small_sizes import (
+    MAX_VOCAB_SIZE,
+    MIN_VOCAB_SIZE,
+    batch_size,
+    default_tokens,
+    vocabulary_size,
+)
+
+WITHOUT_NETWORK = ("baseline", "checkpoint")
+NETWORKS = [
+    name for name, recipe in RECIPES.items() if recipe.model.facts.kind not in WITHOUT_NETWORK
+]
+
+
+def run(**fields: Any) -> Pretrain:
+    return resolve_pretrain(expand_names(fields))
+
+
+def arms(**fields: Any) -> list[Arm]:
+    base = {"name": "study", "question": "Which?", "pretrain": {"size": "nano"}}
+    declared = Experiment.read({**base, **fields})
+    return [resolve_arm(declared, *combination) for combination in combinations(declared.grid)]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_published_sizes_keep_the_published_numbers(name: str) -> None:
+    assert run(recipe=name, size=RECIPES[name].size.model_dump()) == RECIPES[name]
+    if not RECIPES[name].teacher:
+        large = run(recipe=name, size="large")
+        assert large == RECIPES[name].model_copy(update={"size": SIZES["large"]})
+
+
+def test_the_rate_of_matrices_falls_with_width_and_that_of_embeddings_is_constant() -> None:
+    """As in table 8 of Yang et al. 2021; at width 256, the published rate of ELECTRA-small (Clark
+    et al. 2020, table 6: 5e-4)."""
+    rates = {}
+    for size in ("nano", "tiny", "mini"):
+        optimizer = run(recipe="bert", size=size).optimizer
+        rates[size] = optimizer.learning_rate
+        assert optimizer.learning_rate * optimizer.embedding_learning_rate_factor == pytest.approx(
+            4e-3
+        )
+    assert rates == {"nano": 2e-3, "tiny": 1e-3, "mini": 5e-4}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_recipe_has_the_settings_of_its_size(name: str) -> None:
+    """Also the teachers, which have a size of their own; T5 scales initial weights by itself."""
+    teacher = {"teacher": {"size": "nano"}} if RECIPES[name].teacher else {}
+    small = run(recipe=name, size="nano", **teacher)
+    assert small.optimizer.learning_rate == 2e-3
+    assert small.model.dropout == 0
+    assert small.budget.tokens == default_tokens(SIZES["nano"])
+    scale = 0.02 if small.model.family == "t5" else round(0.02 * math.sqrt(768 / 64), 3)
+    assert small.model.initializer_range == scale
+
+
+def test_a_teacher_has_the_settings_of_its_own_size() -> None:
+    student = run(recipe="tinybert", size="nano", teacher={"size": "tiny"})
+    assert student.teacher is not None
+    assert (student.optimizer.learning_rate, student.teacher.optimizer.learning_rate) == (
+        2e-3,
+        1e-3,
+    )
+
+
+FIELDS: dict[str, Any] = {
+    "optimizer": {"learning_rate": 0.5, "embedding_learning_rate_factor": 9.0},
+    "schedule": {"warmup_fraction": 0.5},
+    "model": {"dropout": 0.3, "attention_dropout": 0.3, "initializer_range": 0.5},
+    "phases": [{"fraction": 1.0, "sequence_length": 8}],
+    "batch_size": 3,
+    "tokenizer": {"vocab_size": 777},
+    "budget": {"flops": 1e12},
+}
+
+
+@given(st.sets(st.sampled_from(sorted(FIELDS))))
+def test_declared_fields_take_precedence(names: set[str]) -> None:
+    given_ = {name: FIELDS[name] for name in names}
+    resolved = run(recipe="roberta", size="tiny", **given_).model_dump(mode="json")
+    plain = run(recipe="roberta", size="tiny").model_dump(mode="json")
+    for name in FIELDS:
+        for field in FIELDS[name] if isinstance(FIELDS[name], dict) else ():
+            expected = FIELDS[name] if name in names else plain[name]
+            assert resolved[name][field] == expected[field]
+
+
+def test_the_batch_follows_the_length_and_the_budget() -> None:
+    """512 tokens up to 2M tokens, then a four-thousandth of the budget; in powers of 2."""
+    assert batch_size(Budget(tokens=0), 64) == batch_size(Budget(flops=1e12), 64) == 8
+    assert batch_size(Budget(tokens=2_000_000), 64) == 8
+    assert batch_size(Budget(tokens=2_000_000), 128) == 4
+    assert batch_size(Budget(tokens=64_000_000), 64) == 256
+    assert batch_size(Budget(tokens=1_000), 4_096) == 1
+    declared = run(recipe="bert", size="nano", phases=[{"fraction": 1.0, "sequence_length": 32}])
+    assert declared.batch_size == 16
+
+
+def test_default_tokens_are_twenty_per_parameter_of_the_layers() -> None:
+    """BERT tiny: two layers of 4 x 128^2 weights of attention and 8 x 128^2 of the feed-forward
+    network."""
+    assert default_tokens(SIZES["tiny"]) == 20 * 2 * (4 + 8) * 128**2
+
+
+def test_the_vocabulary_follows_the_text(tmp_path: Path) -> None:
+    assert vocabulary_size(HubCorpus(path="a/b")) == MAX_VOCAB_SIZE
+    assert vocabulary_size(MicroworldCorpus(num_tokens=10_000)) == 1_200
+    sizes = []
+    for kilobytes in (10, 12_000, 20_000, 100_000):
+        file = tmp_path / f"{kilobytes}.txt"
+        with file.open("wb") as stream:
+            stream.truncate(kilobytes * 1_000)
+        sizes.append(vocabulary_size(TextCorpus(path=str(file))))
+    assert sizes[0] == MIN_VOCAB_SIZE and sizes[-1] == MAX_VOCAB_SIZE - 100
+    assert sizes == sorted(set(sizes))
+    # 12 MB are 2.7M tokens, of which a type of rank r has 2.7M / (r x (ln V + 0.58))
+    rank = 0.95 * sizes[1]
+    assert 12e6 / 4.5 / (rank * (math.log(sizes[1]) + 0.58)) == pytest.approx(100, rel=0.06)
+
+
+def test_fine_tuning_follows_the_size_unless_it_is_declared() -> None:
+    def arm(**evaluate: Any) -> Finetune:
+        return arms(evaluate=evaluate)[0].evaluate.finetune
+
+    assert arm() == Finetune(**finetune_defaults(run(size="nano")))
+    assert (arm().learning_rate, arm().epochs, arm().batch_size) == (1e-3, 6, 16)
+    chain = [{"task": "micro-mnli", "finetune": {"epochs": 9}}, {"task": "micro-sst2"}]
+    (first,) = arms(evaluate={"intermediate_tasks": chain})
+    own, others = (task.finetune for task in first.evaluate.intermediate_tasks)
+    assert (own, others) == (arm().model_copy(update={"epochs": 9}), None)
+    declared = arm(finetune={"epochs": 2, "weight_decay": 0.1})
+    assert declared == arm().model_copy(update={"epochs": 2, "weight_decay": 0.1})
+    assert finetune_defaults(run(size="base")) == {}
+
+
+def test_sizes_and_budgets_may_be_varied_although_they_imply_other_fields() -> None:
+    grids: tuple[dict[str, Any], ...] = (
+        {"pretrain.size": ["nano", "base"]},
+        {"pretrain.budget.tokens": ["1M", "64M"]},
+        {"pretrain.corpus": ["microworld", "wikitext2"]},
+    )
+    for grid in grids:
+        differences = differing_fields(arms(grid=grid))
+        (axis,) = grid
+        check_contract(differences, frozenset(path for path in differences if axis in path))
+    implied = {"pretrain.size.num_layers": {}, "pretrain.optimizer.learning_rate": {}}
+    with pytest.raises(ValueError, match=r"differ in pretrain\.optimizer\.beta1"):
+        check_contract({**implied, "pretrain.optimizer.beta1": {}}, frozenset(implied))
