@@ -27,8 +27,8 @@ class ResolvedField:
     value: Any
     """The value as plain data."""
     origin: str
-    """`file:line`, a command-line option, `recipe NAME`, `hidden size N`, `default`, or the run that
-    uses it."""
+    """`file:line`, a command-line option, `recipe NAME`, `hidden size N`, `default`, or the run
+    that uses it."""
 
 
 def experiment_fields(declaration: Declaration) -> list[ResolvedField]:

@@ -15,15 +15,22 @@ from harness.plan.plan import Plan
 def protocol_of(plan: Plan) -> dict[str, object]:
     """Name to value of the settings of fine-tuning; then, for each arm that deviates from the base,
     the deviating fields."""
-    evaluate, sweep = plan.experiment.evaluate, plan.experiment.sweep
+    evaluate, sweep = _base(plan), plan.experiment.sweep
     protocol = {"adaptation": evaluate.adaptation.label, **evaluate.protocol.model_dump()}
     protocol["finetune"] = evaluate.finetune.model_dump()
     protocol["sweep"] = sweep.label
     return protocol | evaluate.other_tasks | _exceptions(plan)
 
 
+def _base(plan: Plan) -> Evaluate:
+    """`evaluate` of the experiment, with the fine-tuning settings of its arms if they agree."""
+    evaluate, first = plan.experiment.evaluate, plan.arms[0].evaluate.finetune
+    agree = all(arm.evaluate.finetune == first for arm in plan.arms)
+    return evaluate.model_copy(update={"finetune": first}) if agree else evaluate
+
+
 def _exceptions(plan: Plan) -> dict[str, object]:
-    base = _flat(plan.experiment.evaluate)
+    base = _flat(_base(plan))
     exceptions: dict[str, object] = {}
     for arm in plan.arms:
         fields = _flat(arm.evaluate).items()
