@@ -113,8 +113,9 @@ def test_the_batch_follows_the_length_and_the_budget() -> None:
     assert batch_size(Budget(tokens=2_000_000), 128) == 4
     assert batch_size(Budget(tokens=64_000_000), 64) == 256
     assert batch_size(Budget(tokens=1_000), 4_096) == 1
-    declared = run(recipe="bert", size="nano", phases=[{"fraction": 1.0, "sequence_length": 32}])
-    assert declared.batch_size == 16
+    assert run(recipe="bert", size="nano").batch_size == 16
+    declared = run(recipe="bert", size="nano", phases=[{"fraction": 1.0, "sequence_length": 128}])
+    assert declared.batch_size == 4
 
 
 def test_default_tokens_are_twenty_per_parameter_of_the_layers() -> None:

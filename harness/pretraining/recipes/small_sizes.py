@@ -16,7 +16,7 @@ PUBLISHED_WIDTH = 512
 """Hidden size from which the settings of the recipe apply."""
 MIN_BATCH_TOKENS = 512
 UPDATES = 4_000
-SEQUENCE_LENGTH = 64
+MIN_SEQUENCE_LENGTH, MAX_SEQUENCE_LENGTH = 32, 128
 MICROWORLD_VOCAB_SIZE = 1_200
 """Holds every word of the micro-world: 971 WordPiece or 1,201 byte-level BPE tokens are learned."""
 MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 2_000, 8_200
@@ -59,6 +59,7 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
     table 8).
     """
     width = size.hidden_size
+    length = min(max(width // 2, MIN_SEQUENCE_LENGTH), MAX_SEQUENCE_LENGTH)
     return {
         "optimizer": {
             "learning_rate": _rounded(0.128 / width),
@@ -66,7 +67,7 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
         },
         "schedule": {"warmup_fraction": 0.06},  # Liu et al. 2019, table 9
         "model": _model_settings(width, family),
-        "phases": ({"fraction": 1.0, "sequence_length": SEQUENCE_LENGTH},),
+        "phases": ({"fraction": 1.0, "sequence_length": length},),
         "tokenizer": {"vocab_size": vocabulary_size(corpus)},
         "budget": {"tokens": default_tokens(size)},
     }
