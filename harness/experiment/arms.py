@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.core.config import deep_merge, set_path
+from harness.core.config import ConfigModel, deep_merge, set_path
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import (
+    evaluate_defaults,
     expand_names,
-    finetune_defaults,
     resolve_pretrain,
 )
 from harness.finetuning.adaptation import ADAPTATIONS
@@ -89,7 +89,7 @@ def resolve_arm(
         labels=labels,
         changes=changes,
         pretrain=pretrain,
-        evaluate=Evaluate.read(_with_finetune_defaults(tree["evaluate"], pretrain)),
+        evaluate=Evaluate.read(_with_size_defaults(tree["evaluate"], pretrain)),
     )
 
 
@@ -111,22 +111,27 @@ def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str
 
 
 def _declared_fields(evaluate: Evaluate) -> dict[str, Any]:
-    """`evaluate` as plain data; of fine-tuning settings, those that the experiment sets."""
+    """`evaluate` as plain data; of the fields that may follow the size, those that are set."""
     tasks = [
-        {
-            **task.model_dump(),
-            "finetune": task.finetune and task.finetune.model_dump(exclude_unset=True),
-        }
+        {**task.model_dump(), "finetune": task.finetune and _set_fields(task.finetune)}
         for task in evaluate.intermediate_tasks
     ]
-    finetune = evaluate.finetune.model_dump(exclude_unset=True)
-    return {**evaluate.model_dump(), "finetune": finetune, "intermediate_tasks": tasks}
+    return {
+        **evaluate.model_dump(),
+        "finetune": _set_fields(evaluate.finetune),
+        "protocol": _set_fields(evaluate.protocol),
+        "intermediate_tasks": tasks,
+    }
 
 
-def _with_finetune_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
-    """`evaluate` with the fine-tuning settings of the network's size where none are set; those of
-    an intermediate task are `evaluate.finetune` where none are set."""
-    merged = deep_merge({"finetune": finetune_defaults(pretrain)}, evaluate)
+def _set_fields(value: ConfigModel) -> dict[str, Any]:
+    return value.model_dump(exclude_unset=True)
+
+
+def _with_size_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
+    """`evaluate` with the settings of the network's size where none are set; those of an
+    intermediate task are `evaluate.finetune` where none are set."""
+    merged = deep_merge(evaluate_defaults(pretrain), evaluate)
     tasks = [
         deep_merge({"finetune": merged["finetune"]}, task) if task.get("finetune") else task
         for task in merged["intermediate_tasks"]

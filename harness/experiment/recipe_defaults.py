@@ -114,11 +114,11 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
     return resolved
 
 
-def finetune_defaults(pretrain: Pretrain) -> dict[str, Any]:
-    """Fields of `evaluate.finetune` that the size of the network determines."""
-    if not small_sizes.is_small(pretrain.size, RECIPES[pretrain.recipe].size):
-        return {}
-    return small_sizes.finetuning_settings(pretrain.size)
+def evaluate_defaults(pretrain: Pretrain) -> dict[str, dict[str, Any]]:
+    """Fields of `evaluate` that the size of the network determines."""
+    if small_sizes.is_small(pretrain.size, RECIPES[pretrain.recipe].size):
+        return small_sizes.evaluation_settings(pretrain.size)
+    return {"finetune": {}, "protocol": {}}
 
 
 def _checkpoint_fields(model: Any) -> dict[str, Any]:

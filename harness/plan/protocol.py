@@ -23,10 +23,14 @@ def protocol_of(plan: Plan) -> dict[str, object]:
 
 
 def _base(plan: Plan) -> Evaluate:
-    """`evaluate` of the experiment, with the fine-tuning settings of its arms if they agree."""
-    evaluate, first = plan.experiment.evaluate, plan.arms[0].evaluate.finetune
-    agree = all(arm.evaluate.finetune == first for arm in plan.arms)
-    return evaluate.model_copy(update={"finetune": first}) if agree else evaluate
+    """`evaluate` of the experiment, with the settings that all arms share: sizes determine some."""
+    base, arms = plan.experiment.evaluate, [arm.evaluate for arm in plan.arms]
+    shared = {
+        name: getattr(arms[0], name)
+        for name in ("finetune", "protocol")
+        if all(getattr(arm, name) == getattr(arms[0], name) for arm in arms)
+    }
+    return base.model_copy(update=shared)
 
 
 def _exceptions(plan: Plan) -> dict[str, object]:

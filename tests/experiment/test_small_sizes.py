@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TextCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.experiment import Experiment
-from harness.experiment.recipe_defaults import expand_names, finetune_defaults, resolve_pretrain
-from harness.finetuning.protocol import Finetune
+from harness.experiment.recipe_defaults import evaluate_defaults, expand_names, resolve_pretrain
+from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import SIZES
 from harness.plan.differences import check_contract, differing_fields
 from harness.pretraining.budget import Budget
@@ -144,7 +144,7 @@ def test_fine_tuning_follows_the_size_unless_it_is_declared() -> None:
     def arm(**evaluate: Any) -> Finetune:
         return arms(evaluate=evaluate)[0].evaluate.finetune
 
-    assert arm() == Finetune(**finetune_defaults(run(size="nano")))
+    assert arm() == Finetune(**evaluate_defaults(run(size="nano"))["finetune"])
     assert (arm().learning_rate, arm().epochs, arm().batch_size) == (1e-3, 6, 16)
     chain = [{"task": "micro-mnli", "finetune": {"epochs": 9}}, {"task": "micro-sst2"}]
     (first,) = arms(evaluate={"intermediate_tasks": chain})
@@ -152,7 +152,17 @@ def test_fine_tuning_follows_the_size_unless_it_is_declared() -> None:
     assert (own, others) == (arm().model_copy(update={"epochs": 9}), None)
     declared = arm(finetune={"epochs": 2, "weight_decay": 0.1})
     assert declared == arm().model_copy(update={"epochs": 2, "weight_decay": 0.1})
-    assert finetune_defaults(run(size="base")) == {}
+    assert arms(pretrain={"size": "base"})[0].evaluate.finetune == Finetune()
+
+
+def test_pooling_follows_the_size_unless_it_is_declared() -> None:
+    def arm(size: str, **protocol: Any) -> Protocol:
+        declared = arms(pretrain={"size": size}, evaluate={"protocol": protocol})
+        return declared[0].evaluate.protocol
+
+    assert arm("base") == Protocol()
+    assert arm("nano") == Protocol(pooling="max", head_dropout=0)
+    assert arm("nano", pooling="native") == Protocol(pooling="native", head_dropout=0)
 
 
 def test_sizes_and_budgets_may_be_varied_although_they_imply_other_fields() -> None:

@@ -37,6 +37,8 @@ IMPLIED: dict[str, tuple[str, ...]] = {
     "evaluate.finetune.learning_rate": ("size",),
     "evaluate.finetune.epochs": ("size",),
     "evaluate.finetune.batch_size": ("size",),
+    "evaluate.protocol.pooling": ("size",),
+    "evaluate.protocol.head_dropout": ("size",),
 }
 """Field, below `pretrain` unless it starts with `evaluate`, to the fields of `pretrain` that
 determine it where it is not set."""
@@ -109,9 +111,17 @@ def batch_size(budget: Budget, sequence_length: float) -> int:
     return max(1, 2 ** round(math.log2(tokens / sequence_length)))
 
 
-def finetuning_settings(size: Size) -> dict[str, Any]:
-    """Fields of `evaluate.finetune` of a small network."""
-    return {"learning_rate": _rounded(0.064 / size.hidden_size), "epochs": 6, "batch_size": 16}
+def evaluation_settings(size: Size) -> dict[str, dict[str, Any]]:
+    """Fields of `evaluate` of a small network.
+
+    Max pooling, because the first token of a short pretraining without sentence pairs has learned
+    little.
+    """
+    rate = _rounded(0.064 / size.hidden_size)
+    return {
+        "finetune": {"learning_rate": rate, "epochs": 6, "batch_size": 16},
+        "protocol": {"pooling": "max", "head_dropout": 0.0},
+    }
 
 
 def _rounded(value: float) -> float:
