@@ -63,7 +63,7 @@ def declare(
 
     Args:
         experiment: the fields of an experiment file; the values may be plain data or objects of
-            the classes here, such as `Protocol`.
+            the classes here, such as `Protocol`. The data of a task may be a pandas data frame.
         overrides: `path=value`, as `--set` takes them.
         plugins: modules, their names, or objects with dicts named as in
             `harness.experiment.plugins.REGISTRIES`, whose members the experiment may use.

@@ -20,6 +20,7 @@ from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
 from harness.execution.progress import Display, figures_line
 from harness.experiment.data_checks import check_data
+from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
@@ -85,6 +86,7 @@ class Study:
             experiment = experiment.model_dump(mode="json", exclude_unset=True)
         if names := [add_plugin(plugin) for plugin in plugins]:
             experiment = {**experiment, "plugins": [*experiment.get("plugins", ()), *names]}
+        experiment = with_files(experiment, Path(store) / "data")
         declaration = from_data(experiment, overrides, variants)
         check_data(declaration)
         return cls(declaration, store)

@@ -35,7 +35,9 @@ def plan(
     if resolved:
         print_resolved(planned.declaration, options.out)
     else:
-        print_plan(planned, options.out, _measured_spread(planned, store) if store else None)
+        spread = _measured_spread(planned, store) if store else None
+        with options.clear_errors():
+            print_plan(planned, options.out, spread)
 
 
 def _measured_spread(planned: "Plan", folder: Path) -> "SeedSpread | None":

@@ -17,6 +17,8 @@ from harness.plan.costs import SUSTAINED_FLOPS, Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
+from harness.tasks.summary import summary
+from harness.tasks.task import FileData
 
 MAX_COLUMNS = 4
 """Maximum number of arms with one column each in the table of differences."""
@@ -29,6 +31,9 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
 
     Args:
         spread: variance between seeds in earlier results; null: a prior for the suite.
+
+    Raises:
+        ValueError: a file of a task does not match its declaration.
     """
     experiment = plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
@@ -46,7 +51,8 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
-    for line in (*plan.unsupported_lines, power_line(plan, spread)):
+    own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
+    for line in (*own, *plan.unsupported_lines, power_line(plan, spread)):
         if line:
             console.print(line, markup=False)
     seconds = sum(stage.flops for stage in plan.stages.values()) / SUSTAINED_FLOPS / NUM_THREADS

@@ -77,11 +77,22 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+# Only empty cells are null: "None" and "NA" may be class names.
+CELLS = {"keep_default_na": False, "na_values": [""]}
+FILE_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
+    "csv": ("csv", CELLS),
+    "tsv": ("csv", {**CELLS, "sep": "\t"}),
+    "jsonl": ("json", {}),
+    "parquet": ("parquet", {}),
+}
+"""Format of a local file to the builder of `datasets` with its options."""
+
+
 def load_file(file_format: str, path: Path) -> "Dataset":
-    """The rows of a local file.
+    """The rows of a local file, which may be compressed by gzip.
 
     Args:
-        file_format: `csv` or `jsonl`.
+        file_format: a name in `FILE_FORMATS`.
 
     Raises:
         ValueError: it cannot be parsed.
@@ -89,9 +100,7 @@ def load_file(file_format: str, path: Path) -> "Dataset":
     import datasets
 
     datasets.disable_progress_bars()
-    # Only empty cells are null: "None" and "NA" may be class names.
-    options = {"keep_default_na": False, "na_values": [""]} if file_format == "csv" else {}
-    builder = {"csv": "csv", "jsonl": "json"}[file_format]
+    builder, options = FILE_FORMATS[file_format]
     try:
         return datasets.load_dataset(
             builder, data_files={"rows": str(path)}, split="rows", **options

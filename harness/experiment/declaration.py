@@ -15,6 +15,7 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import error_messages
 from harness.experiment.origins import value_place
+from harness.experiment.own_tasks import as_suite
 from harness.experiment.plugins import load_plugin
 from harness.experiment.recipe_defaults import DEFAULT_RECIPE, with_recipe_defaults
 from harness.experiment.source import Source, read_text
@@ -101,6 +102,7 @@ def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[st
     for override in overrides:
         source.set(override)
     _load_plugins(source)
+    as_suite(source)
     experiment = _experiment(source)
     arms = _arms(source, experiment) if experiment else []
     source.raise_problems()

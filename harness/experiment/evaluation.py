@@ -23,7 +23,8 @@ class Evaluate(ConfigModel):
     suite: AnySuite = "micro-glue-v1"
     """A name in `harness list suites`, or a custom suite: its name and its tasks."""
     tasks: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Some tasks of the suite; null means all. The average needs all tasks."""
+    """Some tasks of the suite; null means all. The average needs all tasks. A mapping instead
+    declares tasks by name, as `{reviews: {data: train.csv}}`, in place of a suite."""
     probes: tuple[str, ...] = ()
     """Zero-shot tests of the pretrained models: names in `harness list probes`."""
     adaptation: AnyAdaptation = Full()

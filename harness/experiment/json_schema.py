@@ -75,6 +75,7 @@ def json_schema() -> Schema:
     evaluate["adaptation"] = _or_name(evaluate["adaptation"], ADAPTATIONS)
     names = {"anyOf": [{"enum": list(TASKS)}, {"type": "string"}]}  # or a task of a custom suite
     evaluate["tasks"]["anyOf"][0]["items"] = names
+    _infer_tasks(evaluate["tasks"], definitions)
     evaluate["diagnostics"]["items"] = {"enum": list(DIAGNOSTICS)}
     evaluate["probes"]["items"] = {"enum": list(PROBES)}
     before = definitions["IntermediateTask"]["properties"]
@@ -128,6 +129,17 @@ def _axis(kinds: list[Schema]) -> Schema:
     items = options[0] if len(options) == 1 else {"anyOf": options}
     axis = {"type": "array", "minItems": 1, "items": items}
     return axis | ({"description": kinds[0]["description"]} if "description" in kinds[0] else {})
+
+
+def _infer_tasks(tasks: Schema, definitions: Mapping[str, Schema]) -> None:
+    """Accepts tasks by name, and tasks whose other fields are inferred from their files."""
+    task = {"anyOf": [{"$ref": "#/$defs/Task"}, {"type": "null"}]}
+    tasks["anyOf"].insert(1, {"type": "object", "minProperties": 1, "additionalProperties": task})
+    definitions["Task"]["required"] = ["data"]
+    definitions["FileData"]["required"] = ["files"]
+    data = definitions["Task"]["properties"]["data"]
+    data["anyOf"] = [{"type": "string"}, *data.pop("oneOf")]
+    data["description"] = "A data set, or the path of a train file."
 
 
 def _name_texts(continued: Schema) -> None:

@@ -53,6 +53,8 @@ class Source:
     problems: dict[tuple[Place, str], None] = field(default_factory=dict)
     """(place, message) of each problem; an ordered set."""
     num_overrides: int = 0
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Dotted path of a value that was moved to the path at which the user gave it."""
 
     @classmethod
     def parse(cls, path: Path, text: str, depth: int = 0) -> "Source":
@@ -91,6 +93,8 @@ class Source:
 
     def report(self, keys: Keys, message: str) -> None:
         """Records a problem with the value at `keys`."""
+        for path, given in self.aliases.items():
+            message = message.replace(path, given)
         self.problems[self.place(keys), message] = None
 
     def raise_problems(self) -> None:

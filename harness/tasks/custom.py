@@ -1,17 +1,23 @@
 """Tasks and suites declared by an experiment, and the lookup of all tasks and suites by name."""
 
-import csv
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+)
 
-from harness.core.config import ConfigModel, unknown_name
+from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.tasks import SUITES, TASKS
+from harness.tasks.data_files import header
+from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import Column, FileData, Kind, Split, Suite, Task
+from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, Split, Suite, Task
 
 METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
@@ -90,26 +96,42 @@ def _all_splits(task: Task) -> tuple[Split, ...]:
 
 
 def _check_files(task: Task, data: FileData) -> None:
-    if data.source == "csv" and task.kind in LISTS:
+    if data.source in ("csv", "tsv") and task.kind in LISTS:
         raise ValueError(
-            f"{task.name!r} is {task.kind}, and csv cannot represent lists of {LISTS[task.kind]}: "
-            f"use jsonl"
+            f"{task.name!r} is {task.kind}, and {data.source} cannot represent lists of "
+            f"{LISTS[task.kind]}: use jsonl"
         )
     for split in _all_splits(task):
         name = split.of or split.name
-        if name not in data.files:
+        if name not in data.files and not (data.holdout_fraction and name == HOLDOUT_SPLIT):
+            hint = "; or set holdout_fraction" if name == HOLDOUT_SPLIT else ""
             raise ValueError(
                 f"files must have a path for the split {name} of {task.name!r}, but has "
-                f"{', '.join(data.files) or 'none'}"
+                f"{', '.join(data.files) or 'none'}{hint}"
             )
+    if data.holdout_fraction and HOLDOUT_SPLIT in data.files:
+        raise ValueError(
+            f"holdout_fraction draws the split {HOLDOUT_SPLIT} of {task.name!r} from train, but "
+            f"files has a path for it, too; remove one of them"
+        )
 
 
 def _is_name(value: Any) -> str:
     return "shipped" if isinstance(value, str) else "own"
 
 
+def _inferred(fields: Any) -> Any:
+    if not isinstance(fields, Mapping):
+        return fields
+    try:
+        return as_tuples(inferred(fields))
+    except ValueError as error:
+        raise ValueError(f"{fields.get('name', 'the task')}: {error}") from error
+
+
 SuiteTask = Annotated[
-    Annotated[str, Tag("shipped")] | Annotated[Task, AfterValidator(_checked), Tag("own")],
+    Annotated[str, Tag("shipped")]
+    | Annotated[Task, BeforeValidator(_inferred), AfterValidator(_checked), Tag("own")],
     Discriminator(_is_name),
 ]
 """A name in `harness list tasks`, or the fields of a task."""
@@ -217,30 +239,15 @@ def check_header(task: Task) -> None:
     Raises:
         ValueError: a column is missing, or a file is not in the declared format.
     """
-    from harness.tasks.load_examples import wanted_fields
+    from harness.tasks.load_examples import file_of, wanted_fields
 
     if not isinstance(task.data, FileData) or task.prepare:
         return
     for split in _all_splits(task):
-        file = Path(task.data.files[split.of or split.name]).expanduser()
-        found = _header(file, task.data.source)
+        file = file_of(task, split.of or split.name)
+        found = header(file, task.data.source)
         for field in wanted_fields(task, split):
             if field not in found:
                 raise ValueError(
                     f"{task.name} needs the column {field!r}, but {file} has {', '.join(found)}"
                 )
-
-
-def _header(file: Path, file_format: str) -> list[str]:
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            if file_format == "csv":
-                return next(csv.reader(stream), [])
-            first = json.loads(stream.readline())
-    except (UnicodeDecodeError, csv.Error, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} must be {file_format} in UTF-8, but: {error}") from error
-    if not isinstance(first, dict):
-        raise ValueError(
-            f"{file} must have a JSON object in each line, but begins with {first!r:.40}"
-        )
-    return list(first)

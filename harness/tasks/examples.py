@@ -1,5 +1,6 @@
 """Examples of a task, and the split into train and hold-out."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,39 @@ def split_holdout(
         train = np.flatnonzero(~held)
     shuffled = np.random.default_rng([seed, 1]).permutation(train)
     return examples.take(shuffled), examples.take(np.flatnonzero(held))
+
+
+def content_holdout(examples: Examples, fraction: float) -> np.ndarray:
+    """[num_examples] whether each example belongs to the dev set that is drawn from a file.
+
+    Examples with the same group, or else with the same texts up to case, space and order, are on
+    one side. Of each class, the inputs with the smallest digests are held out, so that the draw
+    depends on the content of the file and not on the order of its rows.
+
+    Args:
+        fraction: share of the inputs, 0 to 1; every class keeps at least one for training.
+    """
+    units = [_unit(examples, row) for row in range(len(examples))]
+    by_class = examples.labels.dtype.kind == "i"
+    classes: dict[str, int] = {}
+    for unit, label in zip(units, examples.labels, strict=True):
+        label = int(label) if by_class else 0
+        classes[unit] = min(label, classes.get(unit, label))
+    held: set[str] = set()
+    for wanted in sorted(set(classes.values())):
+        members = sorted(
+            (unit for unit, label in classes.items() if label == wanted),
+            key=lambda unit: hashlib.sha256(unit.encode()).digest(),
+        )
+        held.update(members[: min(round(fraction * len(members)), len(members) - 1)])
+    return np.array([unit in held for unit in units], dtype=bool)
+
+
+def _unit(examples: Examples, row: int) -> str:
+    """What must not be divided by a hold-out: the group of an example, or its texts."""
+    if examples.groups is not None:
+        return str(examples.groups[row])
+    return "\0".join(sorted(" ".join(text.lower().split()) for text in examples.texts[row]))
 
 
 def _numbered(groups: np.ndarray) -> np.ndarray:

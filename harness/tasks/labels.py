@@ -29,6 +29,13 @@ def read_labels(task: Task, split: Split, column: Sequence[Any]) -> np.ndarray:
     return labels
 
 
+def class_name(value: Any) -> str:
+    """The name of the class that a cell contains: `1` for 1, 1.0 and "1", `true` for true."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def _value(task: Task, split: Split, value: Any) -> float:
     try:
         number = float(value)
@@ -57,8 +64,8 @@ def _label(task: Task, split: Split, value: Any) -> Any:
 
 def _number(task: Task, value: Any) -> int:
     """The index of a class or tag, given by name or index."""
-    if isinstance(task.data, FileData) and isinstance(value, int):  # names such as stars 1-5
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(task.data, FileData) and isinstance(value, int | float):  # stars 1 to 5
+        text = class_name(value)
         value = next((label for label in task.labels if text in (label, label.lower())), value)
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(f"the labels of {task.name} must be whole numbers, but one is {value}")

@@ -9,10 +9,10 @@ import numpy as np
 
 from harness.data import hub
 from harness.data.microworld import examples
-from harness.tasks.examples import Answers, Examples
+from harness.tasks.examples import Answers, Examples, content_holdout
 from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS, Columns
-from harness.tasks.task import FileData, HubData, MicroworldData, Split, Task
+from harness.tasks.task import HOLDOUT_SPLIT, FileData, HubData, MicroworldData, Split, Task
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
@@ -88,7 +88,7 @@ def fingerprint(task: Task) -> str:
 
         return f"microworld:{microworld.version(data.generator)}/{data.generator}"
     if isinstance(data, FileData):
-        return hub.digest([_file(task, name) for name in sorted(data.files)])
+        return hub.digest([file_of(task, name) for name in sorted(data.files)])
     sources = {(data.path, data.config, data.revision)} | {
         source_of(data, split) for split in available_splits(task)
     }
@@ -117,18 +117,24 @@ def _columns(task: Task, split: Split) -> Columns:
         check_class_names(task, dataset)
         return dataset[:]
     if isinstance(data, FileData):
-        return hub.load_file(data.source, _file(task, name))[:]
+        return hub.load_file(data.source, file_of(task, name))[:]
     return examples.examples(data.generator, name)
 
 
-def _file(task: Task, split: str) -> Path:
+def file_of(task: Task, split: str) -> Path:
+    """The file of a split of the data; the train file for a split that is held out of it.
+
+    Raises:
+        ValueError: there is none.
+    """
     assert isinstance(task.data, FileData)
-    if split not in task.data.files:
+    name = task.train if split == HOLDOUT_SPLIT and task.data.holdout_fraction else split
+    if name not in task.data.files:
         raise ValueError(
             f"{task.name} needs a file for its split {split}, but data.files has "
             f"{', '.join(task.data.files)}"
         )
-    path = Path(task.data.files[split]).expanduser()
+    path = Path(task.data.files[name]).expanduser()
     if not path.is_file():
         raise ValueError(
             f"{task.name} needs the file {path} for its split {split}, but it does not exist"
@@ -152,9 +158,18 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = read_labels(task, split, columns[task.label_field])
     _check_texts(task, split, columns)
-    return Examples(_texts(task, columns), labels, choices, groups).take(
-        np.array(kept, dtype=np.int64)
-    )
+    examples = Examples(_texts(task, columns), labels, choices, groups)
+    wanted_rows = _rows_of(task, split, examples)
+    return examples.take(np.array([row for row in kept if wanted_rows[row]], dtype=np.int64))
+
+
+def _rows_of(task: Task, split: Split, examples: Examples) -> np.ndarray:
+    """[num_examples] whether each row of a file belongs to the split: all, without a hold-out."""
+    name = split.of or split.name
+    fraction = task.data.holdout_fraction if isinstance(task.data, FileData) else None
+    if not fraction or name not in (task.train, HOLDOUT_SPLIT):
+        return np.ones(len(examples), dtype=bool)
+    return content_holdout(examples, fraction) == (name == HOLDOUT_SPLIT)
 
 
 def _names(text: str) -> list[str]:

@@ -41,11 +41,16 @@ class MicroworldData(ConfigModel):
 class FileData(ConfigModel):
     """Local files."""
 
-    source: Literal["csv", "jsonl"]
+    source: Literal["csv", "tsv", "jsonl", "parquet"]
     files: Mapping[str, str]
     """Split to the path of its file; by default `train` and `validation`."""
+    holdout_fraction: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the train file that is the split `validation`, if that split has no file: drawn by
+    content, stratified by class, with equal inputs on the same side."""
 
 
+HOLDOUT_SPLIT = "validation"
+"""Split that `FileData.holdout_fraction` draws from the train file."""
 Data = Annotated[HubData | MicroworldData | FileData, Field(discriminator="source")]
 
 

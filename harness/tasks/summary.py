@@ -1,0 +1,76 @@
+"""A task on local files in one line: what is read and predicted, from how many examples."""
+
+from collections import Counter
+from pathlib import Path
+
+from harness.tasks.data_files import header
+from harness.tasks.examples import Examples
+from harness.tasks.load_examples import file_of, load_examples, wanted_fields
+from harness.tasks.task import FileData, Split, Task
+
+MAX_SHOWN = 6
+"""Most classes that are listed with their numbers of examples."""
+
+
+def summary(task: Task) -> str:
+    """Columns, labels with their numbers in train, examples of each split, and metrics.
+
+    Args:
+        task: a task whose data are files.
+
+    Raises:
+        ValueError: the files do not match the task.
+    """
+    sets = {split.name: load_examples(task, split) for split in task.evaluation}
+    train = load_examples(task, "train") if task.train else None
+    sizes = [f"{len(train):,} train"] if train else []
+    sizes += [
+        f"{len(found):,} {name}{_origin(task, split)}{_overlap(train, found)}"
+        for (name, found), split in zip(sets.items(), task.evaluation, strict=True)
+    ]
+    labels = _labels(task, train or next(iter(sets.values())))
+    parts = [
+        f"{' and '.join(task.text_fields)} -> {task.label_field}{labels}",
+        ", ".join(sizes),
+        ", ".join(task.metrics),
+    ]
+    if unused := _unused(task):
+        parts.append(f"not used: {', '.join(unused)}")
+    return f"{task.name}: {task.kind}, {'; '.join(parts)}"
+
+
+def _labels(task: Task, examples: Examples) -> str:
+    if task.kind == "regression":
+        return f" ({examples.labels.min():g} to {examples.labels.max():g})"
+    if task.kind != "classification":
+        return ""
+    counts = Counter(examples.labels.tolist())
+    sizes = {name: counts[index] for index, name in enumerate(task.labels)}
+    if len(sizes) > MAX_SHOWN:
+        return f" ({len(sizes)} classes of {min(sizes.values()):,} to {max(sizes.values()):,})"
+    return f" ({', '.join(f'{name} {size:,}' for name, size in sizes.items())})"
+
+
+def _origin(task: Task, split: Split) -> str:
+    assert isinstance(task.data, FileData)
+    name = split.of or split.name
+    if name not in task.data.files:
+        return f" ({task.data.holdout_fraction:.0%} of {file_of(task, name).name})"
+    return f" ({Path(task.data.files[name]).name})"
+
+
+def _overlap(train: Examples | None, found: Examples) -> str:
+    known = set(train.texts) if train else set()
+    shared = sum(texts in known for texts in found.texts)
+    return f", {shared:,} of them also in train" if shared else ""
+
+
+def _unused(task: Task) -> list[str]:
+    """Columns of the first file that the task does not read; none if they are converted."""
+    assert isinstance(task.data, FileData)
+    if task.prepare:
+        return []
+    split = Split(name=task.train) if task.train else task.evaluation[0]
+    used = wanted_fields(task, split)
+    found = header(file_of(task, split.of or split.name), task.data.source)
+    return [name for name in found if name not in used]
