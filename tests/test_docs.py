@@ -75,7 +75,12 @@ COMMANDS = sorted(
 
 
 @pytest.mark.parametrize("place", SNIPPETS)
-def test_snippets_are_valid_experiments(place: str) -> None:
+def test_snippets_are_valid_experiments(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"review number {row},{('good', 'bad')[row % 2]}" for row in range(60)]
+    Path("train.csv").write_text("\n".join(["text,label", *rows]))
     given = FIELD.findall(SNIPPETS[place])
     rest = [f"{name}: {value}" for name, value in NEEDED.items() if name not in given]
     found = read("\n".join([*rest, SNIPPETS[place]]), Path(place))

@@ -11,6 +11,7 @@ from harness.data import hub
 from harness.experiment.messages import dotted
 from harness.experiment.source import AFTER_ALL_FILES, Source, value_at
 from harness.experiment.yaml_reader import Keys
+from harness.tasks import TASKS as SHIPPED
 from harness.tasks.inference import inferred
 
 TASKS: Keys = ("evaluate", "tasks")
@@ -61,9 +62,13 @@ def _move(source: Source, names: Sequence[str]) -> None:
 
 def _task(source: Source, name: str, fields: Any) -> Any:
     """The fields of a task; its name alone, if it has no fields; null if there is a problem."""
-    if not fields:
-        return name
     keys = (*TASKS, name)
+    if not fields:
+        if name not in SHIPPED:
+            needs = "needs its data, such as {data: train.csv}, as no shipped task has this name"
+            source.report(keys, f"evaluate.tasks.{name} {needs}")
+            return None
+        return name
     if not isinstance(fields, dict) or "name" in fields:
         example = "such as {data: train.csv}, without a name"
         source.report(keys, f"evaluate.tasks.{name} must be a mapping of fields, {example}")

@@ -48,7 +48,7 @@ def _labels(task: Task, examples: Examples) -> str:
     sizes = {name: counts[index] for index, name in enumerate(task.labels)}
     if len(sizes) > MAX_SHOWN:
         return f" ({len(sizes)} classes of {min(sizes.values()):,} to {max(sizes.values()):,})"
-    return f" ({', '.join(f'{name} {size:,}' for name, size in sizes.items())})"
+    return f" ({', '.join(f'{name}: {size:,}' for name, size in sizes.items())})"
 
 
 def _origin(task: Task, split: Split) -> str:

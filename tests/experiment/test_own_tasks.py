@@ -1,0 +1,152 @@
+"""Tasks of one's own as a mapping of names in `evaluate.tasks`."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+import harness
+from harness.experiment.declaration import Declaration, from_data, load
+from harness.experiment.source import DeclarationError
+from harness.plan.factory import load_plan, make_plan
+from harness.tasks.task import Task
+
+BASE: dict[str, Any] = {
+    "name": "own",
+    "question": "Does a task need more than its data?",
+    "pretrain": {"recipe": "bert", "size": "nano", "corpus": "microworld", "budget": {"steps": 9}},
+}
+ROWS = pd.DataFrame(
+    {
+        "id": range(60),
+        "text": [f"meal number {row}" for row in range(60)],
+        "label": ["good", "bad"] * 30,
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    ROWS.to_csv(tmp_path / "train.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def experiment(tasks: Any, **evaluate: Any) -> dict[str, Any]:
+    return {**BASE, "evaluate": {"tasks": tasks, **evaluate}}
+
+
+def saved(content: dict[str, Any], name: str = "own.yaml") -> Path:
+    Path(name).write_text(yaml.safe_dump(content, sort_keys=False))
+    return Path(name)
+
+
+def problems(declare: Any, *args: Any) -> list[str]:
+    with pytest.raises(DeclarationError) as caught:
+        declare(*args)
+    return list(caught.value.problems)
+
+
+def own_task(declaration: Declaration, name: str = "reviews") -> Task:
+    return declaration.experiment.evaluate.chosen[name]
+
+
+def test_the_data_alone_equal_the_whole_declaration() -> None:
+    """Stage keys and the name of the suite are those of the explicit fields."""
+    short = load_plan(saved(experiment({"reviews": {"data": "train.csv"}})))
+    fields = {
+        "name": "reviews",
+        "kind": "classification",
+        "data": {"source": "csv", "files": {"train": "train.csv"}, "holdout_fraction": 0.2},
+        "text_fields": ["text"],
+        "label_field": "label",
+        "labels": ["bad", "good"],
+        "metrics": ["accuracy", "macro_f1"],
+    }
+    suite = {"name": "reviews-v1", "tasks": [fields]}
+    whole = load_plan(saved({**BASE, "evaluate": {"suite": suite}}))
+    assert list(short.stages) == list(whole.stages)
+    again = {"name": "reviews-v1", "tasks": [{"name": "reviews", "data": "train.csv"}]}
+    listed = load_plan(saved({**BASE, "evaluate": {"suite": again}}))
+    assert list(listed.stages) == list(whole.stages)
+
+
+def test_the_suite_is_named_for_its_tasks_and_their_content(folder: Path) -> None:
+    def suite(path: str = "train.csv", **fields: Any) -> str:
+        tasks = {"reviews": {"data": path, **fields}, "micro-sst2": None}
+        evaluate = from_data(experiment(tasks)).experiment.evaluate
+        assert evaluate.suite_value.tasks == ("reviews", "micro-sst2") == tuple(evaluate.chosen)
+        return evaluate.suite_value.name
+
+    name = suite()
+    assert name.startswith("reviews-micro-sst2-")
+    (folder / "copy.csv").write_bytes((folder / "train.csv").read_bytes())
+    assert suite("copy.csv") == name
+    assert suite(metrics=["macro_f1"]) != name
+    ROWS.head(58).to_csv("train.csv", index=False)
+    assert suite() != name
+
+
+def test_a_base_gives_way_and_overrides_apply() -> None:
+    saved({**BASE, "evaluate": {"suite": "micro-glue-v1"}}, "base.yaml")
+    path = saved(
+        {"extends": "base.yaml", "name": "x", "evaluate": {"tasks": {"reviews": {"data": "t.csv"}}}}
+    )
+    overrides = ["evaluate.tasks.reviews.data=train.csv", "evaluate.tasks.reviews.metrics=[f1]"]
+    assert own_task(load(path, overrides)).metrics == ("f1",)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "line", "message"),
+    [
+        ({"reviews": {"data": "no.csv"}}, 12, "evaluate.tasks.reviews: needs the file no.csv, but"),
+        (
+            {"reviews": {"data": "train.csv", "text_fields": ["body"]}},
+            14,
+            "evaluate.tasks.reviews: needs the column 'body', but train has id, text, label",
+        ),
+        (
+            {"micro-sst2": None, "reviews": {"data": "train.csv", "metrics": ["acuracy"]}},
+            15,
+            "evaluate.tasks.reviews: for classification without groups the metric 'acuracy' is not",
+        ),
+        (
+            {"reviews": {"data": "train.csv", "symetric": True}},
+            13,
+            "evaluate.tasks.reviews: the field 'symetric' is not known; did you mean 'symmetric'?",
+        ),
+        ({"reviews": "train.csv"}, 11, "evaluate.tasks.reviews must be a mapping of fields, such"),
+        (
+            {"nothing": None},
+            11,
+            "evaluate.tasks.nothing needs its data, such as {data: train.csv}, as no",
+        ),
+        ({}, 10, "evaluate.tasks must have at least one task, but has none"),
+    ],
+)
+def test_problems_have_the_users_path_and_line(tasks: Any, line: int, message: str) -> None:
+    (problem,) = problems(load_plan, saved(experiment(tasks)))
+    place, _, text = problem.partition(": ")
+    assert text.startswith(message)
+    assert place == f"own.yaml:{line}"
+
+
+def test_a_suite_beside_the_mapping_is_a_problem() -> None:
+    content = experiment({"reviews": {"data": "train.csv"}}, suite="glue-v1")
+    (problem,) = problems(load, saved(content))
+    assert problem.endswith("a mapping in tasks replaces suite; remove one of them")
+
+
+def test_a_data_frame_is_the_data(folder: Path) -> None:
+    def declare(rows: pd.DataFrame) -> "harness.Study":
+        return harness.declare(experiment({"reviews": {"data": rows}}), store=folder / "runs")
+
+    study = declare(ROWS)
+    task = own_task(study.declaration)
+    assert (task.text_fields, task.labels, task.train_size) == (("text",), ("bad", "good"), 48)
+    assert declare(ROWS.copy()).plan.stages.keys() == study.plan.stages.keys()
+    assert declare(ROWS.head(58)).plan.stages.keys() != study.plan.stages.keys()
+    assert len(list((folder / "runs" / "data").iterdir())) == 2
+    assert make_plan(study.declaration).stages

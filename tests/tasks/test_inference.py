@@ -1,0 +1,218 @@
+"""Tasks that are declared by their files alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.tasks.examples import Examples, content_holdout
+from harness.tasks.inference import inferred
+from harness.tasks.load_examples import load_examples
+from harness.tasks.summary import summary
+from harness.tasks.task import Split, Task
+
+VALIDATION = Split(name="validation")
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
+    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "parquet": lambda frame, path: frame.to_parquet(path),
+}
+
+
+def frame(size: int = 60, **columns: Any) -> pd.DataFrame:
+    """Reviews with a label that alternates, unless `columns` replace them."""
+    texts = [f'meal {row}, "as they say", was fine' for row in range(size)]
+    labels = [("good", "bad")[row % 2] for row in range(size)]
+    return pd.DataFrame({"text": texts, "label": labels} | columns)
+
+
+def written(folder: Path, rows: pd.DataFrame, name: str = "train.csv") -> str:
+    path = folder / name
+    WRITERS[name.partition(".")[2]](rows, path)
+    return str(path)
+
+
+def task(fields: dict[str, Any]) -> Task:
+    return Task.model_validate(inferred({"name": "mine", **fields}))
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_file_is_enough(tmp_path: Path, suffix: str) -> None:
+    found = task({"data": written(tmp_path, frame(), f"reviews.{suffix}")})
+    assert (found.kind, found.text_fields, found.label_field) == (
+        "classification",
+        ("text",),
+        "label",
+    )
+    assert (found.labels, found.metrics) == (("bad", "good"), ("accuracy", "macro_f1"))
+    train, dev = load_examples(found, "train"), load_examples(found, VALIDATION)
+    assert (len(train), len(dev)) == (found.train_size, 12) == (48, 12)
+    assert np.bincount(dev.labels).tolist() == [6, 6]
+    assert sorted([*train.texts, *dev.texts]) == sorted(zip(frame()["text"], strict=True))
+    assert summary(found) == (
+        "mine: classification, text -> label (bad: 24, good: 24); "
+        f"48 train, 12 validation (20% of reviews.{suffix}); accuracy, macro_f1"
+    )
+
+
+def test_the_order_of_rows_does_not_change_the_hold_out(tmp_path: Path) -> None:
+    rows = frame()
+    dev_sets = [
+        set(load_examples(task({"data": written(tmp_path, part, name)}), VALIDATION).texts)
+        for part, name in ((rows, "a.csv"), (rows.sample(frac=1, random_state=1), "b.csv"))
+    ]
+    assert dev_sets[0] == dev_sets[1]
+
+
+def test_inputs_and_groups_are_not_divided() -> None:
+    texts = [(f"A  b{row % 30}", "c") for row in range(30)] + [
+        ("C", f"a b{row}") for row in range(30)
+    ]
+    labels = np.arange(60) % 2
+    held = content_holdout(Examples(texts, labels), 0.2)
+    assert held[:30].tolist() == held[30:].tolist()
+    assert held.sum() == 12  # 6 of 30 inputs
+    groups = np.array([f"{row // 6}" for row in range(60)], dtype=object)
+    held = content_holdout(Examples(texts, labels, groups=groups), 0.2).reshape(10, 6)
+    assert held.all(axis=1).sum() == 2
+    assert held.any(axis=1).sum() == 2
+
+
+def test_a_class_of_one_example_stays_in_train() -> None:
+    texts = [(f"text {row}",) for row in range(21)]
+    held = content_holdout(Examples(texts, np.array([0] * 20 + [1])), 0.6)
+    assert held.sum() == 12
+    assert not held[-1]
+
+
+@pytest.mark.parametrize(
+    ("names", "split"),
+    [(["dev", "test"], "validation"), (["valid", "dev"], "validation"), (["test"], "test")],
+)
+def test_a_file_beside_the_train_file_is_the_dev_set(
+    tmp_path: Path, names: list[str], split: str
+) -> None:
+    data = written(tmp_path, frame(20), "my_train.csv")
+    paths = [written(tmp_path, frame(10), f"my_{name}.csv") for name in names]
+    found = task({"data": data})
+    assert found.data.files == {"train": data, split: paths[0]}  # type: ignore[union-attr]
+    assert [one.name for one in found.evaluation] == [split]
+    assert f"20 train, 10 {split} (my_{names[0]}.csv), 10 of them also in train" in summary(found)
+
+
+def test_a_test_file_without_labels_is_not_the_dev_set(tmp_path: Path) -> None:
+    data = written(tmp_path, frame())
+    written(tmp_path, frame()[["text"]], "test.csv")
+    assert list(task({"data": data}).data.files) == ["train"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"label": np.arange(60) / 7}, ("regression", (), "spearman", 0)),
+        ({"label": [0.0, 1.0] * 30}, ("classification", ("0", "1"), "accuracy", 0.5)),
+        ({"label": [1, 2, 10] * 20}, ("classification", ("1", "2", "10"), "accuracy", 0.3333)),
+        ({"label": [True, False] * 30}, ("classification", ("false", "true"), "accuracy", 0.5)),
+        ({"label": ["a"] * 50 + ["b"] * 10}, ("classification", ("a", "b"), "macro_f1", None)),
+    ],
+)
+def test_kind_labels_and_metric(
+    tmp_path: Path, columns: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    rows = frame(**columns)
+    found = task({"data": written(tmp_path, rows)})
+    assert (found.kind, found.labels, found.metrics[0], found.chance) == expected
+    labels = load_examples(found, VALIDATION).labels
+    if found.labels == ("1", "2", "10"):
+        assert np.bincount(labels).tolist() == [4, 4, 4]
+
+
+def test_whole_scores_are_values(tmp_path: Path) -> None:
+    rows = frame(score=np.arange(60) % 6).drop(columns="label")
+    assert task({"data": written(tmp_path, rows)}).kind == "regression"
+
+
+def test_given_fields_are_kept_and_equal_the_inferred_ones(tmp_path: Path) -> None:
+    data = written(tmp_path, frame(other=["x", "y", "z"] * 20))
+    given = {"label_field": "other", "metrics": ["macro_f1"], "labels": ["x", "z", "y"]}
+    found = task({"data": data, **given})
+    assert (found.label_field, found.labels) == ("other", ("x", "z", "y"))
+    whole = found.model_dump(mode="json")
+    assert inferred(whole) == whole
+    share = {"files": {"train": data}, "holdout_fraction": 0.5}
+    assert len(load_examples(task({"data": share}), VALIDATION)) == 30
+
+
+@pytest.mark.parametrize(
+    ("rows", "dev", "message"),
+    [
+        (frame(label=["good"] * 60), None, "two or more kinds, but 'label' has 'good' alone"),
+        (frame(label=[f"c{row}" for row in range(60)]), None, "of the 60 values .* all are differ"),
+        (
+            frame(text=["fine meal"] * 59 + [" "]),
+            None,
+            "text in 'text', but row 60 of train has ' '",
+        ),
+        (frame(text=["fine meal"] * 59 + [None]), None, "text in 'text', but row 60 .* is empty"),
+        (
+            frame(label=["a"] * 59 + [None]),
+            None,
+            "a label in 'label', but row 60 of train has none",
+        ),
+        (frame(label=["1", "2"] * 29 + ["1", "good"]), None, "all numbers or all text.*'good'"),
+        (frame(label=[0.5, 1.0] * 30), None, "two fractions.*set kind to regression"),
+        (frame(20), None, r"at least 50 examples to hold out 20% of them, but .* has 20"),
+        (frame(6), frame(), r"at least 8 examples, but .*train.csv has 6"),
+        (
+            frame(),
+            frame(label=["fair"] * 60),
+            "labels of validation must be in the train .* fair of",
+        ),
+        (
+            frame(),
+            frame().drop(columns="label"),
+            "needs the column 'label', but validation has text",
+        ),
+    ],
+)
+def test_what_cannot_be_inferred_is_one_line(
+    tmp_path: Path, rows: pd.DataFrame, dev: pd.DataFrame | None, message: str
+) -> None:
+    data = written(tmp_path, rows)
+    if dev is not None:
+        written(tmp_path, dev, "dev.csv")
+    with pytest.raises(ValueError, match=message) as caught:
+        inferred({"name": "mine", "data": data})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"data": "nothing.csv"}, "needs the file nothing.csv, but it does not exist"),
+        ({"data": "train.xlsx"}, r"a file that ends in \.csv, \.tsv, .* but is 'train.xlsx'"),
+        ({"data": {"source": "cvs", "files": {"train": "train.csv"}}}, "data.source must be csv,"),
+        ({"data": "train.csv", "text_fields": "text"}, "text_fields must be a list of columns"),
+        (
+            {"data": "train.csv", "kind": "regression"},
+            "regression needs numbers in 'label', but one",
+        ),
+    ],
+)
+def test_wrong_fields_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, frame())
+    with pytest.raises(ValueError, match=message):
+        inferred({"name": "mine", **fields})
+
+
+def test_tasks_that_are_not_on_files_are_left_alone() -> None:
+    for data in ({"source": "hub", "path": "a/b"}, 3, {"files": 3}, {"files": {"validation": "x"}}):
+        assert inferred({"name": "mine", "data": data}) == {"name": "mine", "data": data}
