@@ -86,8 +86,8 @@ class Study:
             experiment = experiment.model_dump(mode="json", exclude_unset=True)
         if names := [add_plugin(plugin) for plugin in plugins]:
             experiment = {**experiment, "plugins": [*experiment.get("plugins", ()), *names]}
-        experiment = with_files(experiment, Path(store) / "data")
-        declaration = from_data(experiment, overrides, variants)
+        data = with_files(experiment, Path(store) / "data")
+        declaration = from_data(data, overrides, variants)
         check_data(declaration)
         return cls(declaration, store)
 

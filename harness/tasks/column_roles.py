@@ -41,6 +41,7 @@ def label_column(rows: Rows, used: Sequence[str] = ()) -> str:
     """The column with the labels.
 
     Args:
+        rows: column to its values [num_rows].
         used: columns that are something else.
 
     Raises:
@@ -63,6 +64,7 @@ def text_columns(rows: Rows, used: Sequence[str]) -> list[str]:
     """The column with the text, or the two of a pair.
 
     Args:
+        rows: column to its values [num_rows].
         used: columns that are something else.
 
     Raises:

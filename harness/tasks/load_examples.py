@@ -128,7 +128,8 @@ def file_of(task: Task, split: str) -> Path:
         ValueError: there is none.
     """
     assert isinstance(task.data, FileData)
-    name = task.train if split == HOLDOUT_SPLIT and task.data.holdout_fraction else split
+    is_held_out = split == HOLDOUT_SPLIT and task.data.holdout_fraction
+    name = task.train if task.train and is_held_out else split
     if name not in task.data.files:
         raise ValueError(
             f"{task.name} needs a file for its split {split}, but data.files has "
