@@ -6,8 +6,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 import harness
+from harness.cli.app import app
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan, make_plan
@@ -137,6 +139,17 @@ def test_a_suite_beside_the_mapping_is_a_problem() -> None:
     content = experiment({"reviews": {"data": "train.csv"}}, suite="glue-v1")
     (problem,) = problems(load, saved(content))
     assert problem.endswith("a mapping in tasks replaces suite; remove one of them")
+
+
+def test_the_plan_shows_what_was_inferred() -> None:
+    path = saved(experiment({"reviews": {"data": "train.csv"}}))
+    shown = " ".join(CliRunner().invoke(app, ["plan", str(path)]).stdout.split())
+    assert "reviews: classification, text -> label (bad: 24, good: 24); 48 train, 12 " in shown
+    assert "validation (20% of train.csv); accuracy, macro_f1; not used: id" in shown
+    path = saved(experiment({"reviews": {"data": "train.csv", "labels": ["bad", "fair"]}}))
+    result = CliRunner().invoke(app, ["plan", str(path)])
+    assert result.exit_code == 2
+    assert "the labels of reviews must be bad, fair, but one is 'good'" in result.stderr
 
 
 def test_a_data_frame_is_the_data(folder: Path) -> None:
