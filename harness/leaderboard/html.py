@@ -42,13 +42,16 @@ HTML = """<figure class="leaderboard">
 {%- for mark, block in comparable_blocks %}{{ group(mark, block) }}{% endfor %}
 </table></div>
 {%- for mark, block in separate_blocks %}
+<details>
+<summary>{{ heading(mark, block) }}</summary>
 <div class="scroll" role="region" aria-label="{{ mark }} {{ block.kind }}" tabindex="0"><table>
 {{- head() }}{{ group(mark, block) }}
 </table></div>
+</details>
 {%- endfor %}
-<figcaption>
+<figcaption><details><summary>Notes</summary>
 {%- for note in notes %}<p>{{ note }}</p>{% endfor -%}
-</figcaption></figure>
+</details></figcaption></figure>
 """
 
 
