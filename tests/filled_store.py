@@ -8,6 +8,8 @@ import pandas as pd
 import yaml
 
 from harness.models import SIZES
+from harness.pretraining.budget import Budget
+from harness.pretraining.recipes import RECIPES
 from harness.store.recorded import SCORE_COLUMNS
 from harness.store.store import Store
 from harness.tasks import TASKS
@@ -63,9 +65,8 @@ def _runs(store, name, arm, seed, labels, skill, rng):
 
 
 def _resolved(name, spec):
-    budget = {"tokens": spec["tokens"], "steps": None, "flops": None, "seconds": None}
-    size, model = SIZES[spec["size"]].model_dump(mode="json"), {"family": "bert"}
-    pretrain = {"size": size, "budget": budget, "model": model}
+    changes = {"size": SIZES[spec["size"]], "budget": Budget(tokens=spec["tokens"])}
+    pretrain = RECIPES["bert"].model_copy(update=changes).model_dump(mode="json")
     return {
         "experiment": {"name": name, "question": f"Is {EVIL} better?", "tags": spec["tags"]},
         "arms": {arm: {"pretrain": pretrain} for arm in spec["arms"]},

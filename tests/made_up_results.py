@@ -15,6 +15,7 @@ from harness.analysis.frames import (
     runs,
     scores,
     trials,
+    vocabularies,
 )
 from harness.analysis.results import Results
 from harness.experiment.arms import Arm
@@ -42,6 +43,8 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "runs": runs.finetune_runs_frame,
     "pretraining": runs.pretrain_runs_frame,
     "costs": costs.costs_frame,
+    "totals": costs.total_costs,
+    "vocabularies": vocabularies.vocabularies_frame,
     "probes": scores.probes_frame,
     "losses": continued_pretraining.continued_losses_frame,
     "trials": trials.trials_frame,
@@ -163,7 +166,8 @@ def fabricate() -> Callable[..., MadeUpResults]:
                     for name, value in score(TASKS[task], given, answers).items()
                 }
                 defined = {name: value for name, value in metrics.items() if value is not None}
-                finished[key] = StageResult(key, "finetune", key, defined, "", "")
+                metrics = defined | {"seconds": 1.5}
+                finished[key] = StageResult(key, "finetune", key, metrics, "", "")
                 finetune_runs.append(FinetuneRun(arm, task, pretrain, finetune, key))
         experiment = {
             "name": "made-up",
@@ -178,6 +182,7 @@ def fabricate() -> Callable[..., MadeUpResults]:
         frames = {
             "curves": _curves(skills, seeds[0]),
             "costs": _costs(skills),
+            "totals": _totals(skills, seeds[0]),
             "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
         }
         made = MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)
@@ -203,3 +208,9 @@ def _costs(arms: Mapping[str, float]) -> pd.DataFrame:
         {"arm": arm, "stage": stage, **cost} for arm in arms for stage in ("pretrain", "finetune")
     ]
     return pd.DataFrame(rows)
+
+
+def _totals(arms: Mapping[str, float], num_seeds: int) -> pd.DataFrame:
+    one = {"tokens": 1e6 * num_seeds, "flops": 2e12 * num_seeds, "hours": 0.5}
+    every = {name: value * len(arms) for name, value in one.items()}
+    return pd.DataFrame([one] * len(arms) + [every], index=[*arms, costs.ALL_ARMS])

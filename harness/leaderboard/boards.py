@@ -1,44 +1,76 @@
 """Leaderboards over a store: all experiments on a suite."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import pandas as pd
+from pydantic import ValidationError
 
-from harness.analysis.comparison.differences import MAX_ROWS, comparer
+from harness.analysis.comparison.differences import MAX_ROWS, Compared, comparer
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.results import stage_counts
+from harness.experiment.arms import Arm
+from harness.experiment.evaluation import Evaluate
+from harness.finetuning.compatibility import unsupported_reason
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, row_names
+from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.measured_rows import is_baseline
+from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
 from harness.leaderboard.table import Table
+from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
 from harness.store.store import StageResult, Store
-from harness.tasks import SUITES
+from harness.tasks import SUITES, TASKS
+
+
+@dataclass(frozen=True)
+class StoreBoard:
+    """The leaderboard of a store on a suite, and what its measured rows are."""
+
+    table: Table
+    arms: Mapping[str, tuple[str, Mapping[str, Any]]]
+    """Row to its experiment and the resolved fields of its arm."""
+    compared: Compared | None
+    """Compares two rows by name; null if rows cannot be compared."""
 
 
 def board_table(
-    name: str,
-    store: Store,
-    average: str | None = None,
-    board_filter: BoardFilter | None = None,
-    experiments: Sequence[RecordedExperiment] | None = None,
-    finished: Mapping[str, StageResult] | None = None,
+    name: str, store: Store, average: str | None = None, board_filter: BoardFilter | None = None
 ) -> Table:
     """The leaderboard of all experiments in the store on a suite, with published and imported rows.
 
     Args:
         name: of a board or a suite.
         average: an averaging rule; null means the board's.
+
+    Raises:
+        ValueError: an unknown board or averaging rule, or no arm passes the filter.
+    """
+    return store_board(name, store, average, board_filter).table
+
+
+def store_board(
+    name: str,
+    store: Store,
+    average: str | None = None,
+    board_filter: BoardFilter | None = None,
+    experiments: Sequence[RecordedExperiment] | None = None,
+    finished: Mapping[str, StageResult] | None = None,
+) -> StoreBoard:
+    """`board_table` with the arms of its rows.
+
+    Args:
         experiments, finished: results of `recorded_experiments` and `Store.finished`, if already
             read.
 
     Raises:
-        ValueError: an unknown board or averaging rule, or no arm passes the filter.
+        ValueError: as `board_table` does.
     """
     board = _board(name)
     known = recorded_experiments(store) if experiments is None else experiments
@@ -47,28 +79,64 @@ def board_table(
     on_suite = any((one.scores["suite"] == board.suite).any() for one in known)
     if board_filter and scores.empty and on_suite:
         raise ValueError(f"no arm on {board.suite} in the store passes {board_filter}")
-    pretrain = _pretraining(known, scores)
+    specs = {one.name: one.spec for one in known}
+    arms = _arms(specs, scores)
+    pretrain = {row: fields["pretrain"] for row, (_, fields) in arms.items()}
     baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
     rule, published = average or board.average, board.published
     table = build(scores, board.suite, rule, published=published, baselines=baselines)
-    table = tied(
+    table = replace(
+        table,
+        facets={row.name: facets(pretrain[row.name], row) for row in table.rows},
+        missing=_missing(table, scores, specs, arms),
+    )
+    table, compared = ranked(
         table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
     )
-    names = set(scores["experiment"])
-    specs = (one.spec for one in known if one.name in names)
-    return with_imports(table, store, specs, board_filter.imported if board_filter else None)
+    measured = (specs[name] for name in dict.fromkeys(scores["experiment"]))
+    table = with_imports(table, store, measured, board_filter.imported if board_filter else None)
+    return StoreBoard(table, arms, compared)
 
 
-def _pretraining(
-    known: Sequence[RecordedExperiment], scores: pd.DataFrame
-) -> dict[str, Mapping[str, Any]]:
-    """Row to all pretraining fields of its arm."""
-    specs = {one.name: one.spec for one in known}
+def _arms(
+    specs: Mapping[str, Mapping[str, Any]], scores: pd.DataFrame
+) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Row to its experiment and the resolved fields of its arm."""
     rows = scores.assign(row=row_names(scores)).drop_duplicates("row")
     return {
-        str(row): specs[experiment]["arms"][arm]["pretrain"]
+        str(row): (str(experiment), specs[experiment]["arms"][arm])
         for row, experiment, arm in rows[["row", "experiment", "arm"]].itertuples(index=False)
     }
+
+
+def _missing(
+    table: Table,
+    scores: pd.DataFrame,
+    specs: Mapping[str, Mapping[str, Any]],
+    arms: Mapping[str, tuple[str, Mapping[str, Any]]],
+) -> Reasons:
+    """Why cells of measured rows are empty."""
+    named = scores.assign(arm=row_names(scores))
+    every = {column.task for column in table.columns}
+    chosen = {
+        row: specs[experiment]["experiment"].get("evaluate", {}).get("tasks") or every
+        for row, (experiment, _) in arms.items()
+    }
+    return reasons(
+        table.rows, table.columns, named, chosen, lambda row, task: _unsupported(arms[row][1], task)
+    )
+
+
+def _unsupported(arm: Mapping[str, Any], task: str) -> str:
+    """Why a recorded arm does not support a shipped task; empty if it does, or if another version
+    recorded it with other fields."""
+    try:
+        pretrain = Pretrain.model_validate(arm["pretrain"])
+        evaluate = Evaluate.model_validate(arm["evaluate"])
+    except (KeyError, ValidationError):
+        return ""
+    adapted = Arm("", {}, {}, pretrain, evaluate).adapted
+    return unsupported_reason(TASKS[task], evaluate.protocol, evaluate.adaptation, adapted)
 
 
 def tied(
@@ -86,20 +154,32 @@ def tied(
         finished: result of `Store.finished`, if already read.
         paired: whether two rows start from the same checkpoints.
     """
+    return ranked(table, scores, store, finished, paired)[0]
+
+
+def ranked(
+    table: Table,
+    scores: pd.DataFrame,
+    store: Store,
+    finished: Mapping[str, StageResult] | None,
+    paired: Callable[[str, str], bool],
+) -> tuple[Table, Compared | None]:
+    """`tied`, and a function that compares two rows; null if that cannot be computed."""
     if not table.rows:
-        return table
+        return table, None
     if len(table.rows) > MAX_ROWS:
-        return without_ties(table, TOO_MANY)
+        return without_ties(table, TOO_MANY), None
     named = scores.assign(arm=row_names(scores))
     found = finished or store.finished(named["key"].unique())
     if missing := set(named["key"]) - set(found):
-        return without_ties(table, f"{len(missing)} runs are no longer in the store")
+        return without_ties(table, f"{len(missing)} runs are no longer in the store"), None
     counts = cache(lambda key: stage_counts(store, found[key]))
     try:
         runs = arm_runs([row.name for row in table.rows], named, counts, table.layout)
-        return with_ties(table, comparer(runs, table.layout, paired))
+        compared = comparer(runs, table.layout, paired)
+        return with_ties(table, compared), compared
     except ValueError as error:
-        return without_ties(table, str(error))
+        return without_ties(table, str(error)), None
 
 
 def _board(name: str) -> Board:

@@ -17,6 +17,7 @@ from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.leaderboard.measured_rows import SEEDS, deterministic_row, is_baseline, measured_rows
+from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.reference_rows import published_blocks, references
 from harness.leaderboard.table import Row, Table, protocol_line
@@ -95,8 +96,9 @@ def experiment_table(results: Results, average: str | None = None) -> Table:
     """
     suite = results.suite
     board = board_of_suite(suite.name)
-    return build(
-        results.get(scores_frame),
+    scores = results.get(scores_frame)
+    table = build(
+        scores,
         suite,
         average,
         tasks=results.experiment.evaluate.tasks,
@@ -106,6 +108,12 @@ def experiment_table(results: Results, average: str | None = None) -> Table:
         trained=results.get(trained_parameters),
         baselines={arm.name for arm in results.plan.arms if is_baseline(arm.pretrain.model.family)},
     )
+    tasks = dict.fromkeys(results.arms, results.experiment.evaluate.chosen)
+    unsupported = results.plan.unsupported
+    found = reasons(
+        table.rows, table.columns, scores, tasks, lambda *pair: unsupported.get(pair, "")
+    )
+    return replace(table, missing=found)
 
 
 def experiment_comparer(results: Results, table: Table) -> Compared:

@@ -3,32 +3,53 @@
 from typing import TYPE_CHECKING
 
 from harness.leaderboard.cells import all_notes, heading, marked_blocks
-from harness.leaderboard.table import Table, metrics_label
+from harness.leaderboard.missing import (
+    AVERAGE_OF_PUBLISHED,
+    NO_AVERAGE,
+    NOT_FINISHED,
+    OF_PUBLISHED,
+    OF_REFERENCES,
+)
+from harness.leaderboard.table import Row, Table, metrics_label
 
 if TYPE_CHECKING:
     import jinja2
 
+RANK_INTERVALS = (
+    "Rank interval: the ranks that a row may have by its average among the rows with two "
+    "pretraining seeds or more, jointly for all rows at 95 % confidence (p by Holm's method over "
+    "all pairs)."
+)
 HTML = """<figure class="leaderboard">
 {%- macro head() %}
 <thead><tr><th scope="col">rank</th><th scope="col">arm</th><th scope="col">average</th>
 {%- for column in table.columns %}
 <th scope="col">{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
 {%- endfor %}<th scope="col">seeds</th>
+{%- if table.has_rank_intervals %}<th scope="col">rank interval</th>{% endif %}
 {%- for name in table.more_heads %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
 {%- endmacro %}
+{%- macro empty(why) %}<td class="missing"><details><summary aria-label="missing: why">–</summary>
+{{- why }}</details></td>{% endmacro %}
 {%- macro line(row, kind, mark="") %}
-<tr class="{{ kind }}"><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}{{ mark }}</th>
+<tr class="{{ kind }}"
+{%- for name, value in (table.facets.get(row.name, {}) if kind == "measured" else {}).items() %}
+{{- " " }}data-{{ name }}="{{ value }}"
+{%- endfor %}><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}{{ mark }}</th>
+{%- set whys = reasons(row, kind) %}
 {%- for score in (row.average,) + row.scores %}
 {%- if score %}<td{% if loop.first %} class="average"{% endif %}>
 {%- if score.best %}<b>{{ "%.1f"|format(score.mean) }}</b>
 {%- else %}{{ "%.1f"|format(score.mean) }}{% endif %}
 {%- if score.sd is not none %}<small> ± {{ "%.1f"|format(score.sd) }}</small>{% endif %}</td>
-{%- else %}<td>–</td>{% endif %}
+{%- else %}{{ empty(whys[loop.index0]) }}{% endif %}
 {%- endfor %}<td>{{ row.seeds }}</td>
+{%- if table.has_rank_intervals %}<td>{{ interval(row) }}</td>{% endif %}
 {%- for cell in table.more_cells(row) %}<td>{{ cell }}</td>{% endfor %}</tr>
 {%- endmacro %}
 {%- macro group(mark, block) %}
-<tbody class="published"><tr><th colspan="{{ table.width }}" scope="rowgroup">
+<tbody class="published"><tr>
+{%- set width = table.width + table.has_rank_intervals %}<th colspan="{{ width }}" scope="rowgroup">
 {{- heading(mark, block) }}</th></tr>
 {%- for row in block.rows %}{{ line(row, "published", mark) }}{% endfor %}
 </tbody>
@@ -42,13 +63,16 @@ HTML = """<figure class="leaderboard">
 {%- for mark, block in comparable_blocks %}{{ group(mark, block) }}{% endfor %}
 </table></div>
 {%- for mark, block in separate_blocks %}
+<details>
+<summary>{{ heading(mark, block) }}</summary>
 <div class="scroll" role="region" aria-label="{{ mark }} {{ block.kind }}" tabindex="0"><table>
 {{- head() }}{{ group(mark, block) }}
 </table></div>
+</details>
 {%- endfor %}
-<figcaption>
+<figcaption><details><summary>Notes</summary>
 {%- for note in notes %}<p>{{ note }}</p>{% endfor -%}
-</figcaption></figure>
+</details></figcaption></figure>
 """
 
 
@@ -58,10 +82,29 @@ def html(table: Table) -> str:
         table=table,
         comparable_blocks=marked_blocks(table, comparable=True),
         separate_blocks=marked_blocks(table, comparable=False),
-        notes=all_notes(table),
+        notes=[*all_notes(table), *([RANK_INTERVALS] if table.has_rank_intervals else [])],
+        reasons=lambda row, kind: _reasons(table, row, kind),
+        interval=_rank_interval,
         metrics=metrics_label,
         heading=heading,
     )
+
+
+def _reasons(table: Table, row: Row, kind: str) -> list[str]:
+    """Why the cell of the average and those of the columns would be empty."""
+    if kind == "reference":
+        return [OF_REFERENCES] * (1 + len(table.columns))
+    if kind == "published":
+        return [AVERAGE_OF_PUBLISHED, *[OF_PUBLISHED] * len(table.columns)]
+    known = table.missing.get(row.name, {})
+    return [NO_AVERAGE, *(known.get(column.name, NOT_FINISHED) for column in table.columns)]
+
+
+def _rank_interval(row: Row) -> str:
+    if row.rank_interval is None:
+        return ""
+    low, high = row.rank_interval
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def html_template(text: str) -> "jinja2.Template":

@@ -1,6 +1,7 @@
 """Ranks with ties: arms that do not differ significantly share a rank."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -14,7 +15,7 @@ from harness.analysis.comparison.differences import (
     Compared,
     screened,
 )
-from harness.analysis.statistics.multiple_testing import tie_groups
+from harness.analysis.statistics.multiple_testing import holm, tie_groups
 from harness.leaderboard.table import Row, Score, Table
 
 TOO_MANY = f"there are more than {MAX_ROWS} rows"
@@ -39,7 +40,9 @@ def with_ties(table: Table, compared: Compared) -> Table:
         return table
     if len(table.rows) > MAX_ROWS:
         return without_ties(table, TOO_MANY)
-    separable = _separable(table, compared)
+    screens = adjusted_p(table, compared)
+    separable = {name: _separable(len(table.rows), found) for name, found in screens.items()}
+    intervals = rank_intervals(table.rows, compared)
     averages = _ranks(table.rows, [row.average for row in table.rows], separable[AVERAGE])
     columns = [
         _ranks(table.rows, [row.scores[place] for row in table.rows], separable[column.name])
@@ -47,7 +50,11 @@ def with_ties(table: Table, compared: Compared) -> Table:
     ]
     best = [_best(averages), *map(_best, columns)]
     rows = [
-        replace(_marked(row, [found[i] for found in best]), rank=averages[i])
+        replace(
+            _marked(row, [found[i] for found in best]),
+            rank=averages[i],
+            rank_interval=intervals.get(row.name),
+        )
         for i, row in enumerate(table.rows)
     ]
     return replace(table, rows=tuple(rows), ranking=RANKING)
@@ -58,20 +65,44 @@ def without_ties(table: Table, reason: str) -> Table:
     return replace(table, ranking=f"{table.ranking[:-1]}: {reason}.")
 
 
-def _separable(table: Table, compared: Compared) -> dict[str, np.ndarray]:
-    """Column, or AVERAGE, to [rows, rows]: whether two rows differ significantly, adjusted for the
-    number of pairs."""
-    size = len(table.rows)
-    names = [AVERAGE, *(column.name for column in table.columns)]
-    significant = {name: np.zeros((size, size), dtype=bool) for name in names}
+def adjusted_p(table: Table, compared: Compared) -> dict[str, dict[tuple[int, int], float]]:
+    """Column, or AVERAGE, to (row, later row) to p of their difference, by Benjamini and Hochberg
+    over all pairs of rows; without rows of one pretraining seed."""
     pairs = {
         (i, j): compared(first.name, second.name)
         for (i, first), (j, second) in combinations(enumerate(table.rows), 2)
     }
-    for name in names:
-        for (i, j), p_value in screened({at: of[name] for at, of in pairs.items()}).items():
-            significant[name][i, j] = significant[name][j, i] = p_value < 1 - LEVEL
+    names = [AVERAGE, *(column.name for column in table.columns)]
+    return {name: screened({at: found[name] for at, found in pairs.items()}) for name in names}
+
+
+def _separable(size: int, p_values: Mapping[tuple[int, int], float]) -> np.ndarray:
+    """[size, size]: whether two rows differ significantly."""
+    significant = np.zeros((size, size), dtype=bool)
+    for (i, j), p_value in p_values.items():
+        significant[i, j] = significant[j, i] = p_value < 1 - LEVEL
     return significant
+
+
+def rank_intervals(rows: Sequence[Row], compared: Compared) -> dict[str, tuple[int, int]]:
+    """Row to the lowest and the highest rank that it may have by its average.
+
+    A row ranks below all that are significantly better and above all that are significantly worse.
+    With p by Holm over all pairs, all intervals hold together at 95 % confidence (Mogstad et al.
+    2024, "Inference for Ranks", Review of Economic Studies 91). Rows without an average or with one
+    pretraining seed have none and are not counted.
+    """
+    names = [row.name for row in rows if row.average and _judged(row)]
+    found = {pair: compared(*pair)[AVERAGE] for pair in combinations(names, 2)}
+    known = {pair: one for pair, one in found.items() if one}
+    p_values = holm([one.p_value for one in known.values()])
+    better, worse = Counter[str](), Counter[str]()
+    for (pair, one), p_value in zip(known.items(), p_values, strict=True):
+        if p_value < 1 - LEVEL:
+            winner, loser = pair if one.estimate > 0 else pair[::-1]
+            better[loser] += 1
+            worse[winner] += 1
+    return {name: (1 + better[name], len(names) - worse[name]) for name in names}
 
 
 def _judged(row: Row) -> bool:

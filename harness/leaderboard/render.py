@@ -30,17 +30,26 @@ def render(table: Table, format: Format) -> str:
 def markdown(table: Table) -> str:
     """Tables of GitHub's markdown: one, and another for each block of published rows that are not
     comparable."""
+    return f"{measured_markdown(table)}\n\n{markdown_notes(table)}\n"
+
+
+def measured_markdown(table: Table) -> str:
+    """The measured rows, the reference levels, and the published rows comparable with them."""
     together = [
         (row, mark) for mark, block in marked_blocks(table, comparable=True) for row in block.rows
     ]
     measured = [(row, "") for row in (*table.rows, *table.references)]
-    lines = _markdown_rows(table, [*measured, *together])
+    return "\n".join(_markdown_rows(table, [*measured, *together]))
+
+
+def markdown_notes(table: Table) -> str:
+    """The blocks of published rows that are not comparable, and the notes."""
+    lines = []
     for mark, block in marked_blocks(table, comparable=False):
         title = f"{block.kind}{mark}: {block.source}; {block.split}. {block.reason}"
-        lines += ["", markdown_escape(title), ""]
-        lines += _markdown_rows(table, [(row, mark) for row in block.rows])
-    notes = [f"- {markdown_escape(note)}" for note in all_notes(table)]
-    return "\n".join([*lines, "", *notes]) + "\n"
+        rows = _markdown_rows(table, [(row, mark) for row in block.rows])
+        lines += [markdown_escape(title), "", *rows, ""]
+    return "\n".join([*lines, *(f"- {markdown_escape(note)}" for note in all_notes(table))])
 
 
 def _markdown_rows(table: Table, rows: Sequence[tuple[Row, str]]) -> list[str]:

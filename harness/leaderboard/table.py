@@ -82,6 +82,8 @@ class Row:
     pretrain_seeds: int = 0
     finetune_seeds: int = 0
     """Largest number of fine-tuning seeds of one pretraining seed and column."""
+    rank_interval: tuple[int, int] | None = None
+    """Ranks that the row may have at 95 % confidence, jointly for all rows; null if unknown."""
     deterministic: bool = False
     """Whether its runs use no random seeds."""
 
@@ -134,6 +136,10 @@ class Table:
     """Fine-tuning protocol of the measured rows, in one line."""
     trained: Mapping[str, float] = field(default_factory=dict)
     """Row to its number of trained parameters; empty if all rows are adapted in the same way."""
+    missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Measured row to column to the reason why its cell is empty."""
+    facets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Measured row to the properties by which the site filters it."""
     ranking: str = (
         "Rows with one pretraining seed have no rank. Ranks follow the measured averages, without "
         "significance tests."
@@ -172,6 +178,11 @@ class Table:
         frame = pd.DataFrame(records)
         numbers = [name for name in frame if name not in ("arm", "rank")]
         return frame.astype({**dict.fromkeys(numbers, float), "rank": "Int64"} if records else {})
+
+    @property
+    def has_rank_intervals(self) -> bool:
+        """Whether some row has an interval of ranks."""
+        return any(row.rank_interval for row in self.rows)
 
     @property
     def width(self) -> int:

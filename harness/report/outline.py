@@ -1,4 +1,4 @@
-"""The sections of a report between the differences and the threats to validity, in their order."""
+"""The folded sections of a report between its standard parts and the provenance, in their order."""
 
 from collections.abc import Callable
 
@@ -12,16 +12,18 @@ from harness.report.sections.adaptation import (
 )
 from harness.report.sections.cost import cost_section
 from harness.report.sections.curves import learning_section, loss_section
-from harness.report.sections.pretraining import (
-    continued_pretraining_section,
-    pretraining_cost_section,
-)
+from harness.report.sections.pretraining import continued_pretraining_section
 from harness.report.sections.probes import probe_section
+from harness.report.sections.protocol import protocol_section, vocabulary_section
 from harness.report.sections.run_spread import spread_section
-from harness.report.sections.search import search_section
+from harness.report.sections.search import chosen_section, search_section
+from harness.report.sections.total_cost import total_cost_section
 from harness.report.sections.transfer import transfer_section
 
 SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
+    protocol_section,
+    chosen_section,
+    vocabulary_section,
     cost_section,
     learning_section,
     loss_section,
@@ -34,7 +36,7 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     label_count_section,
     layer_section,
     forgetting_section,
-    pretraining_cost_section,
+    total_cost_section,
 )
 """Each returns its section, or null if the results have nothing to show in it."""
 

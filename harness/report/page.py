@@ -1,6 +1,7 @@
 """Writes a report: index.html, README.md, figures, and the leaderboard and differences as files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,23 @@ from harness.analysis.results import Results
 from harness.core.files import write_atomically
 from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.ranks import with_ties
-from harness.leaderboard.render import markdown_escape, markdown_table, render
+from harness.leaderboard.render import (
+    markdown_escape,
+    markdown_notes,
+    markdown_table,
+    measured_markdown,
+    render,
+)
 from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
-from harness.report.arm_tables import time, what_differs
-from harness.report.figures.differences import forest
-from harness.report.layout import Plot, Section, template
+from harness.report.arm_tables import what_differs
+from harness.report.downloads import DESCRIPTIONS, downloads
+from harness.report.figures.differences import averages, forest
+from harness.report.layout import Plot, template
 from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
-from harness.report.sections.curves import hours
+from harness.report.sections.total_cost import cost_line
 from harness.report.threats import threats
 from harness.report.verdict import MANY_ARMS, Pair, judge, pairwise
 
@@ -28,26 +36,36 @@ VERDICT_NOTE = (
     "zero, otherwise inconclusive. If several differences are expected, each must also be "
     "significant after Holm's correction to be confirmed or refuted."
 )
+SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95 % intervals."
+PROTOCOL = "the table under Protocol"
+"""Stands in the notes of the leaderboard, which the report shows without the settings."""
 FOREST_CAPTION = "Differences in points with 95 % intervals; the average over the suite is bold."
 
 
 def write_report(results: Results, out: Path) -> None:
     """Writes the report of an experiment into the folder `out`, which is created if necessary.
 
-    Equal results give equal files, except for the section on provenance.
+    Equal results give equal files, except for times: the line on cost, the section on cost, the
+    provenance, and `stages.csv`.
 
     Raises:
         ValueError: the results do not fit the suite, or runs of a task were scored on different
             examples.
     """
     table, pairs = _compared(results)
-    content = _content(results, table, pairs)
-    files = {
-        "index.html": _page(content, table),
-        "README.md": _readme(content, table),
+    data = {
         "leaderboard.csv": render(table, "csv"),
         "leaderboard.md": render(table, "md"),
         "differences.csv": difference_tables.differences_csv(pairs),
+        **downloads(results),
+    }
+    content = _content(results, table, pairs)
+    content["downloads"] = {name: DESCRIPTIONS[name] for name in data}
+    shown = replace(table, protocol=PROTOCOL)
+    files = {
+        **data,
+        "index.html": _page(content, shown),
+        "README.md": _readme(content, shown),
         **{f"{name}.svg": plot.svg for name, plot in _figures(content).items()},
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -75,13 +93,15 @@ def _compared(results: Results) -> tuple[Table, tuple[Pair, ...]]:
 def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
     """The variables of both templates."""
     experiment, many = results.experiment, len(results.arms) > MANY_ARMS
-    svg = forest(pairs, table)
+    svg, summary = forest(pairs, table), averages(pairs)
     return {
         "name": experiment.name,
         "question": experiment.question,
         "source": experiment.source,
         "verdicts": [judge(pair) for pair in pairs if pair.expected],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
+        "summary": Plot(summary, SUMMARY_CAPTION) if summary else None,
+        "cost": cost_line(results),
         "forest": Plot(svg, FOREST_CAPTION) if svg else None,
         "differences_shown": difference_tables.shown(pairs),
         "differences_folded": difference_tables.folded(pairs),
@@ -89,9 +109,6 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "what_differs": what_differs(results),
         "sections": outline.sections(results),
         "threats": threats(results, table, pairs, results.get(all_run_scores)),
-        "time": Section(
-            "Time", plots=hours(results), tables={"Seconds, all stages": time(results)}
-        ),
         "provenance": results.get(report_provenance),
         "points": difference_tables.points,
         "interval": difference_tables.interval,
@@ -101,8 +118,9 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
 
 def _figures(content: Mapping[str, Any]) -> dict[str, Plot]:
     """Every figure by the name of its file, without the ending."""
-    found = {"differences": content["forest"]} if content["forest"] else {}
-    for section in (*content["sections"], content["time"]):
+    named = {"averages": content["summary"], "differences": content["forest"]}
+    found = {name: plot for name, plot in named.items() if plot}
+    for section in content["sections"]:
         found |= section.plots
     return found
 
@@ -117,7 +135,8 @@ def _page(content: Mapping[str, Any], table: Table) -> str:
 def _readme(content: Mapping[str, Any], table: Table) -> str:
     return template("README.md.jinja", escape=False).render(  # escaped by `md`
         content,
-        leaderboard=render(table, "md"),
+        leaderboard=measured_markdown(table),
+        leaderboard_notes=markdown_notes(table),
         md=markdown_escape,
         table=lambda grid: "\n".join(markdown_table(grid.head, grid.rows, grid.text_columns)),
     )

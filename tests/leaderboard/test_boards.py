@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from harness.cli.app import app
 from harness.leaderboard import ranks
 from harness.leaderboard.board_filter import BoardFilter
-from harness.leaderboard.boards import board_table, tied
+from harness.leaderboard.boards import board_table, store_board, tied
 from harness.leaderboard.build import build
 from harness.store.recorded import recorded_experiments
 from harness.store.store import Store
@@ -46,7 +46,7 @@ def test_baselines_are_known_by_the_family_that_their_experiment_declares(store)
         "arms": {"alike": {"pretrain": baseline, "evaluate": {}}},
     }
     two.__dict__["scores"] = two.scores.assign(value=0.5)
-    rows = {row.name: row for row in board_table("swag", store, experiments=[one, two]).rows}
+    rows = {row.name: row for row in store_board("swag", store, experiments=[one, two]).table.rows}
     assert rows["two: alike"].seeds == "deterministic"
     assert rows["one: good"].seeds == "2 x 1"
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from harness.analysis.comparison.differences import screened
+from harness.analysis.comparison.differences import AVERAGE, screened
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, tie_groups
 from harness.leaderboard import ranks as ties
 from harness.leaderboard.build import experiment_comparer
-from harness.leaderboard.ranks import RANKING, with_ties
+from harness.leaderboard.ranks import RANKING, rank_intervals, with_ties
 from harness.leaderboard.render import markdown_escape, render
+from harness.leaderboard.table import Row, Score
 from tests.made_up_results import pairs_of, table_of
 
 
@@ -122,3 +123,19 @@ def _falls_behind(arms, truth, p_values):
     for (i, j), p in p_values.items():
         separable[i, j] = separable[j, i] = p < 0.05
     return (tie_groups(arms.mean(axis=1), separable)[truth == truth.max()] > 1).any()
+
+
+def test_rank_intervals_by_hand():
+    def row(name: str, seeds: int = 3) -> Row:
+        return Row(name, (), Score(50.0), pretrain_seeds=seeds)
+
+    p_values = {("a", "b"): 0.001, ("a", "c"): 0.02, ("b", "c"): 0.5}
+
+    def compared(first: str, second: str) -> dict[str, Difference | None]:
+        return {AVERAGE: Difference(1.0, 0.5, 1.5, p_values[first, second], 3)}
+
+    rows = [row("a"), row("b"), row("c"), row("once", seeds=1)]
+    # By Holm, 0.02 becomes 0.04 and stays significant: a is better than b and c.
+    assert rank_intervals(rows, compared) == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
+    p_values["a", "c"] = 0.03  # becomes 0.06
+    assert rank_intervals(rows, compared) == {"a": (1, 2), "b": (2, 3), "c": (1, 3)}

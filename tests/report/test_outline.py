@@ -34,11 +34,11 @@ def test_a_new_section_needs_a_function_and_a_line_in_the_outline(
     readme, page = ((tmp_path / "with" / name).read_text() for name in ("README.md", "index.html"))
     count = (results.scores["arm"] == "good").sum()
     row, cell = f"| good | {count} |", f"<td>{count}</td>"
-    for part in ("## Toy", "A toy note.", "![A toy figure.](toy.svg)", "Scores:", row):
+    for part in ("<b>Toy</b>", "A toy note.", "![A toy figure.](toy.svg)", "Scores:", row):
         assert part in readme
     for part in ("Toy</h2>", "A toy note.", "<svg>toy</svg>", "<h3>Scores</h3>", cell):
         assert part in page
-    assert '<a href="#toy">Toy</a>' in page
+    assert '<div id="toy">' in page
     assert (tmp_path / "with" / "toy.svg").read_text() == "<svg>toy</svg>\n"
     assert "Toy" not in (tmp_path / "without" / "README.md").read_text()
 

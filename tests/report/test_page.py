@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
+import yaml
 
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
@@ -18,10 +19,15 @@ FILES = {
     "leaderboard.csv",
     "leaderboard.md",
     "differences.csv",
+    "scores.csv",
+    "stages.csv",
+    "experiment.yaml",
     "loss.svg",
+    "averages.svg",
     "differences.svg",
     "seeds.svg",
 }
+FIGURES = {name for name in FILES if name.endswith(".svg")}
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
@@ -83,9 +89,11 @@ def test_a_report_has_all_its_files_and_parts(data, tmp_path):
             "The machine was warm.",
             "harness run made-up.yaml",
             "mean_of_columns",
-            "pooling cls",
+            "Cost: 6,000,000 pretraining tokens, 1.20e+13 FLOPs",
+            "Threats to validity",
         ):
             assert part in text, (name, part)
+    assert "| pooling | cls |" in files["README.md"].decode()
 
 
 def test_equal_data_gives_equal_bytes(data, tmp_path):
@@ -94,15 +102,62 @@ def test_equal_data_gives_equal_bytes(data, tmp_path):
     assert read(tmp_path / "one") == read(tmp_path / "two")
 
 
-def test_seconds_and_provenance_are_only_in_their_own_section(data, tmp_path):
+def test_times_are_only_in_the_line_and_section_on_cost_and_in_the_provenance(data, tmp_path):
     write_report(data, tmp_path / "one")
-    costs = data.costs.assign(seconds=99.0)
-    write_report(data.but(costs=costs, provenance={"date": "today"}), tmp_path / "two")
+    costs, totals = data.costs.assign(seconds=99.0), data.totals.assign(hours=77.0)
+    write_report(
+        data.but(costs=costs, totals=totals, provenance={"date": "today"}), tmp_path / "two"
+    )
     one, two = read(tmp_path / "one"), read(tmp_path / "two")
     assert {name for name in FILES if one[name] != two[name]} == {"index.html", "README.md"}
     for name in ("index.html", "README.md"):
-        before = [files[name].decode().partition("Provenance")[0] for files in (one, two)]
-        assert before[0] == before[1]
+        texts = [files[name].decode() for files in (one, two)]
+        assert "77.00 hours" in texts[1]
+        before = [re.sub(r"Cost: .* hours of", "", text) for text in texts]
+        before = [re.split(r"<summary><(?:b|h2)>Cost</", text)[0] for text in before]
+        assert before[0] == before[1] and len(before[0]) < len(texts[0])
+
+
+def folded_titles(text):
+    """Titles of the folded parts, from either format."""
+    return re.findall(r"<summary><(?:b|h2)>(.*?)</(?:b|h2)></summary>", text)
+
+
+def test_the_first_screen_has_question_answer_table_figure_and_cost(data, tmp_path):
+    write_report(data, tmp_path)
+    for name in ("index.html", "README.md"):
+        text = (tmp_path / name).read_text()
+        first = text.partition("<summary>")[0]
+        for part in ("Is good better?", "confirmed", "points", "95 % interval", "good"):
+            assert part in first, (name, part)
+        for part in ("Benjamini", "pretrain.recipe", "2-sided"):
+            assert part not in first, (name, part)
+        titles = folded_titles(text)
+        assert {"Differences", "Threats to validity", "Protocol", "Cost", "Downloads"} <= {*titles}
+        assert len(titles) == len({*titles})
+    readme = (tmp_path / "README.md").read_text()
+    assert readme.count("![", 0, readme.index("<details>")) == 1
+    assert readme.count("<details>") == readme.count("</details>")
+    assert not re.search(r"</summary>\n[^\n]", readme)  # GitHub needs an empty line before a table
+
+
+def test_runs_and_keys_are_downloads_only(data, tmp_path):
+    write_report(data, tmp_path)
+    for name in ("index.html", "README.md"):
+        assert "good-sst2-0-0" not in (tmp_path / name).read_text()
+    scores = pd.read_csv(tmp_path / "scores.csv")
+    assert {*scores["key"]} == {*data.scores["key"]} and {*scores["pretrain_fraction"]} == {1.0}
+    stages = pd.read_csv(tmp_path / "stages.csv")
+    assert stages["finished"].all() and {*stages["key"]} == {*data.plan.stages}
+    assert yaml.safe_load((tmp_path / "experiment.yaml").read_text())["arms"].keys() == {
+        "good",
+        "bad",
+    }
+    links = Page((tmp_path / "index.html").read_text()).links
+    assert {link for link in links if not link.startswith(("#", "data:"))} == FILES - FIGURES - {
+        "index.html",
+        "README.md",
+    }
 
 
 def test_the_page_is_well_formed_and_needs_nothing_from_outside(data, tmp_path):
@@ -111,8 +166,8 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(data, tmp_path):
     page = Page(text)
     assert [name for name, count in Counter(page.ids).items() if count > 1] == []
     links = set(page.links) - {"data:,"}  # an icon of nothing, or a browser asks for one
-    assert all(link.startswith("#") for link in links)
-    assert {link[1:] for link in links} <= set(page.ids)
+    assert all(link.startswith("#") or (tmp_path / link).is_file() for link in links)
+    assert {link[1:] for link in links if link.startswith("#")} <= set(page.ids)
     assert {name[1:] for name in re.findall(r"url\((#[^)]+)\)", text)} <= set(page.ids)
     assert "<script" not in text
 
@@ -181,7 +236,7 @@ def test_an_experiment_without_any_result_still_has_a_report(data, tmp_path):
     )
     write_report(empty, tmp_path)
     assert "inconclusive" in (tmp_path / "README.md").read_text()
-    assert read(tmp_path).keys() == FILES - {"loss.svg", "differences.svg", "seeds.svg"}
+    assert read(tmp_path).keys() == FILES - FIGURES - {"scores.csv"}
 
 
 def test_an_interval_without_width_around_zero_is_in_words():

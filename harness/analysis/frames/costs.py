@@ -1,6 +1,8 @@
 """Costs of stages."""
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -11,6 +13,8 @@ from harness.plan.plan import Plan
 
 COST_COLUMNS = ["arm", "stage", "seconds", "tokens", "parameters", "flops"]
 PLANNED = ["tokens", "parameters", "flops"]
+TOTALS = ["tokens", "flops", "hours"]
+ALL_ARMS = "all arms"
 
 
 def costs_frame(results: Results) -> pd.DataFrame:
@@ -80,4 +84,49 @@ def other_tasks(plan: Plan, finetunes: Sequence[str]) -> list[str]:
         new = [key for key in dict.fromkeys(before) if key not in found]
         found += new
         waiting += new
+    return found
+
+
+def total_costs(results: Results) -> pd.DataFrame:
+    """What was spent on each arm, and on `ALL_ARMS`: the columns TOTALS, indexed by arm.
+
+    `tokens` and `flops` are those of all finished pretraining runs, continued ones included; FLOPs
+    are as planned. `hours` are summed over all finished stages, whether computed in parallel or
+    not. A stage that arms share counts for each of them, and once for all arms.
+    """
+    plan = results.plan
+    own = {arm.name: _with_ancestors(plan, _last_stages(plan, arm.name)) for arm in plan.arms}
+    own[ALL_ARMS] = set(plan.stages)
+    rows = [_total(results, keys & results.finished.keys()) for keys in own.values()]
+    return pd.DataFrame(rows, index=list(own), columns=TOTALS)
+
+
+def _total(results: Results, keys: set[str]) -> tuple[float, float, float]:
+    stages = results.plan.stages
+    trained = [key for key in keys if stages[key].kind in ("pretrain", "continue_pretraining")]
+    tokens = [results.metric(key, "tokens") for key in trained]
+    return (
+        math.fsum(number for number in tokens if not math.isnan(number)),
+        math.fsum(stages[key].flops for key in trained),
+        results.seconds(sorted(keys)) / 3600,
+    )
+
+
+def _last_stages(plan: Plan, arm: str) -> set[str]:
+    """Keys of the stages of an arm that results are read from."""
+    runs: list[Any] = [*plan.finetune_runs, *plan.probe_runs, *plan.continued_runs]
+    runs += plan.retained_losses
+    return {run.key for run in runs if run.arm == arm} | {
+        key for (name, _), key in plan.pretrain_keys.items() if name == arm
+    }
+
+
+def _with_ancestors(plan: Plan, keys: set[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(keys)
+    while waiting:
+        key = waiting.pop()
+        if key not in found:
+            found.add(key)
+            waiting += plan.stages[key].parents.values()
     return found

@@ -11,6 +11,7 @@ from harness.execution.provenance import provenance
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
+from harness.tasks.task import Task
 
 Rows = Sequence[Sequence[str]]
 KINDS = ("pretrain", "continue_pretraining")
@@ -32,6 +33,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class MainScore:
+    """The main metric of a task."""
+
+    task: Task
+    value: float
+    """Mean over fine-tuning seeds x 100."""
+    num_runs: int
+
+
+@dataclass(frozen=True)
 class CardScores:
     """Scores of the network in an experiment."""
 
@@ -42,6 +53,8 @@ class CardScores:
     """Task, split, metric, score, number of fine-tuning seeds."""
     protocol: str
     citation: str
+    main: Sequence[MainScore] = ()
+    """Of the tasks with defined scores."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Selects the network to export: that of an experiment's arm, or of a stage by its key."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,15 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
-from harness.exchange.checkpoints.card_data import KINDS, Card, CardScores, history, recorded_run
+from harness.exchange.checkpoints.card_data import (
+    KINDS,
+    Card,
+    CardScores,
+    MainScore,
+    history,
+    recorded_run,
+)
+from harness.exchange.checkpoints.eval_results import write_eval_results
 from harness.exchange.checkpoints.model_card import write_card
 from harness.experiment.arms import Arm
 from harness.leaderboard.table import protocol_line
@@ -19,6 +28,7 @@ from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.plan.protocol import protocol_of
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.store import StageResult, Store
+from harness.tasks.task import Task
 
 KEY = re.compile(r"[0-9a-f]{16}")
 
@@ -34,7 +44,7 @@ class SelectedModel:
 
 
 def export(selected: SelectedModel, store: Store, out: Path) -> Path:
-    """Writes network, tokenizer and model card to the new folder `out`.
+    """Writes network, tokenizer, model card and evaluation results to the new folder `out`.
 
     Raises:
         ValueError: `out` is not empty, files of the stage are damaged, or transformers has no
@@ -51,6 +61,8 @@ def export(selected: SelectedModel, store: Store, out: Path) -> Path:
         )
     with atomic_folder(out) as draft:
         notes = write_network(folders[0] / "model", folders[1], draft)
+        if selected.card.scores:
+            write_eval_results(selected.card.scores, draft)
         write_card(replace(selected.card, notes=notes, parameters=num_weights(draft)), draft)
     return out
 
@@ -184,7 +196,19 @@ def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
         rows=rows,
         protocol=protocol_line(protocol_of(results.plan)),
         citation=suite.citation,
+        main=_main_scores(own, arm.evaluate.chosen),
     )
+
+
+def _main_scores(scores: pd.DataFrame, tasks: Mapping[str, Task]) -> list[MainScore]:
+    """The main score of each task whose runs all have one."""
+    values = scores.groupby(["task", "split", "metric"])["value"]
+    found = []
+    for name, task in tasks.items():
+        place = name, task.evaluation[0].name, task.metrics[0]
+        if place in values.groups and (own := values.get_group(place)).notna().all():
+            found.append(MainScore(task, 100 * float(own.mean()), len(own)))
+    return found
 
 
 def _spread(values: "pd.Series[float]") -> str:

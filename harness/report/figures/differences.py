@@ -49,20 +49,31 @@ def search_curves(curves: pd.DataFrame, arms: Sequence[str]) -> str | None:
 
 def forest(pairs: Sequence[Pair], table: Table) -> str | None:
     """Forest plot: differences with their intervals, averages in bold; null without differences."""
-    rows = _forest_rows(pairs, table)
+    return _forest(_forest_rows(pairs, table), "forest")
+
+
+def averages(pairs: Sequence[Pair]) -> str | None:
+    """Forest plot of the averages alone: of the expected pairs, or of all pairs if none is
+    expected; null without differences."""
+    shown = [pair for pair in pairs if pair.expected] or pairs
+    short = style.shortened(arm for pair in shown for arm in (pair.first, pair.second))
+    return _forest([row for pair in shown for row in _rows_of(pair, short)], "averages")
+
+
+def _forest(rows: Sequence["Named"], name: str) -> str | None:
     if not rows:
         return None
     names, differences, bold = zip(*rows, strict=True)
     with matplotlib.rc_context(style.STYLE):
         figure, axes, places = style.row_canvas(names, bold, row=0.2, size=9)
-        for place, name, difference, heavy in zip(places, names, differences, bold, strict=True):
+        for place, row, difference, heavy in zip(places, names, differences, bold, strict=True):
             if difference:
-                text = " ".join(name.split()) + f": {points(difference.estimate)}"
+                text = " ".join(row.split()) + f": {points(difference.estimate)}"
                 _interval(axes, place, difference, heavy, f"{text} ({interval(difference)})")
         axes.axvline(0, color="black", linewidth=0.8)
         # A label of the figure: long names make the panel too narrow for one of its own.
         figure.supxlabel("difference in points, with 95 % interval", fontsize=9)
-        return style.as_svg(figure, "forest")
+        return style.as_svg(figure, name)
 
 
 def seed_spread(scores: Mapping[str, Mapping[str, np.ndarray]], arms: Sequence[str]) -> str | None:
@@ -101,21 +112,21 @@ def _forest_rows(pairs: Sequence[Pair], table: Table) -> list[Named]:
     """All columns of all pairs, or of the expected pairs, or the averages: the most that fit. Pairs
     without any difference are omitted."""
     short = style.shortened(arm for pair in pairs for arm in (pair.first, pair.second))
-    every, expected, averages = (
-        [row for pair in pairs for row in _rows_of(pair, short, table, whole(pair))]
+    columns = [column.name for column in table.columns]
+    every, expected, alone = (
+        [row for pair in pairs for row in _rows_of(pair, short, columns if whole(pair) else ())]
         for whole in (lambda _: True, lambda pair: pair.expected, lambda _: False)
     )
-    return next((rows for rows in (every, expected) if len(rows) <= MAX_ROWS), averages)
+    return next((rows for rows in (every, expected) if len(rows) <= MAX_ROWS), alone)
 
 
-def _rows_of(pair: Pair, short: Mapping[str, str], table: Table, whole: bool) -> list[Named]:
-    """The average, then the columns if `whole`; empty if no difference is known."""
+def _rows_of(pair: Pair, short: Mapping[str, str], columns: Sequence[str] = ()) -> list[Named]:
+    """The average, then the columns; empty if no difference is known."""
     first, second = short[pair.first], short[pair.second]
     between = "\n− " if len(first) + len(second) > 26 else " − "
-    names = [column.name for column in table.columns] if whole else []
     rows: list[Named] = [
         (f"{first}{between}{second}", pair.average, True),
-        *((name, pair.differences[name], False) for name in names if pair.differences[name]),
+        *((name, pair.differences[name], False) for name in columns if pair.differences[name]),
     ]
     return rows if any(found for _, found, _ in rows) else []
 

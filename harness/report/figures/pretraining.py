@@ -1,10 +1,12 @@
 """Figures of the course of pretraining, by tokens, FLOPs or hours, and of loss against score."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter
 
@@ -17,6 +19,8 @@ COSTS = {
 }
 HEIGHT = 2.8
 """Height of a panel of curves, in inches."""
+TASK_HEIGHT = 1.9
+"""Height of a panel of one task, in inches."""
 GROUP_HEIGHT = 2.4
 """Height of a panel of losses and scores, in inches."""
 Draw = Callable[[Axes, pd.DataFrame, str, int, str], Line2D]
@@ -43,6 +47,36 @@ def learning_curves(points: pd.DataFrame, costs: Sequence[str], name: str) -> st
             renamed to `run`.
     """
     return _panels(points, costs, name, "average of the suite x 100", _learning, logarithmic=True)
+
+
+def task_curves(points: pd.DataFrame) -> str | None:
+    """Score of each column by tokens (logarithmic axis), a panel each: the mean over seeds as a
+    line, with bars from the lowest to the highest; null if the tokens are unknown.
+
+    Args:
+        points: result of `harness.report.sections.curves.task_points`.
+    """
+    points = points[points["tokens"] > 0].dropna(subset="score")
+    if points.empty:
+        return None
+    columns = list(points["column"].unique())
+    with matplotlib.rc_context(style.STYLE):
+        short, drawn = style.shortened(map(str, points["arm"].unique())), {}
+        rows = -(-len(columns) // 2)
+        figure, grid = style.panels(rows, TASK_HEIGHT, short.values(), min(2, len(columns)))
+        for axes, column in zip(grid, columns, strict=False):
+            for i, (arm, of_arm) in enumerate(points.groupby("arm", sort=False)):
+                own = of_arm[of_arm["column"] == column]
+                drawn[short[str(arm)]] = _with_bars(axes, own, i, f"{arm}, {column}")
+            axes.set_title(column, fontsize=9)
+            axes.grid(axis="y")
+            style.log_scale(axes, EngFormatter(sep=""))
+        for axes in grid[len(columns) :]:
+            axes.set_visible(False)
+        figure.supxlabel("pretraining tokens", fontsize=9)
+        figure.supylabel("score x 100", fontsize=9)
+        style.legend_above(figure, drawn)
+        return style.as_svg(figure, "learning_tasks")
 
 
 def loss_and_score(points: pd.DataFrame, arms: Sequence[str]) -> str:
@@ -126,3 +160,13 @@ def _learning(axes: Axes, points: pd.DataFrame, cost: str, number: int, run: str
     for artist in (dots, line):
         style.explain(artist, run)
     return line
+
+
+def _with_bars(axes: Axes, points: pd.DataFrame, number: int, text: str) -> ErrorbarContainer:
+    colour, marker, dash = style.arm_style(number)
+    scores = points.groupby("tokens")["score"].agg(["mean", "min", "max"]).astype(float)
+    bars = [scores["mean"] - scores["min"], scores["max"] - scores["mean"]]
+    line_style: Any = {"color": colour, "markersize": 3, "linewidth": 1.4, "elinewidth": 0.8}
+    drawn = axes.errorbar(scores.index, scores["mean"], bars, fmt=marker + dash, **line_style)
+    style.explain(drawn.lines[0], text)
+    return drawn

@@ -9,9 +9,11 @@ import pandas as pd
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
+from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
+from harness.leaderboard.measured_rows import run_scores
 from harness.leaderboard.text_tables import TextTable
-from harness.report.figures.pretraining import learning_curves, loss_curves
+from harness.report.figures.pretraining import learning_curves, loss_curves, task_curves
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import average_of
 from harness.report.sections.pretraining import curve_points, loss_table, pretraining_hours
@@ -23,7 +25,7 @@ LOSS_NOTE = (
 )
 LEARNING_NOTE = (
     "Average after each share of the updates, mean ± standard deviation over pretraining seeds. "
-    "Curves by hours depend on the machine; they are under Provenance."
+    "Curves by hours depend on the machine; they are under Cost."
 )
 LOSS_CAPTION = (
     "Training loss by tokens and by FLOPs: pretraining seeds as thin lines, their mean in bold. "
@@ -33,8 +35,14 @@ LEARNING_CAPTION = (
     "Average over the suite by tokens and by FLOPs: pretraining seeds as dots, their mean as a "
     "line. Connected dots are checkpoints of one run; a separate run ends at its last dot."
 )
+TASKS_CAPTION = (
+    "Score x 100 of each task by tokens, mean over seeds, with bars from the lowest to the highest "
+    "pretraining seed."
+)
 HOURS_CAPTION = "by hours of pretraining on the machine that ran it, proportional to the tokens."
 
+SEED = ["arm", "pretrain_seed", "pretrain_fraction"]
+TASK_COLUMNS = ["arm", "column", "pretrain_seed", "tokens", "score"]
 COLUMNS = ["arm", "pretrain_seed", "pretrain_fraction", "tokens", "flops", "hours", "average"]
 
 
@@ -56,6 +64,8 @@ def learning_section(results: Results) -> Section | None:
     if svg is None:
         return None
     plots = {"learning": Plot(svg, LEARNING_CAPTION)}
+    if by_task := task_curves(task_points(results)):
+        plots["learning_tasks"] = Plot(by_task, TASKS_CAPTION)
     return Section("Learning curves", [LEARNING_NOTE], plots, {"": learning_table(results)})
 
 
@@ -79,14 +89,8 @@ def _known(points: pd.DataFrame, costs: Sequence[str]) -> list[str]:
 def learning_points(results: Results) -> pd.DataFrame:
     """Average x 100 of each arm, pretraining seed and checkpoint, including the final one, with the
     tokens, FLOPs and hours spent until then: COLUMNS; empty without checkpoints."""
-    checkpoints = results.get(checkpoint_scores_frame)
-    if checkpoints.empty:
-        return pd.DataFrame(columns=COLUMNS)
-    ends = results.get(scores_frame).assign(pretrain_fraction=1.0)
     costs, hours = pretraining_costs(results), pretraining_hours(results)
-    groups: Any = pd.concat([checkpoints, ends], ignore_index=True).groupby(
-        ["arm", "pretrain_seed", "pretrain_fraction"], sort=False
-    )
+    groups: Any = _along_the_way(results).groupby(SEED, sort=False)
     rows = [
         (
             *(arm, seed, share),
@@ -97,6 +101,36 @@ def learning_points(results: Results) -> pd.DataFrame:
         for (arm, seed, share), scores in groups
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _along_the_way(results: Results) -> pd.DataFrame:
+    """Scores of checkpoints and of the final networks, with their `pretrain_fraction`; empty
+    without checkpoints."""
+    checkpoints = results.get(checkpoint_scores_frame)
+    if checkpoints.empty:
+        return checkpoints
+    ends = results.get(scores_frame).assign(pretrain_fraction=1.0)
+    return pd.concat([checkpoints, ends], ignore_index=True)
+
+
+def task_points(results: Results) -> pd.DataFrame:
+    """Score x 100 of each arm, column, pretraining seed and checkpoint, mean over fine-tuning
+    seeds: TASK_COLUMNS; empty without checkpoints."""
+    scores, tokens = _along_the_way(results), pretraining_costs(results)["tokens"]
+    frames = [
+        run_scores(scores, column, [*SEED, "finetune_seed"])
+        .groupby(SEED, sort=False)
+        .mean()
+        .rename("score")
+        .reset_index()
+        .assign(column=column.name)
+        for column in (results.get(experiment_table).columns if len(scores) else ())
+    ]
+    if not frames:
+        return pd.DataFrame(columns=TASK_COLUMNS)
+    points = pd.concat(frames, ignore_index=True)
+    spent = points["pretrain_fraction"].astype(float) * points["arm"].map(tokens)
+    return points.assign(tokens=spent)[TASK_COLUMNS]
 
 
 def learning_table(results: Results) -> TextTable:

@@ -1,4 +1,4 @@
-"""Losses and costs of pretraining, and the sections on its cost and on continued pretraining."""
+"""Losses and costs of pretraining, and the section on continued pretraining."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,6 @@ from harness.analysis.frames.runs import curves_frame, pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
-from harness.models.flops import FLOPS_CONVENTION
 from harness.report.layout import Section
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
@@ -107,12 +106,6 @@ def _loss_cells(points: pd.DataFrame) -> list[str]:
         )
         for share in SHARES
     ]
-
-
-def pretraining_cost_section(results: Results) -> Section:
-    """The planned cost of one pretraining seed, arm by arm."""
-    notes = [f"FLOPs are counted as follows: {FLOPS_CONVENTION}."]
-    return Section("Cost of one pretraining seed", notes, tables={"": pretraining_table(results)})
 
 
 def pretraining_table(results: Results) -> TextTable:

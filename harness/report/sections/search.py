@@ -1,4 +1,4 @@
-"""The section on hyperparameter search: expected best, selected settings, importance."""
+"""The sections on hyperparameter search: selected settings, expected best, importance."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +17,10 @@ from harness.report.layout import Plot, Section
 
 FAILED = 0.0
 """Score of a failed trial in means and variances: no correlation, and worse than any guess."""
+CHOSEN_NOTE = (
+    "Selected by the search on a hold-out of the training set, for each arm and task; all other "
+    "settings are those of the protocol."
+)
 CURVE_COLUMNS = ["arm", "trials", "mean", "deviation"]
 CAPTION = (
     "Expected best score on the hold-out by number of random trials, mean over tasks, with its "
@@ -43,12 +47,35 @@ def search_section(results: Results) -> Section | None:
     svg = draw_curves(search_curves(results), results.arms)
     tables = {
         "Expected best score on the hold-out x 100, by number of trials": search_table(results),
-        "Selected hyperparameters": settings_table(results),
         "Importance of each hyperparameter, in percent": importance_table(results),
     }
     plots = {"search": Plot(svg, CAPTION)} if svg else {}
     shown = {title: table for title, table in tables.items() if table.rows}
-    return Section("Hyperparameter search", [note], plots, shown)
+    folded = {"Trials of each arm and task": trials_table(results)}
+    return Section("Hyperparameter search", [note], plots, shown, folded)
+
+
+def chosen_section(results: Results) -> Section | None:
+    """The hyperparameters that the search selected; null without a search."""
+    table = chosen_table(results)
+    if not table.rows:
+        return None
+    return Section("Chosen hyperparameters", [CHOSEN_NOTE], tables={"": table})
+
+
+def chosen_table(results: Results) -> TextTable:
+    """The selected value of each hyperparameter: arms by tasks."""
+    names = list(results.sweep.space) if results.sweep else []
+    best: dict[tuple[str, str], Any] = {
+        (arm, task): trial for arm, task, _, trial in selected_trials(results)
+    }
+    tasks = list(dict.fromkeys(task for _, task in best))
+    rows = [
+        [arm, name, *(_setting(best.get((arm, task), {}).get(name)) for task in tasks)]
+        for arm in dict.fromkeys(arm for arm, _ in best)
+        for name in names
+    ]
+    return TextTable(["arm", "hyperparameter", *tasks], rows, text_columns=(0, 1))
 
 
 def search_curves(results: Results) -> pd.DataFrame:
@@ -81,18 +108,15 @@ def search_table(results: Results) -> TextTable:
     return TextTable(["arm", *(str(n) for n in budgets)], rows)
 
 
-def settings_table(results: Results) -> TextTable:
-    """Number of trials, how many failed or were pruned, and the selected hyperparameters."""
-    names = list(results.sweep.space) if results.sweep else []
+def trials_table(results: Results) -> TextTable:
+    """Number of trials, how many failed or were pruned, and the score of the selected one."""
     rows = []
     for arm, task, trials, best in selected_trials(results):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
         score = f"{100 * best['value']:.1f}" if best["value"] > optuna_search.WORST else MISSING
-        rows.append(
-            [arm, task, str(len(trials)), *counts, score, *(_setting(best[n]) for n in names)]
-        )
-    head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100", *names]
+        rows.append([arm, task, str(len(trials)), *counts, score])
+    head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100"]
     return TextTable(head, rows, text_columns=(0, 1))
 
 
@@ -145,4 +169,7 @@ def _scores(trials: pd.DataFrame) -> np.ndarray:
 
 
 def _setting(value: object) -> str:
+    """A hyperparameter's value; a dash if it does not apply to the trial."""
+    if value is None or value != value:
+        return MISSING
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Writes the site: static pages that need neither a network nor scripts."""
+"""Writes the site: static pages that need no network, and can be read without scripts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
-from harness.leaderboard.boards import board_table
+from harness.leaderboard.boards import StoreBoard, store_board
 from harness.leaderboard.published import board_of_suite, published_entry, published_index
 from harness.leaderboard.published_tables import published_text_tables
 from harness.leaderboard.render import render
@@ -14,6 +14,7 @@ from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import render_text_tables
 from harness.report.layout import TEMPLATES as SHARED
 from harness.report.layout import template
+from harness.report.site.board_page import choices, cost_figure, view_data
 from harness.report.site.publish import replaced_site
 from harness.store.recorded import RecordedExperiment, recorded_experiments
 from harness.store.store import Store
@@ -30,8 +31,13 @@ class Board:
 
     suite: str
     title: str
-    table: Table
+    found: StoreBoard
     experiments: Sequence[RecordedExperiment]
+
+    @property
+    def table(self) -> Table:
+        """The leaderboard."""
+        return self.found.table
 
     @property
     def first(self) -> Sequence[str]:
@@ -69,16 +75,22 @@ def _build(store: Store, out: Path, watched: Callable[[Sequence[str]], Iterable[
     _write(out / "index.html", "index", "", {**listed, "reports": reports})
     for board in boards:
         page = out / "leaderboards" / f"{board.suite}.html"
-        _write(
-            page, "board", "../", {"board": board, "reports": reports}, render(board.table, "html")
-        )
+        content = {
+            "board": board,
+            "reports": reports,
+            "costs": cost_figure(board.found),
+            "choices": choices(board.table),
+            "data": view_data(board.found, board.experiments),
+        }
+        _write(page, "board", "../", content, render(board.table, "html"))
     for entry in tables:
         sheets = render_text_tables(published_text_tables(entry["name"]), "html")
         page = out / "published" / f"{entry['name']}.html"
         _write(page, "published", "../", {"entry": entry}, sheets)
     styles = (SHARED / "theme.css", TEMPLATES / "style.css")
     (out / "style.css").write_bytes(b"".join(path.read_bytes() for path in styles))
-    (out / "site.js").write_bytes((TEMPLATES / "site.js").read_bytes())
+    for script in ("site.js", "board.js"):
+        (out / script).write_bytes((TEMPLATES / script).read_bytes())
 
 
 def _boards(
@@ -95,8 +107,8 @@ def _boards(
     found = []
     for suite in watched(sorted(by_suite.keys() & SUITES.keys())):
         board = board_of_suite(suite)
-        table = board_table(suite, store, experiments=experiments, finished=records)
-        found.append(Board(suite, board.title if board else suite, table, by_suite[suite]))
+        made = store_board(suite, store, experiments=experiments, finished=records)
+        found.append(Board(suite, board.title if board else suite, made, by_suite[suite]))
     return found
 
 
@@ -123,5 +135,12 @@ def _write(path: Path, kind: str, root: str, content: Mapping[str, Any], table: 
 
     page = template(f"{kind}.html.jinja", TEMPLATES, trim=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = page.render(content, root=root, table=Markup(table))
+    text = page.render(content, root=root, table=Markup(table), json=_script_json)
     path.write_text(text, encoding="utf-8")
+
+
+def _script_json(text: str) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    from markupsafe import Markup
+
+    return Markup(text.replace("<", "\\u003c"))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from harness.report.page import write_report
-from harness.report.sections.curves import learning_points, learning_table
+from harness.report.sections.curves import learning_points, learning_table, task_points
 from tests.made_up_results import MadeUpResults
 
 
@@ -28,6 +28,18 @@ def test_points_by_hand(data: MadeUpResults) -> None:
     assert tenth["average"] == pytest.approx(end["average"] - 20)
     assert (tenth["tokens"], half["tokens"], end["tokens"]) == (1e5, 5e5, 1e6)
     assert half["flops"] == 1.5e12
+
+
+def test_each_task_has_points_and_a_panel(data: MadeUpResults, tmp_path: Path) -> None:
+    points = task_points(data)
+    assert len(points) == 3 * 2 * 3 * 3  # columns x arms x seeds x shares
+    own = points[(points["arm"] == "good") & (points["column"] == "sst2")]
+    means = own.groupby("tokens")["score"].mean()
+    assert means.index.tolist() == [1e5, 5e5, 1e6]
+    assert means.tolist() == pytest.approx([means[1e6] - 20, means[1e6] - 10, means[1e6]])
+    write_report(data, tmp_path)
+    svg = (tmp_path / "learning_tasks.svg").read_text()
+    assert all(f">{column}<" in svg for column in ("sst2", "mrpc", "stsb"))
 
 
 def test_the_table_has_a_column_for_each_share(data: MadeUpResults) -> None:

@@ -58,13 +58,13 @@ def test_a_mean_of_few_or_unknown_values() -> None:
     assert seeds_cell([1.0, np.nan]) == seeds_cell([]) == "–"
 
 
-def test_hours_are_only_in_provenance(data: MadeUpResults, tmp_path: Path) -> None:
+def test_hours_are_only_in_the_section_on_cost(data: MadeUpResults, tmp_path: Path) -> None:
     write_report(data, tmp_path / "one")
     slower = data.pretraining.assign(seconds=9999.0)
     write_report(data.but(pretraining=slower), tmp_path / "two")
     one, two = ((tmp_path / name / "README.md").read_text() for name in ("one", "two"))
-    assert one.partition("## Provenance")[0] == two.partition("## Provenance")[0]
-    assert "(loss_hours.svg)" in one.partition("## Provenance")[2]
+    assert one.partition("<b>Cost</b>")[0] == two.partition("<b>Cost</b>")[0]
+    assert "(loss_hours.svg)" in one.partition("<b>Cost</b>")[2]
     one, two = ((tmp_path / name / "loss_hours.svg").read_text() for name in ("one", "two"))
     assert one != two
 

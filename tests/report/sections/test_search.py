@@ -11,10 +11,11 @@ from harness.finetuning.search.optuna_search import point
 from harness.finetuning.search.sweep import Sweep
 from harness.report.page import write_report
 from harness.report.sections.search import (
+    chosen_table,
     importance_table,
     search_curves,
     search_table,
-    settings_table,
+    trials_table,
 )
 
 SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
@@ -48,13 +49,18 @@ def test_curves_of_random_trials(fabricate) -> None:
 
 def test_settings_and_importance(fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=20))
-    grid = settings_table(data)
+    grid = trials_table(data)
     assert [row[:6] for row in grid.rows][:2] == [
         ["good", "sst2", "20", "1", "0", "0"],
         ["good", "mrpc", "20", "1", "0", "0"],
     ]
-    best = grid.rows[0]
-    assert best[-3:][0] == "80.0" and best[-1] == "3"
+    assert grid.rows[0][-1] == "80.0"
+    chosen = chosen_table(data)
+    assert list(chosen.head) == ["arm", "hyperparameter", "sst2", "mrpc"]
+    assert [row[:2] for row in chosen.rows] == [
+        [arm, name] for arm in ("good", "bad") for name in ("learning_rate", "epochs")
+    ]
+    assert chosen.rows[1][2:] == ["3", "3"]
     shares = importance_table(data).rows[0]
     assert float(shares[-1]) > float(shares[-2])
 

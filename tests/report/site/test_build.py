@@ -1,5 +1,7 @@
 """The site: whole, equal for equal stores, safe, and without anything from outside."""
 
+import json
+import re
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.core.files import DRAFT
+from harness.leaderboard.boards import store_board
 from harness.leaderboard.published import published_index
 from harness.report.site import build
 from harness.report.site.build import build_site
@@ -125,8 +128,8 @@ def test_a_report_leads_back_to_the_first_page(site, store):
 
 
 def test_nothing_comes_from_outside(site):
-    for path in [*pages(site), site / "style.css", site / "site.js"]:
-        text = path.read_text()
+    for path in [*pages(site), *site.glob("*.css"), *site.glob("*.js")]:
+        text = path.read_text().replace("url(#", "")  # parts of a figure
         assert "url(" not in text and "@import" not in text and "fetch(" not in text
         assert 'src="http' not in text and 'href="http' not in text
 
@@ -136,6 +139,26 @@ def test_names_of_users_stay_text(site):
         assert EVIL not in path.read_text()
         assert EVIL in Page(path).text or EVIL in path.read_text().replace("&lt;", "<").replace(
             "&gt;", ">").replace("&#34;", '"')  # fmt: skip
+
+
+def test_a_board_has_facets_costs_and_every_difference(site, store):
+    page = site / "leaderboards" / "swag-v1.html"
+    text = page.read_text()
+    data = json.loads(re.search(r'<script type="application/json".*?>(.*?)</script>', text)[1])
+    assert data["rows"][0] in ("one: good", "two: alike")
+    assert f"one: {EVIL}" in data["rows"]
+    assert 'data-family="bert" data-size="nano" data-budget="1,000 tokens"' in text
+    assert '<select name="size"' in text and '<select name="family"' not in text  # all are bert
+    assert "FLOPs of pretraining" in text
+    board = store_board("swag-v1", store)
+    names = ["average", *(column.name for column in board.table.columns)]
+    for name, lines in zip(names, data["differences"].values(), strict=True):
+        assert [line[:2] for line in lines] == [[0, 1], [0, 2], [1, 2]]
+        for i, j, *numbers in lines:
+            found = board.compared(data["rows"][i], data["rows"][j])[name]
+            assert numbers[:3] == pytest.approx([found.estimate, found.low, found.high], abs=1e-4)
+    assert set(data["bibtex"]) >= {"suite", "one", "two"}
+    assert "title = {Is <script>alert" in data["bibtex"]["one"]
 
 
 def test_equal_stores_give_equal_bytes_and_a_site_is_written_anew(store, site, tmp_path):

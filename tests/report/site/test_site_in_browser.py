@@ -1,5 +1,7 @@
 """The site in a real browser: no error, sorted and searched by keyboard, sound at phone width."""
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -80,12 +82,67 @@ def test_a_board_is_searched_and_keeps_what_scores_are_read_against(site):
     assert seen["levels"] > 0
 
 
+def test_the_view_of_a_board_is_chosen_exported_and_kept_in_the_address(site):
+    script = (
+        NAMES
+        + """
+      const view = document.querySelector("form.view");
+      const shown = () => names().filter((_, i) =>
+        !document.querySelectorAll("tr.measured")[i].hidden).length;
+      const changed = (one) => one.dispatchEvent(new Event("change", { bubbles: true }));
+      const differences = () => [...document.querySelectorAll(".compared tbody tr")]
+        .map((row) => [...row.cells].map((cell) => cell.textContent));
+      const made = (format) => {
+        document.querySelector(`[data-export=${format}]`).click();
+        return document.getElementById("exported").value;
+      };
+      const all = shown();
+      const size = view.elements.size;
+      size.value = "nano";
+      changed(size);
+      const nano = shown();
+      const column = [...view.querySelectorAll("[data-column]")].at(-1);
+      column.checked = false;
+      changed(column);
+      const [first, second] = document.querySelectorAll("tr.measured:not([hidden])");
+      first.click();
+      second.querySelector("input").click();
+      const there = differences();
+      const state = location.hash;
+      const texts = [made("CSV"), made("LaTeX"), made("BibTeX")];
+      first.click();
+      second.click();
+      first.click();
+      location.hash = "#size=tiny";
+      await new Promise((done) => addEventListener("hashchange", done, { once: true }));
+      const other = [shown(), differences().length];
+      location.hash = state;
+      await new Promise((done) => addEventListener("hashchange", done, { once: true }));
+      return { all, nano, there, state, texts, other, back: [shown(), differences()] };"""
+    )
+    seen = look(site / "leaderboards" / "swag-v1.html", script)
+    assert (seen["all"], seen["nano"]) == (3, 2)
+    assert "size=nano" in seen["state"] and "hide=" in seen["state"]
+    assert [line[0] for line in seen["there"]] == ["average", "swag (acc)"]
+    assert seen["there"][0][1].startswith("+") and " to +" in seen["there"][0][2]
+    assert seen["other"] == [1, 0]
+    assert seen["back"] == [2, seen["there"]]
+    table, latex, bibtex = seen["texts"]
+    rows = list(csv.reader(io.StringIO(table)))
+    assert rows[0][:3] == ["rank", "arm", "average"] and len({len(row) for row in rows}) == 1
+    assert {row[1] for row in rows} >= {"one: good", f"one: {EVIL}"}
+    assert "two: alike" not in table and "two" not in bibtex
+    assert latex.count("&") == (len(rows[0]) - 1) * len(rows)
+    assert "@misc{experiment-one," in bibtex
+
+
 @pytest.mark.parametrize(
     "page", ["index", "leaderboards/swag-v1", "published/superglue_leaderboard"]
 )
 def test_a_phone_shows_all_in_its_width_and_a_keyboard_reaches_it(site, page):
     script = """
-      const reached = [...document.querySelectorAll("a, button, input, [tabindex]")];
+      const kinds = "a, button, input, select, textarea, summary, [tabindex]";
+      const reached = [...document.querySelectorAll(kinds)];
       return { hidden: reached.filter((one) => one.tabIndex < 0).length,
                skip: reached[0].getAttribute("href"),
                heads: document.querySelectorAll("thead th").length,

@@ -3,7 +3,9 @@
 
 // A number ("71.0 ± 0.2", "1,000", "-3"), or the text in lower case; null where a cell is empty.
 function value(row, column) {
-  const text = (row.cells[column]?.textContent ?? "").trim().replace("−", "-");
+  const cell = row.cells[column];
+  if (!cell || cell.classList.contains("missing")) return null;
+  const text = cell.textContent.trim().replace("−", "-");
   if (text === "" || text === "–") return null;
   const number = /^[-+]?[\d,]*\.?\d+(e[-+]?\d+)?(?=$| ±)/i.exec(text);
   return number ? Number(number[0].replaceAll(",", "")) : text.toLowerCase();
@@ -35,12 +37,16 @@ function makeSortable(table) {
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
-      const ascending = head.ariaSort ? head.ariaSort !== "ascending" : !isScore(table, column);
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
-      sort(table, column, ascending ? 1 : -1);
+      sortBy(table, column, head.ariaSort ? head.ariaSort !== "ascending" : !isScore(table, column));
     });
   });
+}
+
+function sortBy(table, column, ascending) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head) => head.removeAttribute("aria-sort"));
+  heads[column].setAttribute("aria-sort", ascending ? "ascending" : "descending");
+  sort(table, column, ascending ? 1 : -1);
 }
 
 // Scores are first sorted in descending order, ranks and text in ascending order.
@@ -51,17 +57,18 @@ function isScore(table, column) {
   return !named && values.length > 0 && typeof values[0] === "number";
 }
 
-function search(words) {
+// Hides the rows that lack one of the words, or that do not pass a further test.
+function search(words, passes = () => true) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   let found = 0;
   for (const section of document.querySelectorAll(".listed")) {
     const rows = [...section.querySelectorAll("tbody tr:not(.reference, .published, :has([scope=rowgroup]))")];
     for (const row of rows) {
       const text = `${row.textContent} ${row.dataset.words ?? ""}`.toLowerCase();
-      row.hidden = !wanted.every((word) => text.includes(word));
+      row.hidden = !(wanted.every((word) => text.includes(word)) && passes(row));
     }
     const shown = rows.filter((row) => !row.hidden).length;
-    section.hidden = wanted.length > 0 && shown === 0;
+    section.hidden = wanted.length > 0 && shown === 0 && !section.querySelector(".leaderboard");
     found += shown;
   }
   document.getElementById("found").textContent = wanted.length ? `${found} found` : "";
@@ -72,6 +79,8 @@ const form = document.querySelector("form.search");
 if (form) {
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.elements.search.addEventListener("input", (event) => search(event.target.value));
-  search(form.elements.search.value);
+  if (!document.querySelector("form.view")) { // a board has a view of its own (board.js)
+    form.elements.search.addEventListener("input", (event) => search(event.target.value));
+    search(form.elements.search.value);
+  }
 }

@@ -1,0 +1,55 @@
+"""The files beside a report: every run, trial and stage, and the resolved experiment."""
+
+import pandas as pd
+import yaml
+
+from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
+from harness.analysis.frames.trials import trials_frame
+from harness.analysis.results import Results
+
+STAGE_COLUMNS = ["key", "kind", "label", "finished", "seconds"]
+
+
+def downloads(results: Results) -> dict[str, str]:
+    """File name to content; files without rows are omitted."""
+    frames = {
+        "scores.csv": _all_scores(results),
+        "trials.csv": results.get(trials_frame),
+        "stages.csv": _stages(results),
+    }
+    resolved = results.plan.declaration.resolved()
+    return {
+        **{name: _csv(frame) for name, frame in frames.items() if len(frame)},
+        "experiment.yaml": yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True),
+    }
+
+
+DESCRIPTIONS = {
+    "leaderboard.csv": "the leaderboard with unrounded scores",
+    "leaderboard.md": "the leaderboard as markdown",
+    "differences.csv": "every difference with interval and p",
+    "scores.csv": "the score of every run, with seeds and stage key",
+    "trials.csv": "every trial of the hyperparameter search",
+    "stages.csv": "the key, state and seconds of every stage",
+    "experiment.yaml": "the resolved experiment, every field of every arm",
+}
+"""What the files beside a report hold."""
+
+
+def _all_scores(results: Results) -> pd.DataFrame:
+    """The scores of checkpoints, if any, and of the final networks."""
+    ends = results.get(scores_frame).assign(pretrain_fraction=1.0)
+    checkpoints = results.get(checkpoint_scores_frame)
+    return pd.concat([checkpoints, ends], ignore_index=True) if len(checkpoints) else ends
+
+
+def _stages(results: Results) -> pd.DataFrame:
+    rows = [
+        (key, stage.kind, stage.label, key in results.finished, results.metric(key, "seconds"))
+        for key, stage in results.plan.stages.items()
+    ]
+    return pd.DataFrame(rows, columns=STAGE_COLUMNS)
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    return frame.to_csv(index=False, lineterminator="\n")
