@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from harness.plan.plan import Stage
 
 PACKAGES = (
-    "pretraining-harness torch pytorch-lightning transformers tokenizers datasets optuna mlflow "
-    "scikit-learn numpy scipy"
+    "pretraining-harness torch pytorch-lightning torchmetrics transformers tokenizers datasets "
+    "optuna mlflow scikit-learn numpy scipy"
 ).split()
 
 

@@ -1,9 +1,10 @@
 """The Lightning module of fine-tuning, and its callback."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from torch import Tensor
 
 from harness.finetuning.inputs import Batch
@@ -12,10 +13,12 @@ from harness.finetuning.multitask import MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_model import TaskModel
 from harness.pretraining.optimizer import Optimizer, Schedule, configure
-from harness.pretraining.trainer import seed_torch
+from harness.pretraining.trainer import log_figures, seed_torch
 
-OnEpoch = Callable[[MultitaskModel, int], None]
-"""Called with the model and the epoch, from 1."""
+LOGGED_POINTS = 50
+"""Approximate number of losses that a run logs."""
+OnEpoch = Callable[[MultitaskModel, int], Mapping[str, float]]
+"""Called with the model and the epoch, from 1; returns scores on the hold-out by metric."""
 Loss = Callable[[Tensor, Batch], Tensor]
 """(outputs of the model for a batch, batch) to the scalar mean loss."""
 
@@ -31,6 +34,7 @@ class FinetuningModule(pl.LightningModule):
         self.model, self.loss, self.finetune = model, loss, finetune
         self.num_steps, self.seed = num_steps, seed
         self.losses: list[Tensor] = []
+        self.log_every = max(1, num_steps // LOGGED_POINTS)
 
     def training_step(self, batch: Batch, step: int) -> Tensor:
         """Loss [] of an update; its dropout depends on the seed and `step` alone."""
@@ -62,7 +66,8 @@ class FinetuningModule(pl.LightningModule):
 
 
 class EpochCallback(pl.Callback):
-    """Reports progress after each update, and calls `on_epoch` after each epoch of the examples."""
+    """Reports progress after each update, logs the loss, and after each epoch of the examples calls
+    `on_epoch` and logs its scores."""
 
     def __init__(self, progress: Callable[[int, int], None], on_epoch: OnEpoch | None) -> None:
         self.progress, self.on_epoch = progress, on_epoch
@@ -72,7 +77,11 @@ class EpochCallback(pl.Callback):
     ) -> None:
         """Lightning's hook."""
         self.progress(step + 1, module.num_steps)
+        if (step + 1) % module.log_every == 0:
+            loss = torch.stack(module.losses[-module.log_every :]).mean()
+            log_figures(module, loss=float(loss))
         per_epoch = module.num_steps // module.finetune.epochs
         if self.on_epoch and (step + 1) % per_epoch == 0:
-            self.on_epoch(module.model, (step + 1) // per_epoch)
+            scores = self.on_epoch(module.model, (step + 1) // per_epoch)
+            log_figures(module, "holdout", **scores)
             module.train()  # scoring on the hold-out leaves it in evaluation mode

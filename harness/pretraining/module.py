@@ -1,6 +1,7 @@
 """The Lightning module of pretraining: losses of a learner, optimiser, learning curve."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, cast
 
 import pytorch_lightning as pl
@@ -13,7 +14,7 @@ from harness.pretraining.learners.learner import Learner
 from harness.pretraining.objectives.loader import Step, TensorBatch
 from harness.pretraining.optimizer import configure
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.trainer import seed_torch
+from harness.pretraining.trainer import log_figures, seed_torch
 
 DROPOUT = 100
 """Second element of the seeds of dropout, distinct from those of the batches."""
@@ -39,6 +40,10 @@ class PretrainingModule(pl.LightningModule):
         self.seconds = 0.0
         # Sum of the losses since the curve's last row; rarely copied, as this synchronises the GPU.
         self.register_buffer("loss_sum", torch.zeros(()))
+        self.logged = nn.ModuleDict()
+        """Metrics of the update of a row of the curve, by loss, that are only logged:
+        `<name>_loss`, `<name>_accuracy`, `<name>_perplexity`; without name for token accuracy and
+        perplexity."""
         self.held_out = nn.ModuleDict()
         """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
 
@@ -63,12 +68,18 @@ class PretrainingModule(pl.LightningModule):
         optimizer.zero_grad()
         scheduler.step()
         self.tokens += step.num_tokens
-        if self.global_step % self.curve_every == 0 or self.global_step == self.num_steps:
+        if self._completes_row(self.global_step):
             self._extend_curve(rate)
+
+    def _completes_row(self, num_updates: int) -> bool:
+        """Whether a row of the curve ends with this number of updates."""
+        return num_updates % self.curve_every == 0 or num_updates == self.num_steps
 
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
         """Contribution of one micro-batch to the loss of its batch, a scalar []."""
-        sums = self.learner(part, step.component)
+        measured = self._completes_row(self.global_step + 1)  # it costs time
+        sums, hits = self.learner(part, step.component, measured)
+        self._measure(sums, hits)
         means = [
             self.learner.weights.get(name, 1.0) * value / max(1, step.counts[name])
             for name, value in sums.items()
@@ -78,8 +89,11 @@ class PretrainingModule(pl.LightningModule):
     def _extend_curve(self, rate: float) -> None:
         self.check_loss()
         since = self.global_step - (self.curve[-1][0] if self.curve else 0)
-        self.curve.append((self.global_step, self.tokens, float(self.loss_sum) / since, rate))
+        loss = float(self.loss_sum) / since
+        self.curve.append((self.global_step, self.tokens, loss, rate))
         self.loss_sum.zero_()
+        log_figures(self, loss=loss, learning_rate=rate, **values(self.logged))
+        self.logged.clear()
 
     def check_loss(self) -> None:
         """Checks the losses since the last row of the curve.
@@ -94,6 +108,21 @@ class PretrainingModule(pl.LightningModule):
                 "optimizer.max_grad_norm"
             )
 
+    def _measure(self, sums: Mapping[str, Tensor], hits: Mapping[str, Tensor]) -> None:
+        """Updates the metrics of an update with the sum [] of each loss over its targets [M], and
+        whether each prediction is correct, [M] bool."""
+        for name in sums.keys() & hits.keys():
+            metric, right = self.learner.metric_prefixes.get(name, name), hits[name]
+            if metric is None or not len(right):
+                continue
+            prefix = f"{metric}_" if metric else ""
+            # A value for each target: with NaN checks disabled, torchmetrics ignores weights.
+            loss = (sums[name].detach() / len(right)).expand(len(right))
+            self._logged(f"{prefix}accuracy").update(right.float())
+            self._logged(f"{metric or name}_loss").update(loss)
+            if name == "token":
+                self._logged(f"{prefix}perplexity", Perplexity).update(loss)
+
     def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
         """Updates the held-out metrics; loader 0 has the output's batches, loader 1 the pairs."""
         component = len(self.spec.objectives) - 1
@@ -103,9 +132,17 @@ class PretrainingModule(pl.LightningModule):
                 prefix = f"{metric}_" if metric else ""
                 loss = F.cross_entropy(logits.float(), targets, reduction="none")
                 self._held_out(f"{prefix}loss").update(loss)
+                if name == "token":
+                    self._logged(f"{prefix}perplexity", Perplexity).update(loss)
                 if name == "token" and "num_bytes" in part:
                     self._extend_bits_per_byte(loss, part["num_bytes"].sum())
-                self._held_out(f"{prefix}accuracy").update((logits.argmax(-1) == targets).float())
+                right = (logits.argmax(-1) == targets).float()
+                self._held_out(f"{prefix}accuracy").update(right)
+
+    def on_validation_epoch_end(self) -> None:
+        """Logs the held-out metrics, and the perplexity of the predicted tokens."""
+        log_figures(self, "validation", **values(self.held_out), **values(self.logged))
+        self.logged.clear()
 
     def _extend_bits_per_byte(self, loss: Tensor, num_bytes: Tensor) -> None:
         """Bits per UTF-8 byte, for left-to-right models (causal, ELMo's forward LM).
@@ -123,6 +160,11 @@ class PretrainingModule(pl.LightningModule):
         if name not in self.held_out:
             self.held_out[name] = MeanMetric().to(self.device)
         return cast(MeanMetric, self.held_out[name])
+
+    def _logged(self, name: str, kind: type[MeanMetric] = MeanMetric) -> MeanMetric:
+        if name not in self.logged:  # `check_loss` finds what is not finite
+            self.logged[name] = kind(nan_strategy="disable").to(self.device)
+        return cast(MeanMetric, self.logged[name])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Adds curve, tokens and seconds to a checkpoint."""
@@ -145,9 +187,22 @@ class PretrainingModule(pl.LightningModule):
         if self.curve:
             figures["train_loss"] = self.curve[-1][2]
             figures["tokens_per_second"] = self.tokens / self.seconds
-        for name, metric in self.held_out.items():
-            figures[f"validation_{name}"] = float(cast(MeanMetric, metric).compute())
-        return figures
+        held_out = values(self.held_out)
+        return figures | {f"validation_{name}": value for name, value in held_out.items()}
+
+
+class Perplexity(MeanMetric):
+    """exp of the mean cross-entropy. torchmetrics' Perplexity takes the logarithm of a softmax,
+    which is infinite for a probability below 1e-45."""
+
+    def compute(self) -> Tensor:
+        """A scalar []."""
+        return super().compute().exp()
+
+
+def values(metrics: nn.ModuleDict) -> dict[str, float]:
+    """Name to value of torchmetrics' metrics."""
+    return {name: float(cast(MeanMetric, metric).compute()) for name, metric in metrics.items()}
 
 
 MODULES: dict[str, type[PretrainingModule]] = {}

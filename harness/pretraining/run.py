@@ -121,6 +121,7 @@ def steps_within_seconds(
     copy = spec.model_copy(update={"checkpoint_fractions": ()})
     never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
     module, feed = prepare(copy, TIMED_STEPS)
+    module.curve_every = TIMED_STEPS  # as rarely as in a long run
     fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
     half = TIMED_STEPS // 2
     rate = (len(ends) - half) / (ends[-1] - ends[half - 1])

@@ -37,6 +37,18 @@ def make_trainer(*callbacks: pl.Callback, compute: Compute, **settings: Any) -> 
     )
 
 
+def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: float) -> None:
+    """Logs figures as `<kind>/<name>`, for callbacks and for the loggers of the trainer.
+
+    Loggers get them here, at the number of updates done. From `LightningModule.log` they would get
+    them counted from 0, and again at each later step.
+    """
+    named = {f"{kind}/{name}": value for name, value in figures.items()}
+    module.log_dict(named, logger=False)
+    for logger in module.loggers:
+        logger.log_metrics(named, step=module.global_step)
+
+
 def seed_torch(device: torch.device, *key: int) -> None:
     """Seeds the generators that dropout and initial weights on `device` draw from.
 

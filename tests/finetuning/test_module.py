@@ -1,9 +1,11 @@
 """Fine-tuning: pooling by hand, deterministic, learns; every family under one protocol."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
 from torch.nn import functional as F
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -16,7 +18,7 @@ from harness.finetuning.heads.classification import Classification, Regression
 from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged, pad_rows
-from harness.finetuning.multitask import TaskData
+from harness.finetuning.multitask import MultitaskModel, TaskData
 from harness.finetuning.pooling import ScalarMix, pool
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict
@@ -364,23 +366,44 @@ def test_both_orders_are_encoded_and_added(tokenizer: PreTrainedTokenizerFast) -
         torch.testing.assert_close(logits, apart - model.head.bias)
 
 
-def test_epochs_are_reported_and_weights_can_be_kept(
+class Logged(pl.Callback):
+    """Keeps what is logged by the end of each update."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        self.rows.append({name: float(x) for name, x in trainer.callback_metrics.items()})
+
+
+def test_updates_and_epochs_are_reported_and_logged(
     backbone: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     head, data = make_head("classification", tokenizer), inputs(False)
     settings = Finetune(batch_size=32, epochs=3)
     epochs: list[int] = []
     ticks: list[tuple[int, int]] = []
-    finetune(
+    logged = Logged()
+
+    def on_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
+        epochs.append(epoch)
+        return {"accuracy": epoch / 4}
+
+    run = finetune(
         backbone,
         [TaskData(head, data)],
         settings,
         seed=0,
         progress=lambda done, total: ticks.append((done, total)),
-        on_epoch=lambda model, epoch: epochs.append(epoch),
+        on_epoch=on_epoch,
+        callbacks=[logged],
     )
     assert epochs == [1, 2, 3]
     assert ticks == [(i + 1, 6) for i in range(6)]
+    losses = [row["train/loss"] for row in logged.rows]
+    assert len(set(losses)) == 6 and np.mean(losses[-2:]) == pytest.approx(run.losses[0])
+    scores = [row.get("holdout/accuracy") for row in logged.rows]
+    assert scores == [None, 0.25, 0.25, 0.5, 0.5, 0.75]
 
 
 def test_constant_predictions_have_null_correlation() -> None:

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
 from safetensors.torch import load_file
+from torch.nn import functional as F
+from torchmetrics.functional.text import perplexity
 from transformers import AutoModel
 
 from harness.core.compute import Compute
@@ -19,6 +22,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
+from harness.pretraining.module import Perplexity, values
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import Step
 from harness.pretraining.objectives.objective import Objective
@@ -26,7 +30,8 @@ from harness.pretraining.objectives.transforms.masking import SpanMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimizer import Optimizer, Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.run import make_module, pretrain
+from harness.pretraining.run import make_feed, make_module, pretrain
+from harness.pretraining.trainer import CALLBACKS
 
 PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
 ONE = Phase(fraction=1, sequence_length=32)
@@ -194,6 +199,69 @@ def test_validation_asks_every_arm_the_same(run: Runner) -> None:
     two = run(make_spec(budget=untrained, objective=other, packing=PAIRS["packing"]), "two")
     assert one["validation_loss"] == two["validation_loss"]
     assert one["validation_accuracy"] == two["validation_accuracy"]
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
+    """What is logged by the end of each update, and after validation."""
+    rows: list[dict[str, float]] = []
+
+    class Logged(pl.Callback):
+        def keep(self, trainer: pl.Trainer, *_: Any) -> None:
+            rows.append({name: float(x) for name, x in trainer.callback_metrics.items()})
+
+        on_train_batch_end = on_validation_end = keep
+
+    monkeypatch.setitem(CALLBACKS, "logged", Logged)
+    return rows
+
+
+def test_metrics_are_logged_with_the_curve(
+    run: Runner, tmp_path: Path, logged: list[dict[str, float]]
+) -> None:
+    figures = run(make_spec(**PAIRS))
+    *rows, last = logged
+    curve = list(csv.DictReader((tmp_path / "run/out/curve.csv").read_text().splitlines()))
+    assert len(rows) == 12
+    for row, of_curve in zip(rows, curve, strict=True):
+        assert row["train/loss"] == pytest.approx(float(of_curve["train_loss"]))
+        assert row["train/learning_rate"] == pytest.approx(float(of_curve["learning_rate"]))
+        parts = row["train/token_loss"] + row["train/pair_loss"]
+        assert row["train/loss"] == pytest.approx(parts, rel=1e-5)
+        assert row["train/perplexity"] == pytest.approx(np.exp(row["train/token_loss"]), rel=1e-5)
+        assert 0 <= row["train/accuracy"] <= 1 and 0 <= row["train/pair_accuracy"] <= 1
+    for name in ("loss", "accuracy", "pair_loss", "pair_accuracy"):
+        assert last[f"validation/{name}"] == pytest.approx(figures[f"validation_{name}"])
+    assert last["validation/perplexity"] == pytest.approx(np.exp(figures["validation_loss"]))
+
+
+def test_metrics_of_an_update_are_means_over_all_its_targets(data: Path) -> None:
+    vocabulary = Vocabulary.load(data / "tokenizer")
+    module = make_module(make_spec(), vocabulary, 0, {}, 1)
+    module.eval()
+    step = make_feed(module, data / "tokens/train", vocabulary, 64).make(0)
+    assert len(step.parts) > 1
+    pairs = [module.learner.predictions(part)["token"] for part in step.parts]
+    logits, targets = (torch.cat(side) for side in zip(*pairs, strict=True))
+    for part in step.parts:
+        module.loss(part, step)
+    found = values(module.logged)
+    assert found["accuracy"] == pytest.approx(float((logits.argmax(1) == targets).float().mean()))
+    loss = F.cross_entropy(logits, targets)
+    assert found["token_loss"] == pytest.approx(loss.item(), rel=1e-5)
+    theirs = perplexity(logits[None], targets[None])
+    assert found["perplexity"] == pytest.approx(theirs.item(), rel=1e-4)
+
+
+def test_perplexity_of_torchmetrics_is_infinite_for_a_tiny_probability() -> None:
+    logits, targets = (
+        torch.tensor([[[0.0, 110.0], [0.0, 0.0]]]),
+        torch.zeros(1, 2, dtype=torch.int64),
+    )
+    ours = Perplexity()
+    ours.update(F.cross_entropy(logits[0], targets[0], reduction="none"))
+    assert torch.isinf(perplexity(logits, targets))
+    assert ours.compute().item() == pytest.approx(np.exp((110 + np.log(2)) / 2))
 
 
 def test_bf16_trains(run: Runner) -> None:

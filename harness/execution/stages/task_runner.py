@@ -157,14 +157,16 @@ class TaskRunner:
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
         select = self.protocol.selection == "best"
 
-        def after_epoch(model: MultitaskModel, epoch: int) -> None:
+        def after_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
             own = model.part(0)
-            score = self._holdout_score(self.predictor(own))
+            scores = self._holdout_scores(self.predictor(own))
+            score = scores[self.task.metrics[0]]
             if select:
                 weights = {name: value.clone() for name, value in own.state_dict().items()}
                 epochs.append((optuna_search.WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
+            return {name: value for name, value in scores.items() if value is not None}
 
         recorder = self._recorder()
         run = finetune(
@@ -199,8 +201,11 @@ class TaskRunner:
         return lambda examples: predict(model, self.head, self.encode(examples), examples)
 
     def _holdout_score(self, predict: Predictor) -> float | None:
+        return self._holdout_scores(predict)[self.task.metrics[0]]
+
+    def _holdout_scores(self, predict: Predictor) -> dict[str, float | None]:
         holdout = self._split[1]
-        return score(self.task, holdout, predict(holdout))[self.task.metrics[0]]
+        return score(self.task, holdout, predict(holdout))
 
 
 @lru_cache(maxsize=8)

@@ -89,9 +89,8 @@ class Distilled(Learner):
         """Those of the student."""
         return self.student.predictions(batch, component)
 
-    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
+    def losses_of(self, predictions: Predictions, batch: TensorBatch) -> dict[str, Tensor]:
         """Loss name to its sum, a scalar []; only losses with a weight above 0."""
-        predictions = self.predictions(batch, component)
         sums = cross_entropies(predictions)
         if not self.weights["token"]:
             del sums["token"]

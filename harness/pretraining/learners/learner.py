@@ -46,13 +46,21 @@ class Learner(nn.Module):
         """Logits and targets of every loss of a batch; `component` is the index in a mixture."""
         raise NotImplementedError
 
+    def losses_of(self, predictions: Predictions, batch: TensorBatch) -> dict[str, Tensor]:
+        """Loss name to its sum over the targets [M] of a batch, a scalar []."""
+        return cross_entropies(predictions)
+
     def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
         """Loss name to its sum over the targets [M] of a batch, a scalar []."""
-        return cross_entropies(self.predictions(batch, component))
+        return self.losses_of(self.predictions(batch, component), batch)
 
-    def forward(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """Same as `losses`; the call that may be compiled."""
-        return self.losses(batch, component)
+    def forward(
+        self, batch: TensorBatch, component: int = 0, measured: bool = False
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The losses of a batch, and, if `measured`, loss name to whether each prediction is
+        correct, [M] bool; the call that may be compiled."""
+        predictions = self.predictions(batch, component)
+        return self.losses_of(predictions, batch), correct(predictions) if measured else {}
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
         """Loads the weights of a saved network, by name."""
@@ -69,6 +77,11 @@ def cross_entropies(predictions: Predictions) -> dict[str, Tensor]:
         name: F.cross_entropy(logits.float(), targets, reduction="sum")
         for name, (logits, targets) in predictions.items()
     }
+
+
+def correct(predictions: Predictions) -> dict[str, Tensor]:
+    """Loss name to whether the most likely alternative is the target, [M] bool."""
+    return {name: logits.argmax(-1) == targets for name, (logits, targets) in predictions.items()}
 
 
 def network_inputs(batch: TensorBatch) -> TensorBatch:

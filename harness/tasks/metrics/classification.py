@@ -1,4 +1,7 @@
-"""Classification metrics: accuracy, F1, the Matthews correlation, and those of MultiRC."""
+"""Classification metrics: accuracy, F1, the Matthews correlation, and those of MultiRC.
+
+torchmetrics counts the hits of each example; quotients are taken here, because its own are float32.
+"""
 
 import numpy as np
 
@@ -7,10 +10,9 @@ from harness.tasks.metrics.metric import (
     Groups,
     Metric,
     Names,
-    counted,
+    counted_metric,
     divide,
     f_score,
-    mean,
     mean_metric,
     members,
 )
@@ -19,48 +21,22 @@ NO_CLASS = -1
 """Prediction that matches no class."""
 
 
-def accuracy(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of correct predictions among [num_examples]."""
-    from sklearn.metrics import accuracy_score
-
-    return float(accuracy_score(whole(labels), whole(predictions)))
-
-
-def accuracy_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2]: whether correct, 1."""
-    return counted(whole(labels) == whole(predictions))
-
-
-def f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """F1 of class 1 over [num_examples], as for MRPC and QQP (Wang et al. 2019, section 3.2)."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(whole(labels) == 1, whole(predictions) == 1, zero_division=0))
+def correct(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+    """[num_examples]: whether each prediction is correct."""
+    return _class_counts(labels, predictions)[..., 0].sum(axis=1)
 
 
 def f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-    """[num_examples, 2]: whether a true positive; predicted plus true positives (0 to 2)."""
-    true, predicted = whole(labels) == 1, whole(predictions) == 1
-    return np.stack([true & predicted, true * 1.0 + predicted], axis=1).astype(np.float64)
-
-
-def macro_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Mean F1 of all classes over [num_examples]; 0 for one neither present nor predicted."""
-    from sklearn.metrics import f1_score
-
-    classes = range(_num_classes(labels, predictions, names))
-    return float(
-        f1_score(
-            whole(labels), whole(predictions), labels=classes, average="macro", zero_division=0
-        )
-    )
+    """[num_examples, 2]: whether a true positive of class 1; predicted plus true ones (0 to 2)."""
+    hits, predicted, true = _class_counts(labels, predictions, 2)[:, 1 - NO_CLASS].T
+    return np.stack([hits, predicted + true], axis=1)
 
 
 def macro_f1_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
     """[num_examples, 2 x num_classes]: both counts of `f1_counts` for each class."""
-    classes = np.arange(_num_classes(labels, predictions, names))
-    true, predicted = _one_hot(labels, classes), _one_hot(predictions, classes)
-    return np.concatenate([true * predicted, true + predicted], axis=1)
+    found = _class_counts(labels, predictions, len(names))[:, -NO_CLASS:]
+    hits, predicted, true = np.moveaxis(found, -1, 0)
+    return np.concatenate([hits, predicted + true], axis=1)
 
 
 def macro_f1_from_counts(sums: Array) -> Array:
@@ -69,28 +45,19 @@ def macro_f1_from_counts(sums: Array) -> Array:
     return np.asarray(divide(2 * both, total).mean(axis=-1))
 
 
-def matthews(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Multi-class Matthews correlation (Gorodkin 2004) over [num_examples]; 0 for constants."""
-    from sklearn.metrics import matthews_corrcoef
-
-    true, predicted = whole(labels), whole(predictions)
-    if constant(true) or constant(predicted):
-        return 0.0
-    return float(matthews_corrcoef(true, predicted))
-
-
 def matthews_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
     """[num_examples, 2 x (num_classes + 1) + 1]: predicted class, true class, whether correct.
 
     The sums are the margins and the trace of the confusion matrix, with a row for NO_CLASS.
     """
-    classes = np.arange(NO_CLASS, _num_classes(labels, predictions, names))
-    right = (whole(labels) == whole(predictions))[:, None]
-    return np.concatenate([_one_hot(predictions, classes), _one_hot(labels, classes), right], 1)
+    found = _class_counts(labels, predictions, len(names))
+    hits, predicted, true = np.moveaxis(found, -1, 0)
+    return np.concatenate([predicted, true, hits.sum(axis=1, keepdims=True)], axis=1)
 
 
 def matthews_from_counts(sums: Array) -> Array:
-    """[...] correlation from the margins and the trace (Gorodkin 2004)."""
+    """[...] multi-class correlation from the margins and the trace (Gorodkin 2004); 0 if labels or
+    predictions are constant."""
     predicted, true = np.split(sums[..., :-1], 2, axis=-1)
     total = true.sum(axis=-1)
     covariance = sums[..., -1] * total - (predicted * true).sum(axis=-1)
@@ -107,7 +74,7 @@ def f1_answers_counts(labels: Array, predictions: Array, groups: Groups, names: 
 
 def all_right(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
     """[num_groups], sorted by name: whether all answers of a group are right."""
-    wrong = (whole(labels) != whole(predictions)).astype(np.float64)
+    wrong = 1 - correct(labels, predictions, groups, names)
     return _sums(wrong[:, None], groups)[:, 0] == 0
 
 
@@ -118,19 +85,31 @@ def whole(values: Array) -> Array:
     return np.where(fits, numbers, NO_CLASS).astype(np.int64)
 
 
-def constant(values: Array) -> bool:
-    """Whether all values [num_examples] are equal."""
-    return bool(np.all(values == values[0]))
+def _class_counts(labels: Array, predictions: Array, num_classes: int = 0) -> Array:
+    """[num_examples, num_classes + 1, 3]: whether each class is a true positive, predicted, true.
 
+    NO_CLASS comes first.
 
-def _num_classes(labels: Array, predictions: Array, names: Names) -> int:
-    """Number of names; without names, the highest index plus 1."""
-    return len(names) or int(max(whole(labels).max(), whole(predictions).max())) + 1
+    Args:
+        num_classes: the least; more if there are higher indices.
+    """
+    import torch
+    from torchmetrics.functional.classification import multiclass_stat_scores
 
-
-def _one_hot(values: Array, classes: Array) -> Array:
-    """[num_examples, num_classes]."""
-    return (whole(values)[:, None] == classes).astype(np.float64)
+    # torchmetrics' classes begin with 0.
+    true, predicted = (
+        torch.from_numpy(whole(side) - NO_CLASS).unsqueeze(1) for side in (labels, predictions)
+    )
+    found = multiclass_stat_scores(
+        predicted,
+        true,
+        num_classes=max(num_classes, 1, int(true.max()), int(predicted.max())) + 1,
+        average=None,
+        multidim_average="samplewise",
+        validate_args=False,
+    )
+    hits, false_hits, _, misses, _ = found.numpy().astype(np.float64).transpose(2, 0, 1)
+    return np.stack([hits, hits + false_hits, hits + misses], axis=-1)
 
 
 def _sums(values: Array, groups: Groups) -> Array:
@@ -139,26 +118,18 @@ def _sums(values: Array, groups: Groups) -> Array:
 
 
 CLASS_METRICS: tuple[Metric, ...] = (
-    Metric("accuracy", accuracy, accuracy_counts, mean),
-    Metric("f1", f1, f1_counts, f_score, note="F1 of class 1"),
-    Metric(
+    mean_metric("accuracy", correct),
+    counted_metric("f1", f1_counts, f_score, note="F1 of class 1"),
+    counted_metric(
         "macro_f1",
-        macro_f1,
         macro_f1_counts,
         macro_f1_from_counts,
         note="mean over all classes of the task, 0 for one neither there nor predicted",
     ),
-    Metric(
-        "micro_f1",
-        accuracy,
-        accuracy_counts,
-        mean,
-        note="equals accuracy, as in Gururangan et al. 2020",
-    ),
-    Metric("matthews", matthews, matthews_counts, matthews_from_counts),
-    Metric(
+    mean_metric("micro_f1", correct, note="equals accuracy, as in Gururangan et al. 2020"),
+    counted_metric("matthews", matthews_counts, matthews_from_counts),
+    counted_metric(
         "f1_answers",
-        f1,
         f1_answers_counts,
         f_score,
         note="F1a of MultiRC: F1 of class 1 over all answers",

@@ -1,6 +1,8 @@
 """Metrics of generated texts: ROUGE (Lin 2004) and BLEU (Papineni et al. 2002; Post 2018).
 
-The label of an example is a tuple of one or more references.
+The label of an example is a tuple of one or more references. torchmetrics has no sacreBLEU with its
+default smoothing, and takes the sentences of ROUGE-Lsum from a model of NLTK instead of the lines,
+so that these are of sacreBLEU and rouge-score.
 """
 
 from functools import lru_cache
@@ -9,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide, mean_metric
+from harness.tasks.metrics.metric import (
+    Array,
+    Groups,
+    Metric,
+    Names,
+    divide,
+    double_precision,
+    mean_metric,
+)
 
 if TYPE_CHECKING:
-    from rouge_score.rouge_scorer import RougeScorer
     from sacrebleu.metrics import BLEU
 
 ORDERS = 4
@@ -20,22 +29,34 @@ ORDERS = 4
 
 
 def rouge(kind: str) -> Metric:
-    """The mean F-measure over examples, each with its best reference.
-
-    `rougeL` treats a text as one sequence; `rougeLsum` treats its lines as sentences and takes the
-    union of their common subsequences, as is usual for summaries.
-    """
+    """The mean F-measure over examples, each with its best reference; a text is one sequence."""
 
     def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
-        scorer = _rouge_scorer(kind)
-        pairs = zip(labels, predictions, strict=True)
-        return np.array(
-            [scorer.score_multi(list(gold), str(p))[kind].fmeasure for gold, p in pairs]
-        )
+        from torchmetrics.functional.text import rouge_score
 
-    lines = ", sentences by newline" if kind == "rougeLsum" else ""
-    note = f"F-measure of rouge-score {version('rouge-score')}, no stemmer{lines}"
+        pairs = zip(labels, predictions, strict=True)
+        with double_precision():
+            found = [rouge_score(str(p), [list(gold)], rouge_keys=kind) for gold, p in pairs]
+        return np.array([float(one[f"{kind}_fmeasure"]) for one in found])
+
+    note = f"F-measure of torchmetrics {version('torchmetrics')}, no stemmer"
     return mean_metric(kind, scores, note)
+
+
+def rouge_lsum() -> Metric:
+    """As `rouge`, with lines as sentences and the union of their common subsequences, as is usual
+    for summaries."""
+
+    def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+        from rouge_score.rouge_scorer import RougeScorer
+
+        scorer = RougeScorer(["rougeLsum"], use_stemmer=False)
+        pairs = zip(labels, predictions, strict=True)
+        found = [scorer.score_multi(list(gold), str(p))["rougeLsum"] for gold, p in pairs]
+        return np.array([one.fmeasure for one in found])
+
+    note = f"F-measure of rouge-score {version('rouge-score')}, no stemmer, sentences by newline"
+    return mean_metric("rougeLsum", scores, note)
 
 
 def bleu(name: str, tokenize: str) -> Metric:
@@ -82,13 +103,6 @@ def bleu_from_counts(sums: Array) -> Array:
 
 
 @lru_cache
-def _rouge_scorer(kind: str) -> "RougeScorer":
-    from rouge_score.rouge_scorer import RougeScorer
-
-    return RougeScorer([kind], use_stemmer=False)
-
-
-@lru_cache
 def _bleu_scorer(tokenize: str, sentences: bool = False) -> "BLEU":
     from sacrebleu.metrics import BLEU
 
@@ -98,7 +112,8 @@ def _bleu_scorer(tokenize: str, sentences: bool = False) -> "BLEU":
 
 
 TEXT_METRICS: tuple[Metric, ...] = (
-    *(rouge(kind) for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum")),
+    *(rouge(kind) for kind in ("rouge1", "rouge2", "rougeL")),
+    rouge_lsum(),
     bleu("bleu", "13a"),
     bleu("bleu_intl", "intl"),
 )

@@ -1,6 +1,7 @@
 """The parts of a metric: its score, and the per-unit counts from which resamples are scored."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,10 @@ Names = tuple[str, ...]
 class Metric:
     """A score; higher is better.
 
-    `function` computes it directly, with a published implementation where there is one. `counts`
-    and `from_counts` compute the same score in two steps, for the bootstrap: the score of a
+    `counts` and `from_counts` compute the score in two steps, for the bootstrap: the score of a
     resample depends only on a weighted sum of the counts. Weights are numbers of draws, not shares,
-    because BLEU's smoothing depends on the amount of text.
+    because BLEU's smoothing depends on the amount of text. `function` is the same score, computed
+    at once where a library does so (`counted_metric`: the score of the summed counts).
     """
 
     name: str
@@ -65,10 +66,33 @@ class Metric:
         return self.function(column(labels), column(predictions), groups, names)
 
 
+def counted_metric(
+    name: str,
+    counts: Callable[[Array, Array, Groups, Names], Array],
+    from_counts: Callable[[Array], Array],
+    note: str = "",
+    grouped: bool = False,
+) -> Metric:
+    """A metric that is computed from its summed counts.
+
+    Args:
+        counts: (labels, predictions, groups, names) to [num_units, k].
+        from_counts: [..., k] to [...].
+    """
+    return Metric(
+        name,
+        lambda *columns: float(from_counts(counts(*columns).sum(axis=0))),
+        counts,
+        from_counts,
+        note=note,
+        grouped=grouped,
+    )
+
+
 def mean_metric(
     name: str,
     scores: Callable[[Array, Array, Groups, Names], Array],
-    note: str,
+    note: str = "",
     grouped: bool = False,
 ) -> Metric:
     """A metric that is the mean of a score of each unit.
@@ -113,3 +137,17 @@ def members(groups: Groups) -> list[Array]:
     """The indices of the examples of each group, [num_members] each, sorted by name."""
     assert groups is not None
     return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """Makes float64 the default of new tensors, in which torchmetrics' text and ranking metrics
+    compute; in float32 a mean may print another last digit."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from harness.tasks.metrics.classification import constant
 from harness.tasks.metrics.metric import Array, Groups, Metric, Names, divide, members
 
 MOMENTS = 6
@@ -13,19 +12,13 @@ ROUNDING = 1e-12
 
 def pearson(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
     """Pearson correlation of [num_examples] values; NaN if labels or predictions are constant."""
-    from scipy.stats import pearsonr
-
-    x, y = _real(predictions), _real(labels)
-    return float("nan") if constant(x) or constant(y) else float(pearsonr(x, y).statistic)
+    return _pearson(_real(predictions), _real(labels))
 
 
 def spearman(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
     """Rank correlation of [num_examples] values, with mean ranks for ties; NaN if labels or
     predictions are constant."""
-    from scipy.stats import spearmanr
-
-    x, y = _real(predictions), _real(labels)
-    return float("nan") if constant(x) or constant(y) else float(spearmanr(x, y).statistic)
+    return _pearson(_ranks(predictions), _ranks(labels))
 
 
 def spearman_mean_of_groups(
@@ -47,9 +40,7 @@ def spearman_counts(labels: Array, predictions: Array, groups: Groups, names: Na
     Exact for the sample, an approximation for resamples, whose ranks are not recomputed: both
     estimate the same rank correlation, and ranking every replicate would be expensive.
     """
-    from scipy.stats import rankdata
-
-    return moments(rankdata(_real(predictions)), rankdata(_real(labels)))
+    return moments(_ranks(predictions), _ranks(labels))
 
 
 def spearman_mean_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
@@ -92,14 +83,36 @@ def _variance(total: Array, square: Array) -> Array:
     return np.where(variance > ROUNDING * total, variance, 0.0)
 
 
+def _pearson(x: Array, y: Array) -> float:
+    """Correlation of float64 values [num_examples]; torchmetrics does not recognise the constants
+    whose deviations from the mean are rounding errors."""
+    import torch
+    from torchmetrics.functional.regression import pearson_corrcoef
+
+    if _constant(x) or _constant(y):
+        return float("nan")
+    return float(pearson_corrcoef(torch.from_numpy(x), torch.from_numpy(y)))
+
+
+def _ranks(values: Array) -> Array:
+    """[num_examples] float64 ranks from 1; ties have their mean. torchmetrics' are float32."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(_real(values)), dtype=np.float64)
+
+
 def _real(values: Array) -> Array:
     return np.asarray(values, dtype=np.float64)
+
+
+def _constant(values: Array) -> bool:
+    return bool(np.all(values == values[0]))
 
 
 def _standard(values: Array) -> Array:
     """Values with mean 0 and variance 1; zeros for a constant, whose deviations are rounding
     errors."""
-    if constant(values):
+    if _constant(values):
         return np.zeros(len(values))
     return np.asarray((values - values.mean()) / values.std())
 

@@ -1,7 +1,8 @@
 """Ranking metrics; the documents of a query form a group.
 
 A document is relevant if its grade is positive. Ties keep the order of the data. A query without
-relevant documents scores 0.
+relevant documents scores 0. torchmetrics gets the documents in order, as it takes those with a
+similarity of 0 or less as not found. Its nDCG and recall are float32, so they are computed here.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,15 @@ from functools import partial
 
 import numpy as np
 
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, mean_metric, members
+from harness.tasks.metrics.metric import (
+    Array,
+    Groups,
+    Metric,
+    Names,
+    double_precision,
+    mean_metric,
+    members,
+)
 
 Ranked = Callable[[Array], float]
 """[num_documents] grades in the order of the ranking, to the score of one query."""
@@ -23,8 +32,12 @@ def recall(grades: Array, at: int) -> float:
 
 def reciprocal_rank(grades: Array) -> float:
     """1 / rank of the first relevant of [num_documents] (Voorhees 1999); 0 without one."""
-    found = np.flatnonzero(grades > 0)
-    return float(1 / (found[0] + 1)) if len(found) else 0.0
+    import torch
+    from torchmetrics.functional.retrieval import retrieval_reciprocal_rank
+
+    order = torch.arange(len(grades), 0, -1, dtype=torch.float64)
+    with double_precision():
+        return float(retrieval_reciprocal_rank(order, torch.from_numpy(grades > 0)))
 
 
 def ndcg(grades: Array, at: int) -> float:

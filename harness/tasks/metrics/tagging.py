@@ -1,7 +1,8 @@
 """Tagging metrics: accuracy of the tags, and F1 of the entities that they encode.
 
-Labels and predictions are the tag indices of each sentence, one for each word. A tag of -1 counts
-as an error and as part of no entity.
+torchmetrics has no metric of entities; they are seqeval's. Labels and predictions are the tag
+indices of each sentence, one for each word. A tag of -1 counts as an error and as part of no
+entity.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,24 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from harness.tasks.metrics.metric import Array, Groups, Metric, Names, f_score, mean
+from harness.tasks.metrics.classification import correct
+from harness.tasks.metrics.metric import (
+    Array,
+    Groups,
+    Metric,
+    Names,
+    counted_metric,
+    f_score,
+    mean,
+)
 
 OUTSIDE = "O"
 
 
-def accuracy_tags(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
-    """Share of words with the correct tag, in [num_examples] sentences."""
-    from sklearn.metrics import accuracy_score
-
-    pairs = [pair for row in _rows(labels, predictions) for pair in zip(*row, strict=True)]
-    return float(accuracy_score(*np.array(pairs).T)) if pairs else 0.0
-
-
 def accuracy_tags_counts(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
     """[num_examples, 2]: words with the correct tag, words."""
-    counts = [(sum(t == p for t, p in zip(*row, strict=True)), len(row[0]))
-              for row in _rows(labels, predictions)]  # fmt: skip
-    return np.array(counts, dtype=np.float64)
+    rows = _rows(labels, predictions)
+    lengths = [len(true) for true, _ in rows]
+    if not any(lengths):
+        return np.zeros((len(rows), 2))
+    true, predicted = (np.concatenate(side) for side in zip(*rows, strict=True))
+    sentences = np.repeat(np.arange(len(rows)), lengths)
+    hits = np.bincount(sentences, correct(true, predicted, None, names), minlength=len(rows))
+    return np.stack([hits, lengths], axis=1)
 
 
 def entity_f1(labels: Array, predictions: Array, groups: Groups, names: Names) -> float:
@@ -108,7 +115,7 @@ def _named(labels: Array, predictions: Array, names: Names) -> tuple[list[list[s
 
 
 TAG_METRICS: tuple[Metric, ...] = (
-    Metric("accuracy_tags", accuracy_tags, accuracy_tags_counts, mean, note="over all words"),
+    counted_metric("accuracy_tags", accuracy_tags_counts, mean, note="over all words"),
     Metric(
         "entity_f1",
         entity_f1,

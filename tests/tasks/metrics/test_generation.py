@@ -1,37 +1,48 @@
-"""ROUGE and BLEU against torchmetrics and by hand."""
+"""ROUGE against rouge-score, BLEU by hand, and both against torchmetrics."""
 
 import math
 from collections import Counter
 from functools import reduce
 from operator import or_
 
+import nltk
 import pytest
+import torch
 import torchmetrics.functional.text.rouge as rouge_oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.tokenize.punkt import PunktSentenceTokenizer
+from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 from torchmetrics.functional.text import sacre_bleu_score
 
 from harness.tasks.metrics import METRICS
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
-words = st.sampled_from(["the", "cat", "Dog", "sat.", "on", "mat", "dogs"])
+words = st.sampled_from(["the", "cat", "Dog", "sat.", "on", "mat", "dogs", "café", "x-1,000", "_"])
 texts = st.lists(words, max_size=8).map(" ".join)
 lines = st.lists(words, min_size=1, max_size=4, unique=True).map(" ".join)
 
 
 @given(st.lists(st.tuples(st.lists(texts, min_size=1, max_size=3), texts), min_size=1, max_size=4))
 @settings(deadline=None)
-def test_rouge_equals_torchmetrics(rows):
+def test_rouge_equals_rouge_score(rows):
+    scorer = RougeScorer(ROUGE, use_stemmer=False)
     labels, predictions = zip(*rows, strict=True)
+    each = [scorer.score_multi(gold, text) for gold, text in rows]
     for kind in ROUGE:
-        best = [
-            max(float(rouge_oracle.rouge_score(text, one, rouge_keys=kind)[f"{kind}_fmeasure"])
-                for one in gold)
-            for gold, text in rows
-        ]  # fmt: skip
-        found = METRICS[kind](labels, predictions)
-        assert found == pytest.approx(sum(best) / len(best), abs=1e-6)
+        expected = sum(one[kind].fmeasure for one in each) / len(each)
+        assert METRICS[kind](labels, predictions) == pytest.approx(expected, abs=1e-12)
+
+
+def test_lines_are_no_sentences_of_torchmetrics(monkeypatch):
+    """Without full stops, NLTK takes the text as one sentence."""
+    monkeypatch.setattr(rouge_oracle, "_ensure_nltk_punkt_is_downloaded", lambda: None)
+    monkeypatch.setattr(nltk, "sent_tokenize", PunktSentenceTokenizer().tokenize)
+    gold, text = "a b c\nd e\nf g h", "d e\na b c\nx y z"
+    theirs = rouge_oracle.rouge_score(text, gold, rouge_keys="rougeLsum")["rougeLsum_fmeasure"]
+    assert float(theirs) == pytest.approx(3 / 8)
+    assert METRICS["rougeLsum"]([(gold,)], [text]) == pytest.approx(5 / 8)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -113,6 +124,25 @@ def test_bleu_equals_loops_over_the_ngrams(rows):
     labels, predictions = zip(*rows, strict=True)
     expected = brute_force_bleu(labels, predictions)
     assert METRICS["bleu"](labels, predictions) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_bleu_of_torchmetrics_has_no_exponential_smoothing(smooth):
+    theirs = sacre_bleu_score(["a b x c"], [["a b c d"]], tokenize="13a", smooth=smooth)
+    assert theirs == 0
+    assert METRICS["bleu"]([("a b c d",)], ["a b x c"]) > 0.3
+
+
+def test_bleu_of_torchmetrics_takes_the_first_of_two_references_as_near():
+    gold, text = ["a b c d e f", "a b"], "a b c d"
+    assert sacre_bleu_score([text], [gold]) == pytest.approx(math.exp(1 - 6 / 4))
+    assert sacre_bleu_score([text], [gold[::-1]]) == pytest.approx(1.0)
+    assert METRICS["bleu"]([tuple(gold)], [text]) == pytest.approx(1.0)
+
+
+def test_scores_leave_the_default_precision():
+    METRICS["rouge1"]([("a b",)], ["a c"])
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_bleu_is_smoothed_by_halves():

@@ -1,4 +1,4 @@
-"""Correlations against numpy, and the two ways of putting subsets together."""
+"""Correlations against numpy and scipy, and the two ways of putting subsets together."""
 
 import math
 
@@ -8,6 +8,7 @@ import torch
 import torchmetrics.functional as oracle
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
 
 from harness.tasks.metrics import METRICS
 
@@ -28,6 +29,30 @@ def test_correlations_equal_numpy(rows):
     assert METRICS["pearson"](labels, predictions) == pytest.approx(expected, abs=1e-9)
     expected = np.corrcoef(mean_ranks(labels), mean_ranks(predictions))[0, 1]
     assert METRICS["spearman"](labels, predictions) == pytest.approx(expected, abs=1e-9)
+
+
+def test_small_deviations_from_a_large_mean_equal_scipy():
+    labels, predictions = np.random.default_rng(0).normal(size=(2, 1000))
+    labels, predictions = 1e6 + labels, 1e-6 * predictions + labels
+    expected = pearsonr(predictions, labels).statistic
+    assert METRICS["pearson"](labels, predictions) == pytest.approx(expected, abs=1e-9)
+    expected = spearmanr(predictions, labels).statistic
+    assert METRICS["spearman"](labels, predictions) == pytest.approx(expected, abs=1e-9)
+
+
+def test_spearman_of_torchmetrics_is_less_than_one_for_equal_ranks():
+    """A constant is added to the product of its standard deviations."""
+    values = torch.tensor([1.0, 2, 3], dtype=torch.float64)
+    assert oracle.spearman_corrcoef(values, values).item() < 1 - 1e-6
+    assert METRICS["spearman"](values.numpy(), values.numpy()) == pytest.approx(1, abs=1e-12)
+
+
+def test_pearson_of_torchmetrics_is_a_number_for_a_constant():
+    """The mean of three times 0.1 is not 0.1."""
+    constant, labels = np.full(3, 0.1), np.arange(3.0)
+    theirs = oracle.pearson_corrcoef(torch.tensor(constant), torch.tensor(labels))
+    assert torch.isfinite(theirs)
+    assert math.isnan(METRICS["pearson"](labels, constant))
 
 
 def test_large_offsets_do_not_cancel():

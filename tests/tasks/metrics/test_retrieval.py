@@ -1,4 +1,4 @@
-"""Ranking against torchmetrics, query by query."""
+"""Ranking against torchmetrics, query by query, and where the two differ."""
 
 import numpy as np
 import pytest
@@ -34,6 +34,26 @@ def test_scores_are_torchmetrics_means_over_the_queries(name: str, size: int) ->
     assert METRICS[name](*sides) == pytest.approx(np.mean(wanted))
     counts = METRICS[name].counts(*sides, ())
     assert counts.shape == (30, 2) and counts[:, 0].mean() == pytest.approx(np.mean(wanted))
+
+
+def test_torchmetrics_finds_no_document_of_a_negative_similarity() -> None:
+    grades, scores, groups = np.array([0, 1]), np.array([-0.5, -0.1]), np.array(["q", "q"])
+    for name, oracle in ORACLES.items():
+        assert METRICS[name](grades, scores, groups) == 1
+        if name != "ndcg_at_10":
+            assert oracle(torch.tensor(scores), torch.tensor(grades)) == 0
+
+
+def test_ndcg_of_torchmetrics_averages_ties_and_recall_is_float32() -> None:
+    grades, groups = np.array([1, 0]), np.array(["q", "q"])
+    theirs = ORACLES["ndcg_at_10"](torch.zeros(2), torch.tensor(grades))
+    assert float(theirs) == pytest.approx((1 + 1 / np.log2(3)) / 2)
+    assert METRICS["ndcg_at_10"](grades, np.zeros(2), groups) == 1
+    grades, scores = np.array([1, 0, 0, 0, 0, 1, 1]), np.arange(7.0, 0, -1)
+    theirs = ORACLES["recall_at_5"](torch.tensor(scores), torch.tensor(grades))
+    assert abs(float(theirs) - 1 / 3) > 1e-9
+    found = METRICS["recall_at_5"](grades, scores, np.repeat("q", 7))
+    assert found == pytest.approx(1 / 3, abs=1e-12)
 
 
 def test_a_query_without_relevant_documents_scores_nothing() -> None:
