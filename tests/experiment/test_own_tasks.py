@@ -13,6 +13,7 @@ from harness.cli.app import app
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan, make_plan
+from harness.study import Study
 from harness.tasks.task import Task
 
 BASE: dict[str, Any] = {
@@ -153,7 +154,7 @@ def test_the_plan_shows_what_was_inferred() -> None:
 
 
 def test_a_data_frame_is_the_data(folder: Path) -> None:
-    def declare(rows: pd.DataFrame) -> "harness.Study":
+    def declare(rows: pd.DataFrame) -> Study:
         return harness.declare(experiment({"reviews": {"data": rows}}), store=folder / "runs")
 
     study = declare(ROWS)

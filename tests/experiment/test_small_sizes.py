@@ -175,6 +175,9 @@ def test_sizes_and_budgets_may_be_varied_although_they_imply_other_fields() -> N
         differences = differing_fields(arms(grid=grid))
         (axis,) = grid
         check_contract(differences, frozenset(path for path in differences if axis in path))
-    implied = {"pretrain.size.num_layers": {}, "pretrain.optimizer.learning_rate": {}}
+    implied: dict[str, Any] = {
+        "pretrain.size.num_layers": {},
+        "pretrain.optimizer.learning_rate": {},
+    }
     with pytest.raises(ValueError, match=r"differ in pretrain\.optimizer\.beta1"):
         check_contract({**implied, "pretrain.optimizer.beta1": {}}, frozenset(implied))

@@ -70,7 +70,7 @@ def test_the_order_of_rows_does_not_change_the_hold_out(tmp_path: Path) -> None:
 
 
 def test_inputs_and_groups_are_not_divided() -> None:
-    texts = [(f"A  b{row % 30}", "c") for row in range(30)] + [
+    texts: list[tuple[str, ...]] = [(f"A  b{row % 30}", "c") for row in range(30)] + [
         ("C", f"a b{row}") for row in range(30)
     ]
     labels = np.arange(60) % 2
@@ -84,7 +84,7 @@ def test_inputs_and_groups_are_not_divided() -> None:
 
 
 def test_a_class_of_one_example_stays_in_train() -> None:
-    texts = [(f"text {row}",) for row in range(21)]
+    texts: list[tuple[str, ...]] = [(f"text {row}",) for row in range(21)]
     held = content_holdout(Examples(texts, np.array([0] * 20 + [1])), 0.6)
     assert held.sum() == 12
     assert not held[-1]
