@@ -43,8 +43,8 @@ seeds: {pretrain: 2, finetune: 1}
 evaluate:
   tasks: [micro-cola]
   probes: [micro-blimp]
-  protocol: {max_train_examples: 48}
-  finetune: {epochs: 1}
+  protocol: {max_train_examples: 48, pooling: native, head_dropout: 0.1}
+  finetune: {learning_rate: 5e-5, epochs: 1, batch_size: 32}  # for both, as in `harness evaluate`
 """
 
 

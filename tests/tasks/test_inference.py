@@ -70,8 +70,9 @@ def test_the_order_of_rows_does_not_change_the_hold_out(tmp_path: Path) -> None:
 
 
 def test_inputs_and_groups_are_not_divided() -> None:
-    texts: list[tuple[str, ...]] = [(f"A  b{row % 30}", "c") for row in range(30)] + [
-        ("C", f"a b{row}") for row in range(30)
+    texts: list[tuple[str, ...]] = [
+        *((f"A  b{row % 30}", "c") for row in range(30)),
+        *(("C", f"a b{row}") for row in range(30)),
     ]
     labels = np.arange(60) % 2
     held = content_holdout(Examples(texts, labels), 0.2)
