@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from transformers import AutoTokenizer
 from typer.testing import CliRunner
 
 import harness
 from benchmarks.crash_recovery import events, kill_when, num_finished, started_again
-from harness.analysis.frames.costs import costs_frame
+from harness.analysis.frames.costs import ALL_ARMS, costs_frame, total_costs
 from harness.analysis.frames.trials import TRIAL_COLUMNS, trials_frame
+from harness.analysis.frames.vocabularies import vocabularies_frame
 from harness.cli.app import app
 from harness.study import Study
 from tests.paths import ROOT
@@ -106,6 +108,24 @@ def test_every_arm_and_task_has_its_trials(study: Study) -> None:
     costs = study.results.get(costs_frame)
     spent = costs.query("stage == 'tune'")["seconds"].sum()
     assert spent > frame["seconds"].sum()
+
+
+def test_costs_and_vocabularies_are_those_of_the_stages(study: Study) -> None:
+    results = study.results
+    totals, finished = results.get(total_costs), results.finished
+    runs = [finished[key] for key in results.plan.pretrain_keys.values()]
+    assert len(runs) == 4
+    assert totals.loc[ALL_ARMS, "tokens"] == sum(run.metrics["tokens"] for run in runs)
+    seconds = sum(stage.metrics["seconds"] for stage in finished.values())
+    assert totals.loc[ALL_ARMS, "hours"] == pytest.approx(seconds / 3600)
+    own = totals.drop(index=ALL_ARMS)
+    assert own["tokens"].sum() == totals.loc[ALL_ARMS, "tokens"]
+    assert own["hours"].sum() > totals.loc[ALL_ARMS, "hours"]  # the arms share a tokenizer
+    frame = results.get(vocabularies_frame)
+    tokenizer = results.plan.stages[next(iter(results.plan.pretrain_keys.values()))]
+    loaded = AutoTokenizer.from_pretrained(results.files(tokenizer.parents["tokenizer"]))
+    assert frame["learned"].tolist() == [len(loaded)] * 2
+    assert frame["declared"].tolist() == [600] * 2
 
 
 def test_a_second_run_computes_nothing(study: Study, folder: Path) -> None:

@@ -18,7 +18,7 @@ def facets(pretrain: Mapping[str, Any], row: Row) -> Facets:
     """
     return {
         "family": str(pretrain["model"]["family"]),
-        "size": _size(pretrain["size"]),
+        "size": _size(pretrain["size"]) if "size" in pretrain else "none",
         "budget": _budget(pretrain["budget"]),
         "seeds": row.seeds,
     }
