@@ -27,6 +27,9 @@ class Compute(ConfigModel):
     65,536 on a GPU and 8,192 elsewhere, and halves it when memory runs out."""
     compile: bool = False
     """Whether to use torch.compile in pretraining: slow to start, fast on a GPU."""
+    score_every_epoch: bool = False
+    """Whether fine-tuning scores the hold-out after every epoch, for a logged curve, where the
+    protocol does not do so anyway. It costs time and leaves the results as they are."""
     checkpoint_interval_seconds: float = Field(default=20.0, ge=0)
     """Minimum time between checkpoints of pretraining."""
     max_checkpoint_overhead: float = Field(default=0.05, gt=0)

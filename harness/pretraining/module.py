@@ -111,9 +111,9 @@ class PretrainingModule(pl.LightningModule):
     def _measure(self, sums: Mapping[str, Tensor], hits: Mapping[str, Tensor]) -> None:
         """Updates the metrics of an update with the sum [] of each loss over its targets [M], and
         whether each prediction is correct, [M] bool."""
-        for name in sums.keys() & hits.keys():
-            metric, right = self.learner.metric_prefixes.get(name, name), hits[name]
-            if metric is None or not len(right):
+        for name, right in hits.items():
+            metric = self.learner.metric_prefixes.get(name, name)
+            if name not in sums or metric is None or not len(right):
                 continue
             prefix = f"{metric}_" if metric else ""
             # A value for each target: with NaN checks disabled, torchmetrics ignores weights.

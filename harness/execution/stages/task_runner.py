@@ -156,6 +156,7 @@ class TaskRunner:
         """Trains, and restores the weights that the protocol selects."""
         epochs: list[tuple[float, dict[str, torch.Tensor]]] = []
         select = self.protocol.selection == "best"
+        each_epoch = select or on_epoch or self.context.compute.score_every_epoch
 
         def after_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
             own = model.part(0)
@@ -176,7 +177,7 @@ class TaskRunner:
             seed=seed,
             adaptation=self.adaptation,
             progress=progress,
-            on_epoch=after_epoch if select or on_epoch else None,
+            on_epoch=after_epoch if each_epoch else None,
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import pytorch_lightning as pl
 from transformers import PreTrainedTokenizerFast
 
 from harness.core.compute import Compute
@@ -18,6 +19,7 @@ from harness.execution.stages.search import trial, tune
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
+from harness.pretraining.trainer import CALLBACKS
 from harness.tasks import TASKS
 from harness.tasks.load_examples import fingerprint, load_examples
 from harness.tasks.scores import load_counts
@@ -195,6 +197,31 @@ def test_the_best_epoch_can_be_kept(name: str, tokenizer: Path, tmp_path: Path) 
         tmp_path, tokenizer, "gpt2", "finetune", task=name, seed=0, protocol=protocol
     )
     assert finetune(scoring)["steps"]
+
+
+def test_scores_of_every_epoch_are_logged_and_change_no_result(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[dict[str, float]] = []
+
+    class Logged(pl.Callback):
+        def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+            logged.append({name: float(x) for name, x in trainer.callback_metrics.items()})
+
+    monkeypatch.setitem(CALLBACKS, "logged", Logged)
+    spec: dict[str, Any] = {"protocol": {"max_train_examples": 32, "max_sequence_length": 32}}
+    spec |= {"finetune": {"epochs": 2, "batch_size": 16}, "seed": 0}
+    context = context_of(tmp_path, tokenizer, "bert", "finetune", **spec)
+    plain = finetune(context)
+    frame = pd.read_parquet(context.out / "predictions.parquet")
+    assert not any("holdout" in name for row in logged for name in row)
+    logged.clear()
+    found = finetune(replace(context, compute=Compute(score_every_epoch=True)))
+    assert found["train_loss"] == plain["train_loss"] and found["holdout"] == plain["holdout"]
+    pd.testing.assert_frame_equal(pd.read_parquet(context.out / "predictions.parquet"), frame)
+    names = [f"holdout/{name}" for name in TASKS["micro-mrpc"].metrics]
+    assert [set(names) <= row.keys() for row in logged] == [False, True, True, True]
+    assert logged[-1][names[0]] == pytest.approx(plain["holdout"])
 
 
 def test_an_unsupported_pooling_is_refused(tokenizer: Path, tmp_path: Path) -> None:

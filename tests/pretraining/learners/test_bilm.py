@@ -51,5 +51,5 @@ def test_both_directions_learn() -> None:
         "backward_positions": torch.tensor([1, 2]),
         "backward_targets": torch.tensor([1, 5]),
     }
-    torch.stack(list(BiLM(backbone)(batch).values())).sum().backward()
+    torch.stack(list(BiLM(backbone).losses(batch).values())).sum().backward()
     assert all(p.grad is not None and p.grad.any() for p in backbone.parameters())
