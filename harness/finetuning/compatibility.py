@@ -8,6 +8,7 @@ from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
+from harness.models.checkpoints.sentence_embeddings import read_embedding
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import Task
@@ -86,6 +87,10 @@ def unsupported_reason(
         return _unsupported_prompt(task, protocol, run)
     if not task.train and adaptation.kind not in ("full", "frozen"):
         return f"the task has no train set for {adaptation.kind}"
+    if task.kind == "similarity" and (folder := _folder(run)) and protocol.pooling == "native":
+        own = read_embedding(folder)
+        if own and own.problem:
+            return own.problem
     why = unsupported_adaptation(adaptation, _model_type(run)) or _too_small(
         protocol, adaptation, run
     )
