@@ -4,7 +4,11 @@ from pathlib import Path
 
 from harness.finetuning import baselines
 from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Selective
-from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
+from harness.finetuning.module_names import (
+    MODEL_TYPES,
+    ModuleNames,
+    unsupported_adaptation,
+)
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
@@ -91,9 +95,9 @@ def unsupported_reason(
         own = read_embedding(folder)
         if own and own.problem:
             return own.problem
-    why = unsupported_adaptation(adaptation, _model_type(run)) or _too_small(
-        protocol, adaptation, run
-    )
+    kind = _model_type(run)
+    why = unsupported_adaptation(adaptation, kind, lambda: _names(run))
+    why = why or _too_small(protocol, adaptation, run)
     if not why and answered_as_text(task, protocol):
         return _unsupported_text(protocol, adaptation, run)
     return why
@@ -143,6 +147,14 @@ def _model_type(run: Pretrain) -> str:
         return MODEL_TYPES.get(run.model.family, run.model.family)
     folder = _folder(run)
     return str(files.read_config(folder).get("model_type", "")) if folder else ""
+
+
+def _names(run: Pretrain) -> ModuleNames | None:
+    """The module names of a checkpoint whose type is not listed."""
+    from harness.finetuning.module_discovery import names_in  # loads torch
+
+    folder = _folder(run)
+    return names_in(folder) if folder else None
 
 
 def _unsupported_text(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
