@@ -22,6 +22,9 @@ def protocol_of(plan: Plan) -> dict[str, object]:
         "adaptation": searched or evaluate.adaptation.label,
         **evaluate.protocol.model_dump(),
     }
+    if any(stage.spec.get("own_length") for stage in plan.stages.values()):
+        length = evaluate.protocol.max_sequence_length
+        protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
     protocol["finetune"] = evaluate.finetune.model_dump()
     protocol["sweep"] = sweep.label
     return protocol | evaluate.other_tasks | _exceptions(plan)
