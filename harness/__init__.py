@@ -30,7 +30,7 @@ _HOMES = {
 }
 """Public classes to their modules, which load when a class is first used: some load torch."""
 
-__all__ = ["declare", "load", *_HOMES]
+__all__ = ["declare", "evaluate", "load", *_HOMES]
 
 
 def load(
@@ -76,6 +76,47 @@ def declare(
     from harness.study import Study
 
     return Study.declare(experiment, overrides, plugins, store, variants)
+
+
+def evaluate(
+    model: Any,
+    tokenizer: Any = None,
+    suite: str = "micro-glue-v1",
+    *overrides: str,
+    name: str | None = None,
+    seeds: int = 3,
+    tasks: Sequence[str] = (),
+    adaptation: str = "full",
+    store: str | Path = "runs",
+) -> "Study":
+    """The evaluation of a model on a suite, as a study to run: `evaluate(...).run().leaderboard()`.
+
+    Args:
+        model: a model of transformers, which is saved in the store; or a folder or an id on the
+            Hub, as for `harness evaluate`.
+        tokenizer: its fast tokenizer; null for a folder or an id.
+        suite: a name in `harness list suites`.
+        overrides: `path=value`, as `--set` takes them.
+        name: name of the row; null: from the name of the model.
+        seeds: number of fine-tuning runs of each task.
+        tasks: empty: all tasks of the suite.
+        adaptation: a name in `harness list adaptations`.
+        store: folder of the results.
+
+    Raises:
+        ValueError: model and tokenizer cannot be evaluated, or an argument is wrong.
+    """
+    from harness.experiment.checkpoint_experiment import load_evaluation
+    from harness.models.checkpoints.saving import as_checkpoint
+    from harness.study import Study
+
+    checkpoint = as_checkpoint(model, tokenizer, Path(store) / "checkpoints")
+    if config := getattr(model, "config", None):
+        name = name or Path(config.name_or_path or config.model_type).name
+    declaration = load_evaluation(
+        checkpoint, suite, overrides, name=name, seeds=seeds, tasks=tasks, adaptation=adaptation
+    )
+    return Study(declaration, store)
 
 
 def __getattr__(name: str) -> Any:

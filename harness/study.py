@@ -14,7 +14,8 @@ from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
-from harness.exchange.checkpoints import selection
+from harness.core.config import unknown_name
+from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
@@ -214,14 +215,18 @@ class Study:
         Raises:
             ValueError: the arm or seed does not exist, or its pretraining is not finished.
         """
-        import transformers
+        return ArmModels(self.results, arm).load(seed)
 
-        chosen = selection.of_experiment(self.results, arm, seed)
-        with TemporaryDirectory() as folder:
-            out = selection.export(chosen, self.store, Path(folder) / "model")
-            (network,) = transformers.AutoConfig.from_pretrained(out).architectures
-            model = getattr(transformers, network).from_pretrained(out)
-            return model, transformers.AutoTokenizer.from_pretrained(out)
+    def __getitem__(self, arm: str) -> ArmModels:
+        """The pretrained models of an arm: `study["bert"].model(seed=0)`.
+
+        Raises:
+            KeyError: there is no such arm.
+        """
+        names = [one.name for one in self.plan.arms]
+        if arm not in names:
+            raise KeyError(unknown_name("the arm", arm, names))
+        return ArmModels(self.results, arm)
 
     def finetuned(
         self, task: str, arm: str | None = None, pretrain_seed: int = 0, finetune_seed: int = 0

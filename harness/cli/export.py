@@ -10,20 +10,30 @@ from harness.cli import options
 
 def export(
     run: Annotated[str, typer.Argument(help="experiment file, or key of a pretraining stage")],
-    folder: Annotated[Path, typer.Argument(metavar="OUT", help="new folder")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="OUT", help="new folder [default: none, to push only]")
+    ] = None,
     arm: Annotated[str | None, typer.Option(help="arm [default: the only one]")] = None,
     seed: Annotated[int | None, typer.Option(help="pretraining seed [default: the first]")] = None,
+    push_to_hub: Annotated[
+        str | None, typer.Option(metavar="NAME", help="repository on the Hub: user/name")
+    ] = None,
+    private: Annotated[bool, typer.Option(help="a new repository is private")] = False,
     set_: options.Overrides = None,
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Writes a pretrained model for transformers' AutoModel, with a model card."""
+    """Writes a pretrained model for transformers' AutoModel, with a model card, or uploads it."""
     from harness.core.files import output_folder
-    from harness.exchange.checkpoints import selection
+    from harness.exchange.checkpoints import hub_upload, selection
     from harness.store.store import Store
 
     with options.clear_errors():
-        output_folder(folder)
+        options.require(
+            folder is not None or push_to_hub is not None, "OUT or --push-to-hub is required"
+        )
+        if folder:
+            output_folder(folder)
         if options.is_experiment(run):
             study = options.load_study(Path(run), set_, variant, store)
             chosen, found = selection.of_experiment(study.results, arm, seed), study.store
@@ -32,4 +42,8 @@ def export(
             options.require(arm is None and seed is None and not set_ and not variant, needed)
             found = Store(store)
             chosen = selection.of_stage(run, found)
-        options.out.print(f"{selection.export(chosen, found, folder)}", markup=False)
+        if folder:
+            options.out.print(f"{selection.export(chosen, found, folder)}", markup=False)
+        if push_to_hub:
+            address = hub_upload.push_to_hub(chosen, found, push_to_hub, private)
+            options.out.print(address, markup=False)

@@ -55,6 +55,8 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
     for line in (*own, *plan.unsupported_lines, power_line(plan, spread)):
         if line:
             console.print(line, markup=False)
+    if missing := plan.checkpoints_to_fetch:
+        console.print(f"downloaded when the experiment runs: {', '.join(missing)}", markup=False)
     seconds = sum(stage.flops for stage in plan.stages.values()) / SUSTAINED_FLOPS / NUM_THREADS
     console.print(f"about {duration(seconds)} on {NUM_THREADS} CPU threads from scratch")
 

@@ -139,6 +139,18 @@ def _with_size_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
     return {**merged, "intermediate_tasks": tasks}
 
 
+def sets(experiment: Experiment, arm: Arm, path: str) -> bool:
+    """Whether the experiment or an axis gives the field at a dotted path below `evaluate`."""
+    given: Any = {"evaluate": experiment.evaluate.model_dump(exclude_unset=True)}
+    for changed in sorted(arm.changes, key=lambda changed: changed.count(".")):
+        given = set_path(given, changed, arm.changes[changed])
+    for name in ("evaluate", *path.split(".")):
+        if not isinstance(given, Mapping) or name not in given:
+            return False
+        given = given[name]
+    return True
+
+
 def _with_adaptation(evaluate: Any) -> Any:
     """Replaces the name of an adaptation by its fields, so that changes can be merged into them."""
     name = evaluate.get("adaptation") if isinstance(evaluate, Mapping) else None

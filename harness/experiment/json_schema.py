@@ -19,7 +19,8 @@ from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.continued_pretraining import TEXTS
 from harness.finetuning.diagnostics import DIAGNOSTICS
 from harness.finetuning.protocol import Finetune
-from harness.finetuning.search.sweep import ADAPTATION_PREFIX, SPACES
+from harness.finetuning.search.space import ADAPTATION, ADAPTATION_PREFIX
+from harness.finetuning.search.sweep import SPACES
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -163,7 +164,8 @@ def _name_spaces(space: Schema) -> None:
         if option["type"] == "string":
             option["enum"] = list(SPACES)
         else:
-            option["propertyNames"] = {"enum": [*Finetune.model_fields, *adaptation_fields]}
+            names = [*Finetune.model_fields, ADAPTATION, *adaptation_fields]
+            option["propertyNames"] = {"enum": names}
 
 
 def _tidy(schema: Any) -> Any:

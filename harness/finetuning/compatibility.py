@@ -4,10 +4,15 @@ from pathlib import Path
 
 from harness.finetuning import baselines
 from harness.finetuning.adaptation import Adaptation, Frozen, PromptTuning, Selective
-from harness.finetuning.module_names import MODEL_TYPES, unsupported_adaptation
+from harness.finetuning.module_names import (
+    MODEL_TYPES,
+    ModuleNames,
+    unsupported_adaptation,
+)
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.models import FAMILIES, LEARNED_POSITIONS
 from harness.models.checkpoints import files
+from harness.models.checkpoints.sentence_embeddings import read_embedding
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring.requests import unsupported_request
 from harness.tasks.task import Task
@@ -86,9 +91,13 @@ def unsupported_reason(
         return _unsupported_prompt(task, protocol, run)
     if not task.train and adaptation.kind not in ("full", "frozen"):
         return f"the task has no train set for {adaptation.kind}"
-    why = unsupported_adaptation(adaptation, _model_type(run)) or _too_small(
-        protocol, adaptation, run
-    )
+    if task.kind == "similarity" and (folder := _folder(run)) and protocol.pooling == "native":
+        own = read_embedding(folder)
+        if own and own.problem:
+            return own.problem
+    kind = _model_type(run)
+    why = unsupported_adaptation(adaptation, kind, lambda: _names(run))
+    why = why or _too_small(protocol, adaptation, run)
     if not why and answered_as_text(task, protocol):
         return _unsupported_text(protocol, adaptation, run)
     return why
@@ -138,6 +147,14 @@ def _model_type(run: Pretrain) -> str:
         return MODEL_TYPES.get(run.model.family, run.model.family)
     folder = _folder(run)
     return str(files.read_config(folder).get("model_type", "")) if folder else ""
+
+
+def _names(run: Pretrain) -> ModuleNames | None:
+    """The module names of a checkpoint whose type is not listed."""
+    from harness.finetuning.module_discovery import names_in  # loads torch
+
+    folder = _folder(run)
+    return names_in(folder) if folder else None
 
 
 def _unsupported_text(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:

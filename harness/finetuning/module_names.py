@@ -1,6 +1,7 @@
 """Module names of transformers networks that adaptations change, and which adaptations a network
 type does not support. Known without building a network."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from harness.finetuning.adaptation import Adaptation, Lora, Selective
@@ -139,32 +140,40 @@ MODEL_TYPES = {
 RECURRENT_OR_STATIC = ("harness_elmo", "harness_static")
 
 
-def unsupported_adaptation(adaptation: Adaptation, model_type: str) -> str:
+NEEDED = {
+    "lora": (("query_value",), "query and value projections as modules"),
+    "ia3": (("key_value", "feed_forward"), "key, value and feed-forward projections as modules"),
+    "adapters": (("outputs",), "sublayer output projections as modules"),
+    "prefix": (("attention",), "attention that accepts additional keys and values"),
+}
+"""Kind of adaptation to the fields of `ModuleNames` that it needs, and what they are."""
+
+
+def unsupported_adaptation(
+    adaptation: Adaptation,
+    model_type: str,
+    find: Callable[[], ModuleNames | None] = lambda: None,
+) -> str:
     """Why a network of `model_type` does not support an adaptation; empty if it does, or if the
-    type is unknown (empty)."""
+    type is unknown (empty).
+
+    Args:
+        find: the names in a network whose type is not listed; null if they are not known yet.
+    """
     if not model_type:
         return ""
-    kind, names = adaptation.kind, MODULE_NAMES.get(model_type)
+    if adaptation.kind == "prompt_tuning" and model_type == "harness_static":
+        return "its token vectors do not interact, so prepended vectors have no effect"
+    if adaptation.kind != "selective" and adaptation.kind not in NEEDED:
+        return ""
+    names = MODULE_NAMES.get(model_type) or find()
     if isinstance(adaptation, Selective):
         return _missing_parts(adaptation, names or ModuleNames(), model_type)
     if isinstance(adaptation, Lora) and adaptation.targets:
         return _missing_targets(adaptation.targets, names, model_type)
-    if kind == "prompt_tuning" and model_type == "harness_static":
-        return "its token vectors do not interact, so prepended vectors have no effect"
-    needed = {
-        "lora": ("query_value", "query and value projections as modules"),
-        "ia3": ("key_value", "key and value projections as modules"),
-        "adapters": ("outputs", "sublayer output projections as modules"),
-        "prefix": ("attention", "attention that accepts additional keys and values"),
-    }
-    if kind not in needed:
-        return ""
-    field, what = needed[kind]
-    if names is None:
-        return (
-            f"the module names of a {model_type} are not listed in harness.finetuning.module_names"
-        )
-    return "" if getattr(names, field) else f"a {model_type} has no {what}"
+    fields, what = NEEDED[adaptation.kind]
+    missing = names is not None and not all(getattr(names, field) for field in fields)
+    return f"a {model_type} has no {what}" if missing else ""
 
 
 def _missing_targets(targets: tuple[str, ...], names: ModuleNames | None, model_type: str) -> str:

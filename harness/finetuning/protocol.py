@@ -41,7 +41,8 @@ class Protocol(ConfigModel):
     pooling: Literal["native", "cls", "last", "mean", "max"] = "native"
     """Input of the output layer: the state of the first token (`cls`) or the `last`, the `mean` or
     `max` over tokens, or the `native` one of the representation: the first token of bidirectional
-    networks, the last of causal ones, both ends of a biLM, the mean of static embeddings."""
+    networks, the last of causal ones, both ends of a biLM, the mean of static embeddings. Where
+    embeddings are compared, `native` is a sentence-transformers model's own pooling."""
     answer: Literal["head", "text"] = "head"
     """Output format: a new output layer (`head`), or generated `text` as in T5 (Raffel et al. 2020,
     section 2.4), which needs a generative model. Generation tasks always use text."""
@@ -50,7 +51,8 @@ class Protocol(ConfigModel):
     vectors added (Radford et al. 2018, section 3.3)."""
     head_dropout: float = Field(default=0.1, ge=0, lt=1)
     max_sequence_length: int = Field(default=128, ge=8)
-    """Most tokens of an input; the longer text of a pair is truncated first."""
+    """Most tokens of an input; the longer text of a pair is truncated first. Unless it is set, a
+    sentence-transformers model scores similarity tasks with its own length."""
     max_target_length: int = Field(default=64, ge=2)
     """Most tokens of a text output, including the end token; longer ones are truncated."""
     doc_stride: int = Field(default=64, ge=1)

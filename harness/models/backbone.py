@@ -17,6 +17,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from harness.models import FAMILIES
 from harness.models.blueprints import Blueprint
 from harness.models.checkpoints.files import METADATA
+from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 
 
 class SoftPrompt(nn.Module):
@@ -65,6 +66,7 @@ class Backbone(nn.Module):
         network: the model of transformers, with its token head.
         representation: the default representation.
         objective: its last training objective as plain data; empty if unknown.
+        embedding: how a sentence-transformers model embeds a text; null for other networks.
         soft_prompt: vectors that precede every input; their states are not returned.
     """
 
@@ -82,6 +84,7 @@ class Backbone(nn.Module):
         self.family, self.representation = family, representation
         self.facts = FAMILIES[family]
         self.objective: dict[str, Any] = {}
+        self.embedding: SentenceEmbedding | None = None
         self.soft_prompt: SoftPrompt | None = None
 
     @property
@@ -155,12 +158,14 @@ class Backbone(nn.Module):
     def save(self, folder: Path) -> None:
         """Writes the network in Hugging Face format (safetensors), and METADATA."""
         self.network.save_pretrained(folder)
-        metadata = {
+        metadata: dict[str, Any] = {
             "blueprint": self.name,
             "family": self.family,
             "representation": self.representation,
             "objective": self.objective,
         }
+        if self.embedding:
+            metadata["embedding"] = self.embedding.model_dump()
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
 
 

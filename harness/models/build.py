@@ -14,6 +14,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
 from harness.models.checkpoints.files import read_metadata
 from harness.models.checkpoints.networks import CHECKPOINTS
+from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.decoders import DECODERS
 from harness.models.elmo import ELMO
 from harness.models.encoder_decoders import ENCODER_DECODERS
@@ -89,6 +90,8 @@ def load(folder: Path) -> Backbone:
     network = blueprint.network.from_pretrained(folder, local_files_only=True, use_safetensors=True)
     backbone = wrap(network, metadata["blueprint"], metadata["family"], metadata["representation"])
     backbone.objective = metadata.get("objective", {})
+    if own := metadata.get("embedding"):
+        backbone.embedding = SentenceEmbedding.read(own)
     return backbone
 
 

@@ -4,10 +4,12 @@ import hashlib
 import itertools
 from pathlib import Path
 
-from harness.experiment.arms import Arm
+from harness.experiment.arms import Arm, sets
 from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
+from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.compatibility import unsupported_reason
+from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
 from harness.plan.costs import expected_flops, finetuning_flops, pretraining_cost, probe_flops
@@ -40,8 +42,7 @@ class PlanBuilder:
         tokenizer = self._add_pretraining(arm)
         evaluate = arm.evaluate
         for name, task in evaluate.chosen.items():
-            why = unsupported_reason(task, evaluate.protocol, evaluate.adaptation, arm.adapted)
-            why = why or chain_unsupported_reason(arm, task)
+            why = self._unsupported(arm, task) or chain_unsupported_reason(arm, task)
             if why:
                 self.unsupported[arm.name, name] = why
             else:
@@ -50,6 +51,17 @@ class PlanBuilder:
             self._add_sequence(arm, tokenizer)
         for probe, seed in itertools.product(evaluate.probes, self._seeds(arm)):
             self._add_probe(arm, probe, seed, tokenizer)
+
+    def _unsupported(self, arm: Arm, task: Task) -> str:
+        """Why an arm cannot do a task with its adaptation, or with one that is searched."""
+        evaluate = arm.evaluate
+        searched = branches_of(self.experiment.sweep.space) if evaluate.adaptation.trains else {}
+        tried = [ADAPTATIONS[name] for name in searched] if task.train else []
+        reasons = (
+            unsupported_reason(task, evaluate.protocol, adaptation, arm.adapted)
+            for adaptation in tried or [evaluate.adaptation]
+        )
+        return next(filter(None, reasons), "")
 
     def _seeds(self, arm: Arm) -> tuple[int, ...]:
         """Pretraining seeds of an arm; one for a checkpoint without continued pretraining."""
@@ -110,6 +122,9 @@ class PlanBuilder:
     def _add_task(self, arm: Arm, task: Task, tokenizer: str) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
         base = self.graph.finetune_spec(evaluate, task)
+        is_checkpoint, field = arm.pretrain.model.checkpoint, "protocol.max_sequence_length"
+        if is_checkpoint and task.kind == "similarity" and not sets(self.experiment, arm, field):
+            base["own_length"] = True  # of a sentence-transformers model, known when it is read
         cost = finetuning_flops(arm, task, evaluate.finetune)
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains

@@ -7,6 +7,7 @@ from typing import Any
 from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
+from harness.models.checkpoints import files
 from harness.plan.costs import Cost
 
 
@@ -149,6 +150,13 @@ class Plan:
         return [
             f"{', '.join(group)} cannot do {which}: {why}" for (which, why), group in arms.items()
         ]
+
+    @property
+    def checkpoints_to_fetch(self) -> list[str]:
+        """The ids of checkpoints on the Hub that are not on this machine."""
+        models = [arm.pretrain.model for arm in self.arms]
+        named = {(one.checkpoint, one.revision) for one in models if one.checkpoint}
+        return sorted(name for name, at in named if files.found(name, at) is None)
 
     def continued_runs_of(self, arm: str) -> list[ContinuedRun]:
         """The continued runs of an arm, for all pretraining seeds."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.experiment.evaluation import Evaluate
+from harness.finetuning.search.space import branches_of
 from harness.plan.differences import flat_fields
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
@@ -16,7 +17,14 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     """Name to value of the settings of fine-tuning; then, for each arm that deviates from the base,
     the deviating fields."""
     evaluate, sweep = _base(plan), plan.experiment.sweep
-    protocol = {"adaptation": evaluate.adaptation.label, **evaluate.protocol.model_dump()}
+    searched = " or ".join(branches_of(sweep.space))
+    protocol: dict[str, object] = {
+        "adaptation": searched or evaluate.adaptation.label,
+        **evaluate.protocol.model_dump(),
+    }
+    if any(stage.spec.get("own_length") for stage in plan.stages.values()):
+        length = evaluate.protocol.max_sequence_length
+        protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
     protocol["finetune"] = evaluate.finetune.model_dump()
     protocol["sweep"] = sweep.label
     return protocol | evaluate.other_tasks | _exceptions(plan)

@@ -17,9 +17,10 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from harness.models import FAMILIES
 from harness.models.backbone import Backbone
 from harness.models.build import load, wrap
-from harness.models.checkpoints.files import CONFIG, METADATA, read_config
+from harness.models.checkpoints.files import CONFIG, METADATA, positions, read_config
 from harness.models.checkpoints.networks import AUTO, HEADS
 from harness.models.checkpoints.objectives import TYPES, objective_name
+from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding, read_embedding
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.objective import Objective
 
@@ -45,7 +46,16 @@ def adopt(folder: Path) -> Backbone:
     replaced = objective.output.kind == "replaced_token"
     backbone = _fitted(network, representation, headless and not replaced)
     backbone.objective = objective.model_dump(mode="json")
+    backbone.embedding = _embedding(folder)
     return backbone
+
+
+def _embedding(folder: Path) -> SentenceEmbedding | None:
+    """The embedding of a sentence-transformers model, no longer than its positions."""
+    own, most = read_embedding(folder), positions(read_config(folder))
+    if own is None or (own.max_length or 0) <= most:
+        return own
+    return own.model_copy(update={"max_length": int(most)})
 
 
 def check_type(folder: Path) -> None:

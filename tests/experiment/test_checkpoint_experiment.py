@@ -2,9 +2,12 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import transformers
 from typer.testing import CliRunner
@@ -18,7 +21,9 @@ from harness.experiment.checkpoint_experiment import load_evaluation
 from harness.experiment.source import DeclarationError
 from harness.models.checkpoints import files
 from harness.plan.factory import load_plan, make_plan
+from harness.plan.plan import Plan
 from harness.study import Study
+from tests.models.checkpoints.test_sentence_embeddings import write_modules
 from tests.stage_runner import StageRunner
 
 VOCAB = 500
@@ -290,3 +295,43 @@ def test_an_id_on_the_hub_without_commit_can_be_planned(tmp_path: Path) -> None:
     plan = load_plan(path)
     labels = [stage.label for stage in plan.stages.values() if stage.kind == "pretrain"]
     assert "nobody/nothing, no commit pinned, imported" in labels
+
+
+def _similarity(folder: Path, *overrides: str) -> Plan:
+    return make_plan(
+        load_evaluation(str(folder), "micro-sts-v1", overrides, tasks=("micro-sickr",))
+    )
+
+
+def test_a_sentence_transformers_model_is_scored_with_its_own_pooling_and_length(
+    bert: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(bert, folder)
+    write_modules(folder, "max_tokens", sentence_bert_config={"max_seq_length": 8})
+    explicit = ("evaluate.protocol.pooling=max", "evaluate.protocol.max_sequence_length=8")
+    runner, predictions = StageRunner(tmp_path), []
+    for plan in (_similarity(folder), _similarity(folder, *explicit)):
+        runner.run(plan)
+        out = runner.out(plan.finetune_runs[0].key)
+        predictions.append(pd.read_parquet(out / "predictions.parquet")["prediction"])
+    np.testing.assert_allclose(*predictions, atol=1e-6)
+
+
+def test_a_length_that_is_set_is_kept(bert: Path) -> None:
+    def spec(*overrides: str) -> Mapping[str, Any]:
+        plan = _similarity(bert, *overrides)
+        return plan.stages[plan.finetune_runs[0].key].spec
+
+    assert spec()["own_length"] is True
+    assert "own_length" not in spec("evaluate.protocol.max_sequence_length=128")
+    assert "own_length" not in spec("evaluate.protocol={max_sequence_length: 128}")
+
+
+def test_an_unsupported_embedding_is_planned_with_its_reason(bert: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(bert, folder)
+    write_modules(folder, kinds=("Transformer", "Pooling", "Dense"))
+    (line,) = _similarity(folder).unsupported_lines
+    assert "the module Dense, which is not supported; set protocol.pooling" in line
+    assert not _similarity(folder, "evaluate.protocol.pooling=mean").unsupported

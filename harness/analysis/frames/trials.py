@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
+from harness.finetuning.search.space import parameters
 
 TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_run"]
 
@@ -11,9 +12,10 @@ TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_ru
 def trials_frame(results: Results) -> pd.DataFrame:
     """One row per arm, task and trial of a finished search: TRIAL_COLUMNS and the hyperparameters.
 
-    `value` is the hold-out score, NaN if the trial diverged or its metric is undefined. `state` is
-    complete, diverged, undefined or pruned; a pruned trial has the score of epoch `epochs_run`,
-    after which it ended. `seconds` is the time of its fine-tuning.
+    A hyperparameter of other adaptations than the trial's is NaN. `value` is the hold-out score,
+    NaN if the trial diverged or its metric is undefined. `state` is complete, diverged, undefined
+    or pruned; a pruned trial has the score of epoch `epochs_run`, after which it ended. `seconds`
+    is the time of its fine-tuning.
     """
     plan = results.plan
     searches = {
@@ -31,4 +33,5 @@ def trials_frame(results: Results) -> pd.DataFrame:
     frame = pd.concat(frames, ignore_index=True)
     failed = frame["state"].isin(["diverged", "undefined"])
     frame["value"] = frame["value"].mask(failed, np.nan)
-    return frame[[*TRIAL_COLUMNS, *plan.experiment.sweep.space]]
+    columns = [*TRIAL_COLUMNS, *parameters(plan.experiment.sweep.space)]
+    return frame.reindex(columns=columns)  # a hyperparameter that no trial has is missing

@@ -15,7 +15,8 @@ from harness.execution.stages.task_runner import TaskRunner
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import Report, State, Trial
-from harness.finetuning.search.sweep import ADAPTATION_PREFIX, Sweep
+from harness.finetuning.search.space import ADAPTATION
+from harness.finetuning.search.sweep import Sweep
 from harness.plan.search_stages import trial_role
 
 TUNING_SEED = 1_000_000
@@ -60,10 +61,13 @@ def tuned_spec(spec: Mapping[str, Any], inputs: Mapping[str, Path]) -> Mapping[s
 def with_settings(spec: Mapping[str, Any], selected: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a fine-tuning stage with the selected hyperparameters."""
     finetune = dict(spec["finetune"])
-    adaptation = read_adaptation(spec["adaptation"]).model_dump()
+    adaptation = read_adaptation(selected.get(ADAPTATION, spec["adaptation"])).model_dump()
     for name, value in selected.items():
-        field = name.removeprefix(ADAPTATION_PREFIX)
-        (finetune if field == name else adaptation)[field] = value
+        prefix, _, field = name.rpartition(".")
+        if prefix and field in adaptation:
+            adaptation[field] = value
+        elif name != ADAPTATION:
+            finetune[field] = value
     return {**spec, "finetune": finetune, "adaptation": adaptation}
 
 

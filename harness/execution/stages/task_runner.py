@@ -72,7 +72,10 @@ class TaskRunner:
         self.settings = Finetune.model_validate(spec["finetune"])
         self.adaptation = read_adaptation(spec["adaptation"])
         self.model = _model_folder(context)
-        self.family = read_metadata(self.model)["family"]
+        metadata = read_metadata(self.model)
+        self.family = metadata["family"]
+        if spec.get("own_length") and (most := metadata.get("embedding", {}).get("max_length")):
+            self.protocol = self.protocol.model_copy(update={"max_sequence_length": most})
         has_head = "head" in context.inputs  # trained by a `train_tasks` stage, scored here
         trainable = not has_head and self.family not in baselines.MAKERS and self.adaptation.trains
         self.trained = bool(self.task.train) and trainable

@@ -1,15 +1,26 @@
 """Checks of adaptation, fine-tuning settings and search space of each arm, and of arms that train
 one model on several tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.experiment.experiment import Experiment
-from harness.finetuning.adaptation import Adaptation, Full
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Full
 from harness.finetuning.compatibility import answered_as_text, layers_problem, settings_problem
 from harness.finetuning.protocol import UNSEEING, Finetune
-from harness.finetuning.search.sweep import ADAPTATION_PREFIX, Choice, check_tried, ends
+from harness.finetuning.search.space import (
+    ADAPTATION,
+    ADAPTATION_PREFIX,
+    Choice,
+    Choices,
+    Range,
+    branches_of,
+    check_tried,
+    ends,
+    own,
+    shared,
+)
 from harness.models import LEARNED_POSITIONS
 
 
@@ -91,14 +102,32 @@ def _answer_problems(arm: Arm) -> Problems:
 
 def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """Searched hyperparameters that an arm does not have or cannot use."""
-    for name, dimension in experiment.sweep.space.items():
+    space = experiment.sweep.space
+    for branch in branches_of(space):
         for arm in arms:
+            if why := _branch_problem(arm, branch, own(space, branch)):
+                yield ("sweep", "space", ADAPTATION, branch), f"sweep.space.adaptation: {why}"
+                break
+    for name, dimension in shared(space).items():
+        for arm in arms if name != ADAPTATION else ():
             try:
                 for value in ends(dimension):
                     _check_searched(arm, name, value)
             except ValueError as error:
                 yield ("sweep", "space", name), f"sweep.space.{name}: {error}"
                 break
+
+
+def _branch_problem(arm: Arm, branch: str, space: Mapping[str, Range | Choices]) -> str:
+    """Why an arm cannot try an adaptation with its searched settings; empty if it can."""
+    if arm.pretrain.model.facts.kind == "baseline" or not arm.evaluate.adaptation.trains:
+        return ""
+    adaptation = ADAPTATIONS[branch]
+    fields = {name.rpartition(".")[2]: ends(found)[0] for name, found in space.items()}
+    update = {name: value for name, value in fields.items() if name in Finetune.model_fields}
+    settings = arm.evaluate.finetune.model_copy(update=update)
+    why = next(_settings(arm, settings, adaptation), "")
+    return why and f"{branch} of {arm.name!r}: {why}"
 
 
 def _check_searched(arm: Arm, name: str, value: Choice) -> None:

@@ -10,6 +10,7 @@ from harness.experiment.arms import Arm, choices, value_label
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
+from harness.finetuning.search.space import ADAPTATION, branches_of, parameters
 from harness.pretraining.recipes.pretrain import Pretrain
 
 MAX_ARMS = 10_000
@@ -139,10 +140,15 @@ def sweep_problems(experiment: Experiment) -> Problems:
     """Axes over a hyperparameter that the sweep selects."""
     if not experiment.sweep.trials:
         return
+    space = experiment.sweep.space
     for axis, values in experiment.grid.items():
         for keys, path in _paths(axis, values):
             name = path.removeprefix("evaluate.").removeprefix("finetune.")
-            if name in experiment.sweep.space:
+            own = (
+                {one.rpartition(".")[2] for one in parameters(space)} if branches_of(space) else {}
+            )
+            within = ADAPTATION in space and name.startswith(ADAPTATION)
+            if name in space or name in own or within:
                 yield keys, f"{path} has no effect: the sweep searches {name}; remove one of them"
 
 

@@ -30,11 +30,25 @@ MARGIN = 1.0
 
 
 class Embedder(Classifier):
-    """A model whose outputs are the pooled vectors."""
+    """A model whose outputs are the pooled vectors; with `native` pooling, those that a
+    sentence-transformers model defines.
+
+    Raises:
+        ValueError: its definition is not supported.
+    """
+
+    def __init__(self, backbone: Backbone, num_outputs: int, protocol: Protocol) -> None:
+        super().__init__(backbone, num_outputs, protocol)
+        own = backbone.embedding if protocol.pooling == "native" else None
+        if own and own.problem:
+            raise ValueError(own.problem)
+        self.pooling = own.pooling if own else self.pooling
+        self.normalize = bool(own and own.normalize)
 
     def outputs(self, batch: Batch, states: Sequence[Tensor]) -> Tensor:
         """[R, H], from the states [R, T, H]."""
-        return self.features(batch, states)
+        vectors = self.features(batch, states)
+        return F.normalize(vectors, dim=-1) if self.normalize else vectors
 
 
 class PairEmbedder(Embedder):

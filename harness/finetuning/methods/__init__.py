@@ -8,6 +8,7 @@ from harness.finetuning.methods.adapters import adapters
 from harness.finetuning.methods.layerwise import gradual, selective
 from harness.finetuning.methods.low_rank import ia3, lora
 from harness.finetuning.methods.virtual_tokens import prefix, prompt_tuning
+from harness.finetuning.module_discovery import discovered
 from harness.finetuning.module_names import unsupported_adaptation
 from harness.finetuning.task_model import TaskModel
 
@@ -40,6 +41,8 @@ def adapt(model: TaskModel, adaptation: Adaptation) -> None:
     Raises:
         ValueError: the network does not support the adaptation.
     """
-    if why := unsupported_adaptation(adaptation, model.backbone.network.config.model_type):
+    network = model.backbone.network
+    kind = network.config.model_type
+    if why := unsupported_adaptation(adaptation, kind, lambda: discovered(network)):
         raise ValueError(f"the adaptation {adaptation.kind} does not suit the network: {why}")
     METHODS[adaptation.kind](model, adaptation)

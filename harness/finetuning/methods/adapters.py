@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from harness.finetuning.adaptation import Adapters
 from harness.finetuning.methods.parts import layer_norms, modules_called, token_head
-from harness.finetuning.module_names import MODULE_NAMES
+from harness.finetuning.module_discovery import names_of
 from harness.finetuning.task_model import TaskModel
 
 STANDARD_DEVIATION = 1e-2
@@ -46,7 +46,7 @@ def adapters(model: TaskModel, adaptation: Adapters) -> None:
     for parameter in norms:
         parameter.requires_grad_(True)
     hidden_size = model.backbone.hidden_size
-    for _, projection in modules_called(network, MODULE_NAMES[network.config.model_type].outputs):
+    for _, projection in modules_called(network, names_of(network).outputs):
         bottleneck = Bottleneck(hidden_size, adaptation.bottleneck)
         projection.add_module("adapter", bottleneck.to(next(projection.parameters()).device))
         projection.register_forward_hook(_apply_adapter)

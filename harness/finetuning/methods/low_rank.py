@@ -6,7 +6,7 @@ from transformers.pytorch_utils import Conv1D
 
 from harness.finetuning.adaptation import Ia3, Lora
 from harness.finetuning.methods.parts import modules_called
-from harness.finetuning.module_names import MODULE_NAMES
+from harness.finetuning.module_discovery import names_of
 from harness.finetuning.task_model import TaskModel
 
 
@@ -23,7 +23,7 @@ def lora(model: TaskModel, adaptation: Lora) -> None:
         pattern = rf"(.*\.)?({'|'.join(adaptation.targets)})"
         _check_targets(network, adaptation.targets)
     else:
-        pattern = MODULE_NAMES[network.config.model_type].query_value
+        pattern = names_of(network).query_value
     config = LoraConfig(
         r=adaptation.rank,
         lora_alpha=adaptation.alpha,  # type: ignore[arg-type]  # peft takes fractions
@@ -38,7 +38,7 @@ def ia3(model: TaskModel, adaptation: Ia3) -> None:
     """Multiplies keys, values and inner feed-forward activations by trained vectors, initially one
     (Liu et al. 2022, section 3.3). A fused projection also scales the queries."""
     network = model.backbone.network
-    names = MODULE_NAMES[network.config.model_type]
+    names = names_of(network)
     pattern = f"{names.key_value}|{names.feed_forward}"
     config = IA3Config(
         target_modules=pattern,

@@ -18,7 +18,7 @@ from transformers.masking_utils import sdpa_mask
 
 from harness.finetuning.adaptation import Prefix, PromptTuning
 from harness.finetuning.methods.parts import modules_called
-from harness.finetuning.module_names import MODULE_NAMES
+from harness.finetuning.module_discovery import names_of
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import SoftPrompt
 
@@ -71,7 +71,7 @@ def prefix(model: TaskModel, adaptation: Prefix) -> None:
     AttentionInterface.register(ATTENTION, attend)
     AttentionMaskInterface.register(ATTENTION, sdpa_mask)
     stacks: dict[str, list[nn.Module]] = {}
-    for name, module in modules_called(network, MODULE_NAMES[network.config.model_type].attention):
+    for name, module in modules_called(network, names_of(network).attention):
         stacks.setdefault(re.split(r"\.\d+\.", name)[0], []).append(module)
     for number, modules in enumerate(stacks.values()):
         prefixes = Prefixes(len(modules), *_heads(modules[0]), adaptation)

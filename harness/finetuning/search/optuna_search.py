@@ -16,17 +16,19 @@ from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial, TrialState
 
 from harness.core.files import make_once
-from harness.finetuning.adaptation import Adaptation
-from harness.finetuning.protocol import Finetune
-from harness.finetuning.search.sweep import (
-    ADAPTATION_PREFIX,
+from harness.finetuning.search.space import (
+    ADAPTATION,
     Choice,
-    Dimension,
+    Choices,
     Range,
-    Sweep,
+    Space,
     ends,
+    field_of,
+    own,
     points,
+    shared,
 )
+from harness.finetuning.search.sweep import Sweep
 
 WORST = -1.0
 """Value of a trial that diverged or has an undefined metric: the minimum of all metrics."""
@@ -70,7 +72,7 @@ def point(sweep: Sweep, number: int) -> dict[str, Choice]:
         random.Random(_seed(name)).shuffle(shuffled)
         return shuffled[number]
     sampler = optuna.samplers.RandomSampler(seed=_seed(f"{name}/{number}"))
-    return optuna.create_study(sampler=sampler).ask(_distributions(sweep.space)).params
+    return _ask(optuna.create_study(sampler=sampler), sweep.space).params
 
 
 def search(
@@ -107,7 +109,7 @@ def search(
             # A fresh sampler per trial, so that resuming needs no sampler state.
             seed = _seed(f"{name}/{number}")
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
-            running = study.ask(_distributions(sweep.space))
+            running = _ask(study, sweep.space)
             trial = objective(running.params, number, partial(_report, running))
             for field in ("state", "seconds", "epochs"):
                 running.set_user_attr(field, getattr(trial, field))
@@ -125,10 +127,10 @@ def best(trials: list[Trial]) -> Trial:
 
 
 def importances(
-    tried: Sequence[Mapping[str, Any]], values: Sequence[float], space: Mapping[str, Dimension]
+    tried: Sequence[Mapping[str, Any]], values: Sequence[float], space: Space
 ) -> dict[str, float]:
-    """Normalised share of the variance of `values` explained by each hyperparameter alone:
-    functional ANOVA over a random forest (Hutter et al. 2014, ICML).
+    """Normalised share of the variance of `values` explained by each hyperparameter alone, of those
+    that every trial has: functional ANOVA over a random forest (Hutter et al. 2014, ICML).
 
     Args:
         tried: hyperparameters of each trial.
@@ -137,7 +139,7 @@ def importances(
     Raises:
         ValueError: too few trials, or all have the same value.
     """
-    varied = {name: found for name, found in space.items() if len(set(ends(found))) > 1}
+    varied = {name: found for name, found in shared(space).items() if len(set(ends(found))) > 1}
     if len(values) < LEAST_TRIALS:
         raise ValueError(f"needs at least {LEAST_TRIALS} complete trials, but has {len(values)}")
     if len(set(values)) == 1:
@@ -151,7 +153,25 @@ def importances(
         )
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
     found = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    return {name: found.get(name, 0.0) for name in space}
+    return {name: found.get(name, 0.0) for name in shared(space)}
+
+
+def _ask(study: optuna.Study, space: Space) -> optuna.Trial:
+    """The next trial; a searched adaptation decides which further hyperparameters it has."""
+    trial = study.ask(_distributions(shared(space)))
+    for name, distribution in _distributions(own(space, trial.params.get(ADAPTATION))).items():
+        _suggest(trial, name, distribution)
+    return trial
+
+
+def _suggest(trial: optuna.Trial, name: str, distribution: BaseDistribution) -> None:
+    match distribution:
+        case optuna.distributions.CategoricalDistribution():
+            trial.suggest_categorical(name, distribution.choices)
+        case optuna.distributions.IntDistribution(low=low, high=high, log=log):
+            trial.suggest_int(name, low, high, log=log)
+        case optuna.distributions.FloatDistribution(low=low, high=high, log=log):
+            trial.suggest_float(name, low, high, log=log)
 
 
 def _open(storage: Path) -> optuna.storages.RDBStorage:
@@ -183,11 +203,11 @@ def _seed(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
-def _distributions(space: Mapping[str, Dimension]) -> dict[str, BaseDistribution]:
-    return {name: _distribution(name, dimension) for name, dimension in space.items()}
+def _distributions(found: Mapping[str, Range | Choices]) -> dict[str, BaseDistribution]:
+    return {name: _distribution(name, dimension) for name, dimension in found.items()}
 
 
-def _distribution(name: str, dimension: Dimension) -> BaseDistribution:
+def _distribution(name: str, dimension: Range | Choices) -> BaseDistribution:
     if not isinstance(dimension, Range):
         return optuna.distributions.CategoricalDistribution(dimension)
     if _is_integer(name):
@@ -199,8 +219,7 @@ def _distribution(name: str, dimension: Dimension) -> BaseDistribution:
 
 def _is_integer(name: str) -> bool:
     """Whether a hyperparameter is an integer."""
-    field = name.removeprefix(ADAPTATION_PREFIX)
-    models = Adaptation.__subclasses__() if field != name else [Finetune]
+    models, field = field_of(name)
     types = [
         model.model_fields[field].annotation for model in models if field in model.model_fields
     ]

@@ -1,47 +1,24 @@
 """The search of fine-tuning settings, as an experiment declares it; the published grids."""
 
-import itertools
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Discriminator, Field, Tag, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.finetuning.protocol import Finetune
-
-ADAPTATION_PREFIX = "adaptation."
-"""Prefix of the fields of an adaptation in a space."""
-
-
-class Range(ConfigModel):
-    """Numbers between two inclusive bounds."""
-
-    low: float
-    high: float
-    log: bool = False
-    """Whether to sample uniformly on a logarithmic scale."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Range":
-        if not self.low <= self.high:
-            raise ValueError(f"low <= high must hold, but got low={self.low}, high={self.high}")
-        if self.log and self.low <= 0:
-            raise ValueError(f"a log range needs low > 0, but got low={self.low}")
-        return self
-
-
-Choice = float | int | bool | str
-Choices = Annotated[tuple[Choice, ...], Field(min_length=1)]
-
-
-def _kind(value: Any) -> str:
-    return "range" if isinstance(value, (Range, Mapping)) else "choices"
-
-
-Dimension = Annotated[
-    Annotated[Range, Tag("range")] | Annotated[Choices, Tag("choices")], Discriminator(_kind)
-]
-"""A range, or a list of choices."""
+from harness.finetuning.search.space import (
+    ADAPTATION,
+    ADAPTATION_PREFIX,
+    Dimension,
+    Range,
+    branches_of,
+    check_branches,
+    check_tried,
+    ends,
+    parameters,
+    points,
+)
 
 SPACES: dict[str, Mapping[str, Dimension]] = {
     # Devlin et al. 2019, appendix A.3
@@ -76,7 +53,8 @@ class Sweep(ConfigModel):
     depends on those before it, so that its study is one stage."""
     space: Mapping[str, Dimension] = Field(default_factory=dict)
     """A name in `harness list spaces`, or fields of `evaluate.finetune` (and `adaptation.<field>`
-    of the adaptation) with their choices or ranges."""
+    of the adaptation) with their choices or ranges. `adaptation` searches several adaptations, each
+    with a space of its own: `{full: {}, lora: {rank: [4, 8]}}`."""
     pruner: Literal["median", "successive_halving"] | None = None
     """Ends trials early by their hold-out score after each epoch: below the median of earlier
     trials (Golovin et al. 2017, section 3.4), or not in the top share of a rung (Li et al. 2020,
@@ -91,7 +69,9 @@ class Sweep(ConfigModel):
     def label(self) -> str:
         """The search as text: `8 random trials`."""
         pruned = f", {self.pruner} pruner" if self.pruner else ""
-        return f"{self.size} {self.sampler} trials{pruned}" if self.trials else "none"
+        names = ", ".join(branches_of(self.space))
+        over = f" over the adaptations {names}" if names else ""
+        return f"{self.size} {self.sampler} trials{pruned}{over}" if self.trials else "none"
 
     @field_validator("space", mode="before", json_schema_input_type=str | dict[str, Dimension])
     @classmethod
@@ -101,15 +81,18 @@ class Sweep(ConfigModel):
                 raise ValueError(unknown_name("the space", space, SPACES))
             return SPACES[space]
         for name in space if isinstance(space, Mapping) else ():
-            if name not in Finetune.model_fields and not name.startswith(ADAPTATION_PREFIX):
-                known = (*Finetune.model_fields, f"{ADAPTATION_PREFIX}<field>")
+            known = (*Finetune.model_fields, ADAPTATION, f"{ADAPTATION_PREFIX}<field>")
+            if name not in known and not name.startswith(ADAPTATION_PREFIX):
                 raise ValueError(unknown_name("the hyperparameter", name, known))
         return as_tuples(space)
 
     @field_validator("space")
     @classmethod
     def _possible(cls, space: Mapping[str, Dimension]) -> Mapping[str, Dimension]:
+        check_branches(space)
         for name, dimension in space.items():
+            if isinstance(dimension, Mapping):
+                continue
             if not isinstance(dimension, Range) and len(set(dimension)) < len(dimension):
                 raise ValueError(f"the choices of {name} must differ, but are {list(dimension)}")
             if not name.startswith(ADAPTATION_PREFIX):  # checked with the arms
@@ -127,7 +110,7 @@ class Sweep(ConfigModel):
 
     @model_validator(mode="after")
     def _sampler_supports(self) -> "Sweep":
-        ranges = [name for name, found in self.space.items() if isinstance(found, Range)]
+        ranges = [n for n, found in parameters(self.space).items() if isinstance(found, Range)]
         if self.sampler == "grid" and ranges:
             raise ValueError(
                 f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "
@@ -139,35 +122,3 @@ class Sweep(ConfigModel):
                 f"before them, but the sampler is {self.sampler}"
             )
         return self
-
-
-def points(space: Mapping[str, Dimension]) -> list[dict[str, Choice]]:
-    """Every combination of the choices, without ranges."""
-    axes = [
-        [(name, value) for value in dimension]
-        for name, dimension in space.items()
-        if not isinstance(dimension, Range)
-    ]
-    return [dict(point) for point in itertools.product(*axes)]
-
-
-def ends(dimension: Dimension) -> tuple[Choice, ...]:
-    """The choices, or the bounds of a range."""
-    return (dimension.low, dimension.high) if isinstance(dimension, Range) else dimension
-
-
-def check_tried(model: type[ConfigModel], name: str, value: Choice, **fixed: Any) -> None:
-    """Checks one value of a search space.
-
-    Raises:
-        ValueError: `model` refuses the value next to the `fixed` fields.
-    """
-    whole = model.model_fields[name].annotation in (int, int | None)
-    if whole and isinstance(value, float) and value.is_integer():
-        value = int(value)  # a bound of a range
-    try:
-        model.read({**fixed, name: value})
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Input ")
-        shown = repr(value) if isinstance(value, (str, bool)) else f"{value:g}"
-        raise ValueError(f"a {name} of {shown} cannot be tried: it {reason}") from error

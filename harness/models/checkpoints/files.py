@@ -2,12 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness.data import hub
+from harness.models.checkpoints import sentence_embeddings
 
 CONFIG = "config.json"
 METADATA = "harness.json"
@@ -27,6 +28,8 @@ TOKENIZER = (
 """Files of a tokenizer."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""
+HUB_IMPORT_VERSION = 3
+"""The same for ids on the Hub, whose fingerprints do not contain the files that are read."""
 
 
 def is_folder(checkpoint: str) -> bool:
@@ -55,21 +58,26 @@ def fetch(checkpoint: str, revision: str | None) -> Path:
     """
     if is_folder(checkpoint):
         return Path(checkpoint).expanduser()
-    names = [CONFIG, METADATA, *TOKENIZER]
+    own = (sentence_embeddings.MODULES, sentence_embeddings.LENGTH, sentence_embeddings.PROMPTS)
+    names = [CONFIG, METADATA, *TOKENIZER, *own]
     folder = _download(checkpoint, revision, [*names, WEIGHTS[0]])
     if not list(folder.glob(WEIGHTS[0])):
         folder = _download(checkpoint, revision, [*names, WEIGHTS[1]])
+    if modules := sentence_embeddings.module_paths(folder):
+        _download(checkpoint, revision, modules, without=())
     return folder
 
 
-def _download(checkpoint: str, revision: str | None, patterns: list[str]) -> Path:
+def _download(
+    checkpoint: str, revision: str | None, patterns: list[str], without: Sequence[str] = ("*/*",)
+) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     patterns = [*patterns, "*.index.json"]
     try:
         folder = snapshot_download(
-            checkpoint, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"]
+            checkpoint, revision=revision, allow_patterns=patterns, ignore_patterns=[*without]
         )
     except LocalEntryNotFoundError as error:
         raise ValueError(
@@ -90,6 +98,7 @@ def problem(folder: Path) -> str:
         return f"{folder} must be a model in Hugging Face format, but has no {CONFIG}"
     try:
         read_config(folder)
+        sentence_embeddings.read_embedding(folder)
     except ValueError as error:
         return str(error)
     if missing := _tokenizer_problem(folder):
@@ -144,10 +153,11 @@ def fingerprint(checkpoint: str, revision: str | None) -> str:
     It has the digest of a folder's files, or the id and revision on the Hub.
     """
     if not is_folder(checkpoint):
-        return f"{IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
+        return f"{HUB_IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
     folder = Path(checkpoint).expanduser()
     files = {file for name in (CONFIG, METADATA, *TOKENIZER) for file in folder.glob(name)}
-    return f"{IMPORT_VERSION}:{hub.digest([*sorted(files), *weights(folder)])}"
+    own = sentence_embeddings.files_of(folder)
+    return f"{IMPORT_VERSION}:{hub.digest([*sorted(files), *weights(folder), *own])}"
 
 
 def positions(config: Mapping[str, Any]) -> float:

@@ -10,6 +10,7 @@ from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.finetuning.search import optuna_search
+from harness.finetuning.search.space import parameters, shared
 from harness.leaderboard.cells import MISSING, mean_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.report.figures.differences import search_curves as draw_curves
@@ -65,7 +66,7 @@ def chosen_section(results: Results) -> Section | None:
 
 def chosen_table(results: Results) -> TextTable:
     """The selected value of each hyperparameter: arms by tasks."""
-    names = list(results.sweep.space) if results.sweep else []
+    names = list(parameters(results.sweep.space)) if results.sweep else []
     best: dict[tuple[str, str], Any] = {
         (arm, task): trial for arm, task, _, trial in selected_trials(results)
     }
@@ -130,21 +131,22 @@ def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, 
 def importance_table(results: Results) -> TextTable:
     """Share of the variance between trials that each hyperparameter explains, in percent."""
     space = results.sweep.space if results.sweep else {}
+    names = shared(space)
     groups = results.get(trials_frame).groupby(["arm", "task"], sort=False)
     rows = []
-    for (arm, task), trials in groups if len(space) > 1 else ():
+    for (arm, task), trials in groups if len(names) > 1 else ():
         whole = trials[trials["state"] != "pruned"]
-        tried: Any = whole[list(space)].to_dict("records")
+        tried: Any = whole[list(names)].to_dict("records")
         try:
             found = optuna_search.importances(tried, _scores(whole).tolist(), space)
-            cells = [*(f"{100 * found[name]:.0f}" for name in space), ""]
+            cells = [*(f"{100 * found[name]:.0f}" for name in names), ""]
         except ValueError as reason:
-            cells = [*(MISSING for _ in space), str(reason)]
+            cells = [*(MISSING for _ in names), str(reason)]
         rows.append([str(arm), str(task), *cells])
     if rows and not any(row[-1] for row in rows):
-        return TextTable(["arm", "task", *space], [row[:-1] for row in rows], text_columns=(0, 1))
-    columns = (0, 1, len(space) + 2)
-    return TextTable(["arm", "task", *space, "reason"], rows, text_columns=columns)
+        return TextTable(["arm", "task", *names], [row[:-1] for row in rows], text_columns=(0, 1))
+    columns = (0, 1, len(names) + 2)
+    return TextTable(["arm", "task", *names, "reason"], rows, text_columns=columns)
 
 
 def _note(results: Results) -> str:

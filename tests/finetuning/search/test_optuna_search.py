@@ -19,7 +19,8 @@ from harness.finetuning.search.optuna_search import (
     point,
     search,
 )
-from harness.finetuning.search.sweep import Sweep, points
+from harness.finetuning.search.space import points
+from harness.finetuning.search.sweep import Sweep
 
 SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
 GRID = {"epochs": [1, 2, 3], "batch_size": [8, 16]}
