@@ -28,7 +28,7 @@ from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.plan.plan import Stage
 from harness.store.artifacts import digest
-from harness.store.mlflow_runs import flatten
+from harness.store.params import flatten
 from harness.store.recorded import SCORES_FILE, SPEC_FILE
 from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SNAPSHOT, SUITE, StageResult
 from harness.study import Study

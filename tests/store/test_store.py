@@ -9,7 +9,7 @@ import pytest
 
 from harness.store import mlflow_runs
 from harness.store.artifacts import Artifact, digest, local_folder
-from harness.store.mlflow_runs import flatten, unflatten
+from harness.store.params import flatten, unflatten
 from harness.store.store import Store
 
 

@@ -5,6 +5,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,9 @@ def with_settings(spec: Mapping[str, Any], selected: Mapping[str, Any]) -> dict[
 
 def _run_study(context: StageContext, sweep: Sweep) -> list[Trial]:
     def objective(params: dict[str, Any], number: int, report: Report) -> Trial:
-        return _run_trial(context, params, number, report if sweep.pruner else None)
+        loggers = partial(context.loggers, f"trial_{number}/")
+        own = dataclasses.replace(context, loggers=loggers)
+        return _run_trial(own, params, number, report if sweep.pruner else None)
 
     return optuna_search.search(
         sweep,

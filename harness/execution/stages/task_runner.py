@@ -179,6 +179,7 @@ class TaskRunner:
             on_epoch=after_epoch if select or on_epoch else None,
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
+            loggers=self.context.loggers(),
         )
         model = run.model.part(0)
         if epochs:
