@@ -54,8 +54,8 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     elif not tracker.is_complete():
         with tracker:
             pass
-    if tracker.problem:
-        display.warn(f"MLflow does not show all of {plan.experiment.name}: {tracker.problem}")
+    for view, problem in tracker.problems.items():
+        display.warn(f"the results are complete, but {view} is not: {problem}")
     return execution
 
 

@@ -110,6 +110,7 @@ class StudyRuns:
     def arms(self) -> dict[str, str]:
         """Arm to the id of its run, which is new if the arm's declaration has changed."""
         with self._lock:
+            self.server.restore()
             runs = [run for run in self.store.tracked(self.name) if self._is_arm(run)]
             known = {run.tags["arm"]: run.run_id for run in runs}
             for run_id in known.values():

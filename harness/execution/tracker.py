@@ -1,10 +1,12 @@
-"""Keeps the MLflow experiment of a study up to date while its stages run."""
+"""Keeps what people look at up to date while stages run: MLflow's and Optuna's studies."""
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 
 from harness.execution.job import Workspace
+from harness.execution.search_studies import SearchStudies
 from harness.execution.study_runs import FAILED, RUNNING, State, StudyRuns
 from harness.plan.plan import Plan
 from harness.store.store import StageResult, Store
@@ -15,6 +17,9 @@ UPDATE_SECONDS = 5.0
 """Time between two updates."""
 
 
+View = StudyRuns | SearchStudies
+
+
 class Tracker:
     """A context in which a thread shows the stages that are running or have ended.
 
@@ -23,18 +28,19 @@ class Tracker:
     """
 
     def __init__(self, plan: Plan, store: Store, workspace: Workspace) -> None:
-        """A tracker that does nothing if the loggers of the plan lack `LOGGER`."""
-        self.enabled = LOGGER in plan.experiment.compute.loggers
-        self.study = StudyRuns(plan, store, workspace)
-        self.problem = ""
-        """Why MLflow does not show all; empty if it does."""
+        """A tracker of the study's MLflow runs, unless `compute.loggers` lacks `LOGGER`, and of its
+        searches, if it has any."""
+        logged, searched = LOGGER in plan.experiment.compute.loggers, plan.experiment.sweep.trials
+        self.views: list[View] = [StudyRuns(plan, store, workspace)] if logged else []
+        self.views += [SearchStudies(plan, store, workspace)] if searched else []
+        self.problems: dict[str, str] = {}
+        """Name of a view to the reason why it is incomplete."""
         self._states: dict[str, State] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> "Tracker":
-        if self.enabled:
-            self._thread.start()
+        self._thread.start()
         return self
 
     def __exit__(
@@ -43,15 +49,15 @@ class Tracker:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self.enabled:
-            self._stop.set()
-            self._thread.join()
-            self._try(self.study.interrupt if error else lambda: self.study.finish(self._states))
+        self._stop.set()
+        self._thread.join()
+        for view in self.views:
+            self._try(view, view.interrupt if error else partial(view.finish, self._states))
 
     def is_complete(self) -> bool:
-        """Whether all finished stages are shown, or none is to be."""
+        """Whether all finished stages are shown."""
         finished = {one.key: one for one in self._states.values() if isinstance(one, StageResult)}
-        return not self.enabled or self.study.are_complete(finished)
+        return all(view.are_complete(finished) for view in self.views)
 
     def running(self, key: str) -> None:
         """Shows a stage with what it logs."""
@@ -67,13 +73,15 @@ class Tracker:
 
     def _work(self) -> None:
         while True:
-            self._try(lambda: self.study.update(dict(self._states)))
+            for view in self.views:
+                self._try(view, partial(view.update, dict(self._states)))
             if self._stop.wait(UPDATE_SECONDS):
                 return
 
-    def _try(self, action: Callable[[], None]) -> None:
+    def _try(self, view: View, action: Callable[[], None]) -> None:
+        name = type(view).__name__
         try:
             action()
-            self.problem = ""
+            self.problems.pop(name, None)
         except Exception as error:
-            self.problem = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.problems[name] = f"{type(error).__name__}: {error}".splitlines()[0]

@@ -49,8 +49,6 @@ class Server:
     def experiment_id(self) -> str:
         """Id of the experiment, which is created at first use."""
         if found := self.client.get_experiment_by_name(self.experiment):
-            if found.lifecycle_stage == "deleted":  # in MLflow's pages; its name stays taken
-                self.client.restore_experiment(found.experiment_id)
             return str(found.experiment_id)
         location = self.artifacts.as_uri() if self.artifacts else None
         try:
@@ -59,6 +57,13 @@ class Server:
             if found := self.client.get_experiment_by_name(self.experiment):
                 return str(found.experiment_id)
             raise
+
+    def restore(self) -> None:
+        """Restores the experiment if it was deleted, which MLflow's pages offer; MLflow creates no
+        other of its name."""
+        found = self.client.get_experiment_by_name(self.experiment)
+        if found and found.lifecycle_stage == "deleted":
+            self.client.restore_experiment(found.experiment_id)
 
     def search(self, condition: str) -> list[Entry]:
         """Finished runs that meet a condition in MLflow's filter syntax, by start time."""

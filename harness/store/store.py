@@ -77,7 +77,7 @@ class Store:
         return Server(sqlite_uri(self._database), experiment, self.root / "artifacts")
 
     def tracked(self, experiment: str) -> list[TrackedRun]:
-        """The runs of an MLflow experiment, which is created only with its first run."""
+        """The runs of an MLflow experiment; an experiment in a local store is not created."""
         if not self._uri:
             try:
                 return tracked_runs(self._database, experiment)
@@ -165,6 +165,12 @@ class Store:
     def page(self, record: StageResult) -> str:
         """The page of a stage below the address of MLflow's pages."""
         return f"#/experiments/{self._server.experiment_id}/runs/{record.run_id}"
+
+    def study_page(self, name: str) -> str | None:
+        """The page of a study below the address of MLflow's pages; null if it has no runs."""
+        if not self.tracked(name):
+            return None
+        return f"#/experiments/{self.tracking(name).experiment_id}"
 
     def forget(self, record: StageResult) -> None:
         """Marks a damaged stage as failed, so that it is computed again."""

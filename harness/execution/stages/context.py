@@ -28,7 +28,7 @@ class StageContext:
     state: Path
     """Folder for checkpoints, kept until the stage is recorded."""
     shared: Path
-    """Folder for caches and the Optuna database, shared by stages."""
+    """Folder of the store, for caches that stages share."""
     compute: Compute
     progress: Callable[..., None]
     """Called with (done, total, **figures) during the stage."""
