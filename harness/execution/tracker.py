@@ -50,7 +50,8 @@ class Tracker:
         traceback: TracebackType | None,
     ) -> None:
         self._stop.set()
-        self._thread.join()
+        # After an interrupt, showing many earlier results does not delay the end.
+        self._thread.join(UPDATE_SECONDS if error else None)
         for view in self.views:
             self._try(view, view.interrupt if error else partial(view.finish, self._states))
 

@@ -157,10 +157,8 @@ def test_the_logged_figures_are_those_of_the_curve(run: Runner, tmp_path: Path) 
     assert all(one["train/gradient_norm"] > 0 for one in found)
 
 
-@pytest.mark.parametrize("max_grad_norm", [0.5, None])
-def test_the_gradient_norm_is_that_of_all_gradients(
-    data: Path, max_grad_norm: float | None
-) -> None:
+@pytest.mark.parametrize("max_grad_norm", [0.5, 0.0])
+def test_the_gradient_norm_is_that_of_all_gradients(data: Path, max_grad_norm: float) -> None:
     optimizer = Optimizer(learning_rate=1e-3, max_grad_norm=max_grad_norm)
     spec = make_spec(optimizer=optimizer)
     module = make_module(spec, Vocabulary.load(data / "tokenizer"), 0, {}, 12)
