@@ -117,6 +117,7 @@ def test_a_second_run_computes_nothing(study: Study, folder: Path) -> None:
     assert journal.count('"finish"') == len(study.plan.stages)
 
 
+@pytest.mark.filterwarnings("ignore:starlette.middleware.wsgi is deprecated")  # by MLflow's server
 def test_mlflow_shows_the_study(study: Study) -> None:
     """By REST, as MLflow's pages read it."""
     from mlflow.server import app as server

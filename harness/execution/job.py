@@ -13,7 +13,7 @@ from harness.store.artifacts import Artifact
 
 HISTORY = "history.jsonl"
 """Metrics logged in training, by step, among the files of a stage; see
-`harness.pretraining.history`."""
+`harness.pretraining.history_file`."""
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,12 @@
-"""Metric histories: a file of the metrics that a stage logs while it trains.
+"""The Lightning logger that writes the metric history of a stage."""
 
-One JSON object per line: `step`, `time` (milliseconds since 1970) and metrics. The executor copies
-complete lines to MLflow; training itself never waits for a database.
-"""
-
-import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pytorch_lightning.loggers import Logger
 
-from harness.pretraining.loggers import STEP, TIME
+from harness.pretraining.history_file import append_line, last_steps
 
 
 class HistoryLogger(Logger):
@@ -27,7 +21,7 @@ class HistoryLogger(Logger):
         """
         super().__init__()
         self.path, self.prefix = path, prefix
-        self._last = _last_steps(path)
+        self._last = last_steps(path)
 
     @property
     def name(self) -> str:
@@ -55,22 +49,5 @@ class HistoryLogger(Logger):
         new = {name: full for name, full in names.items() if self._last.get(full, -1) < now}
         if new:
             self._last.update(dict.fromkeys(new.values(), now))
-            line: dict[str, float] = {STEP: now, TIME: int(time.time() * 1000)}
-            line |= {full: float(metrics[name]) for name, full in new.items()}
-            with self.path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-
-
-def _last_steps(path: Path) -> dict[str, int]:
-    """Metric to its last step. The remains of a line that a kill interrupted are removed."""
-    if not path.exists():
-        return {}
-    content = path.read_bytes()
-    complete = content[: content.rfind(b"\n") + 1]
-    if len(complete) < len(content):
-        path.write_bytes(complete)
-    last: dict[str, int] = {}
-    for line in complete.splitlines():
-        point = json.loads(line)
-        last.update(dict.fromkeys(point.keys() - {STEP, TIME}, point[STEP]))
-    return last
+            values = {full: float(metrics[name]) for name, full in new.items()}
+            append_line(self.path, now, values)

@@ -13,16 +13,13 @@ from harness.core.config import unknown_name
 if TYPE_CHECKING:
     from pytorch_lightning.loggers import Logger
 
-STEP, TIME = "step", "time"
-"""Fields of a line of a history besides its metrics."""
-
 
 @dataclass(frozen=True)
 class LogTarget:
     """Where the loggers of one training run write."""
 
     history: Path
-    """File of the metric histories of the stage; see `harness.pretraining.history`."""
+    """File of the metric histories of the stage; see `harness.pretraining.history_file`."""
     folder: Path
     """Folder of all other loggers, in the store."""
     experiment: str

@@ -3,11 +3,12 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import pytorch_lightning as pl
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from harness.core.compute import Compute
 from harness.pretraining import loggers
@@ -79,7 +80,7 @@ def test_all_that_a_module_logs_arrives(tmp_path: Path) -> None:
     target = LogTarget(tmp_path / "history.jsonl", tmp_path, "study", "pretrain a/b", "k")
     made = [LOGGERS[name](target) for name in ("mlflow", "csv")]
     trainer = make_trainer(compute=Compute(accelerator="cpu"), loggers=made, max_epochs=2)
-    data = DataLoader(torch.ones(3, 1), batch_size=1)
+    data: DataLoader[Any] = DataLoader(cast("Dataset[Any]", torch.ones(3, 1)), batch_size=1)
     trainer.fit(Module(), data, data)
     found: dict[str, list[float]] = {}
     for one in lines(target.history):
