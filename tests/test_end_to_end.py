@@ -154,7 +154,7 @@ def shown(study: Study) -> pd.DataFrame:
     rows = []
     for run in client.search_runs([experiment.experiment_id], "tags.key != ''"):
         points = client.get_metric_history(run.info.run_id, "train/loss")
-        steps = tuple(point.step for point in points)
+        steps = tuple(sorted(point.step for point in points))
         rows.append((run.data.tags["arm"], run.data.tags["key"], run.info.status, steps))
     return pd.DataFrame(sorted(rows), columns=["arm", "key", "status", "steps"])
 
