@@ -151,7 +151,8 @@ def test_the_logged_figures_are_those_of_the_curve(run: Runner, tmp_path: Path) 
     run(make_spec(), loggers=[HistoryLogger(log)])
     with (tmp_path / "run/out/curve.csv").open() as file:
         curve = list(csv.DictReader(file))
-    found = history(log)
+    *found, held_out = history(log)
+    assert held_out["step"] == 12 and held_out["validation/loss"] > 0
     for name, column in (("loss", "train_loss"), ("learning_rate", "learning_rate")):
         assert [one[f"train/{name}"] for one in found] == [float(row[column]) for row in curve]
     assert all(one["train/gradient_norm"] > 0 for one in found)
