@@ -1,10 +1,12 @@
-"""Seconds of leaderboard, report and site over a generated store of many finished runs.
+"""Seconds of leaderboard, report, site and a second run over a generated store of many stages.
 
     python benchmarks/store_size.py [--runs 20000]
 
 Runs are written directly to MLflow's tables, with tags, metrics and params as `harness run` writes
-them; every run of the first experiment has its own files, the other experiments share these. Passes
-(exit 0) if the first leaderboard takes at most 60 s, later ones 5 s, the report and the site 60 s.
+them; every run of the first experiment has its own files, the other experiments share these. Each
+experiment also has its own MLflow experiment: runs of its arms and, nested, of their stages, with
+histories. Passes (exit 0) if the first leaderboard takes at most 60 s, later ones 5 s, the report,
+the site and a run with nothing to compute 60 s.
 """
 
 import hashlib
@@ -26,9 +28,11 @@ import yaml
 from benchmarks import common
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.execution.job import Workspace
+from harness.execution.study_runs import ARM_KIND, DECLARATION, PARENT, STAGE_RUN, StudyRuns
 from harness.plan.plan import Stage
 from harness.store.artifacts import digest
-from harness.store.mlflow_runs import flatten
+from harness.store.params import flatten
 from harness.store.recorded import SCORES_FILE, SPEC_FILE
 from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SNAPSHOT, SUITE, StageResult
 from harness.study import Study
@@ -44,8 +48,16 @@ grid: {pretrain.objective.sentence_pair: [nsp, sop, none]}
 seeds: {pretrain: 5, finetune: 2}
 evaluate: {suite: micro-glue-v1}
 """
-LIMITS = {"first leaderboard": 60.0, "later leaderboard": 5.0, "report": 60.0, "site": 60.0}
+LIMITS = {
+    "first leaderboard": 60.0,
+    "later leaderboard": 5.0,
+    "report": 60.0,
+    "site": 60.0,
+    "run again": 60.0,
+}
 """Seconds."""
+POINTS = {"pretrain": (200, 4), "finetune": (50, 2)}
+"""Kind of stage to the points and metrics of its history."""
 SKILL = 0.8
 """Share of correct answers among the generated predictions."""
 FIRST_START = 1_700_000_000_000
@@ -68,19 +80,38 @@ class StoreWriter:
         self.count = 0
 
     def add(
-        self, tags: dict[str, str], params: dict[str, Any], metrics: dict[str, float], folder: Path
-    ) -> None:
-        """Adds a run that has finished."""
+        self,
+        tags: dict[str, str],
+        params: dict[str, Any],
+        metrics: dict[str, float],
+        folder: Path,
+        experiment_id: str | None = None,
+        history: tuple[int, int] = (0, 0),
+    ) -> str:
+        """Adds a run that has finished, and returns its id.
+
+        Args:
+            experiment_id: null: that of the store.
+            history: points and metrics of its history.
+        """
         run, start = uuid4().hex, FIRST_START + self.count
         self.count += 1
         where = (*("", "", "unknown", "FINISHED"), start, start + 1, "", "active")
         self.rows["runs"].append(
-            (run, "generated", "LOCAL", *where, folder.as_uri(), self.experiment_id, None)
+            (
+                *(run, "generated", "LOCAL", *where, folder.as_uri()),
+                *(experiment_id or self.experiment_id, None),
+            )
         )
         self.rows["tags"] += [(name, value, run) for name, value in tags.items()]
         self.rows["params"] += [(name, str(value), run) for name, value in params.items()]
         self.rows["latest_metrics"] += [(n, v, start, 0, 0, run) for n, v in metrics.items()]
         self.rows["metrics"] += [(n, v, start, run, 0, 0) for n, v in metrics.items()]
+        points, series = history
+        for name in (f"train/{number}" for number in range(series)):
+            self.rows["latest_metrics"].append((name, 0.5, start, points, 0, run))
+            self.rows["metrics"] += [(name, 0.5, start + i, run, i, 0) for i in range(points)]
+        return run
 
     def write(self) -> None:
         """Inserts all added runs."""
@@ -92,7 +123,8 @@ class StoreWriter:
 
 
 def fill(study: Study, num_runs: int) -> int:
-    """Writes whole experiments until there are `num_runs` runs; returns their number."""
+    """Writes whole experiments until their stages have `num_runs` runs; returns the number of all
+    runs."""
     writer = StoreWriter(study)
     rng = np.random.default_rng(0)
     stages = {
@@ -101,7 +133,7 @@ def fill(study: Study, num_runs: int) -> int:
     }
     for number in range(-(-num_runs // len(stages))):
         add_experiment(writer, stages, number)
-    writer.write()
+        writer.write()
     return writer.count
 
 
@@ -139,12 +171,12 @@ def predict(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) 
 def add_experiment(writer: StoreWriter, stages: dict[str, Generated], number: int) -> None:
     """Adds all stages under new keys (for the first experiment, those of the plan), and the
     experiment itself."""
-    study, keys = writer.study, {}
+    study, keys, runs = writer.study, {}, {}
     for key, (stage, metrics, folder) in stages.items():
         keys[key] = hashlib.sha256(f"{key}{number}".encode()).hexdigest()[:16] if number else key
         tags = {KEY: keys[key], KIND: stage.kind, LABEL: stage.label, DIGEST: digest(folder)}
         params = flatten({**stage.spec, "parents": dict(stage.parents)})
-        writer.add(tags, params, metrics, folder)
+        runs[key] = writer.add(tags, params, metrics, folder)
     name = f"stored-{number}"
     folder = writer.artifacts / name
     folder.mkdir()
@@ -158,6 +190,30 @@ def add_experiment(writer: StoreWriter, stages: dict[str, Generated], number: in
     spec = yaml.safe_dump(study.declaration.resolved(), sort_keys=False)
     (folder / SPEC_FILE).write_text(spec)
     writer.add({NAME: name, SUITE: "micro-glue-v1"}, {}, {}, folder)
+    show_experiment(writer, stages, name, runs)
+
+
+def show_experiment(
+    writer: StoreWriter, stages: dict[str, Generated], name: str, runs: dict[str, str]
+) -> None:
+    """Adds the MLflow experiment of a study.
+
+    Args:
+        runs: key in the plan to the id of the run with the results.
+    """
+    study = writer.study
+    experiment_id = study.store.tracking(name).experiment_id
+    shown = StudyRuns(study.plan, study.store, Workspace(study.store.root))
+    parents = {}
+    for arm, digest_ in shown.digests.items():
+        tags = {"experiment": name, "arm": arm, "kind": ARM_KIND, DECLARATION: digest_}
+        parents[arm] = writer.add(tags, {}, {}, writer.artifacts, experiment_id)
+    for one in shown.stages:
+        stage, metrics, folder = stages[one.stage.key]
+        tags = {"experiment": name, "arm": one.arm, **one.tags, PARENT: parents[one.arm]}
+        tags[STAGE_RUN] = runs[stage.key]
+        history = POINTS.get(stage.kind, (0, 0))
+        writer.add(tags, flatten(stage.spec), metrics, folder, experiment_id, history)
 
 
 def timed(*arguments: str) -> tuple[float, float]:
@@ -186,13 +242,15 @@ def measure(num_runs: int, root: Path) -> dict[str, tuple[float, float]]:
         "later leaderboard": min(timed(*board) for _ in range(3)),
         "report": timed("report", str(root / "stored.yaml"), *store),
         "site": timed("site", *store),
+        "run again": timed("run", str(root / "stored.yaml"), *store),
     }
 
 
 def page(found: dict[str, Any]) -> str:
     """The figures as markdown."""
     setting = (
-        f"A store of {found['runs'][0]:,.0f} finished runs; {found['machine']}. Seconds include "
+        f"A store of {found['runs'][0]:,.0f} finished runs, of stages and of the studies that show "
+        f"them; {found['machine']}. Seconds include "
         "waiting for other work on the machine, CPU seconds do not."
     )
     rows = [

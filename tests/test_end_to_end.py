@@ -8,8 +8,10 @@ from textwrap import dedent
 from typing import Any
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
+from mlflow import MlflowClient
 from transformers import AutoTokenizer
 from typer.testing import CliRunner
 
@@ -135,6 +137,63 @@ def test_a_second_run_computes_nothing(study: Study, folder: Path) -> None:
     assert journal.count('"finish"') == len(study.plan.stages)
 
 
+@pytest.mark.filterwarnings("ignore:starlette.middleware.wsgi is deprecated")  # by MLflow's server
+def test_mlflow_shows_the_study(study: Study) -> None:
+    """By REST, as MLflow's pages read it."""
+    from mlflow.server import app as server
+    from mlflow.server import handlers
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handlers, "_tracking_store", None)
+        patch.setenv("_MLFLOW_SERVER_FILE_STORE", f"sqlite:///{study.store.root / 'mlflow.db'}")
+        client, api = server.test_client(), "/api/2.0/mlflow"
+        found = client.get(f"{api}/experiments/get-by-name?experiment_name=small").get_json()
+        wanted = {
+            "experiment_ids": [found["experiment"]["experiment_id"]],
+            "filter": "tags.arm = 'static' AND tags.kind = 'pretrain' AND tags.pretrain_seed = '1'",
+        }
+        (run,) = client.post(f"{api}/runs/search", json=wanted).get_json()["runs"]
+        tags = {tag["key"]: tag["value"] for tag in run["data"]["tags"]}
+        above = f"{api}/runs/get?run_id={tags['mlflow.parentRunId']}"
+        arm = client.get(above).get_json()["run"]
+        curve = f"{api}/metrics/get-history?run_id={run['info']['run_id']}&metric_key=train/loss"
+        points = client.get(curve).get_json()["metrics"]
+    assert arm["info"]["run_name"] == "static" and arm["info"]["status"] == "FINISHED"
+    key = study.plan.pretrain_keys["static", 1]
+    assert tags["key"] == key
+    stored = pd.read_csv(study.store.files(study.results.finished[key]) / "curve.csv")
+    assert [point["step"] for point in points] == stored["step"].tolist()
+    assert [point["value"] for point in points] == stored["train_loss"].tolist()
+
+
+def shown(study: Study) -> pd.DataFrame:
+    """The runs of the study's MLflow experiment: arm, key, status, and steps of the loss."""
+    client = MlflowClient(f"sqlite:///{study.store.root / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name(study.name)
+    assert experiment
+    rows = []
+    for run in client.search_runs([experiment.experiment_id], "tags.key != ''"):
+        points = client.get_metric_history(run.info.run_id, "train/loss")
+        steps = tuple(sorted(point.step for point in points))
+        rows.append((run.data.tags["arm"], run.data.tags["key"], run.info.status, steps))
+    return pd.DataFrame(sorted(rows), columns=["arm", "key", "status", "steps"])
+
+
+def test_every_search_is_a_study_of_optuna(study: Study, folder: Path) -> None:
+    """A damaged file is filled again by the next run."""
+    path = study.store.root / "optuna.db"
+    trials = study.results.get(trials_frame)
+    for damaged in (False, True):
+        if damaged:
+            path.write_bytes(b"no database")
+            harness.load(folder / "small.yaml", store=folder / "runs").run()
+        for (arm, task), own in trials.groupby(["arm", "task"]):
+            name = f"small/{arm}/{task}"
+            found = optuna.load_study(study_name=name, storage=f"sqlite:///{path}").trials
+            assert [one.params["learning_rate"] for one in found] == list(own["learning_rate"])
+            assert [one.value for one in found] == list(own["value"])
+
+
 def test_leaderboard_status_and_report(study: Study, folder: Path) -> None:
     path = str(folder / "small.yaml")
     table = command(folder, "leaderboard", path)
@@ -199,6 +258,8 @@ def test_a_killed_run_is_resumed(study: Study, folder: Path) -> None:
     assert not broken.last_run.failed
     assert len(broken.last_run.computed) < len(study.plan.stages)
     pd.testing.assert_frame_equal(broken.scores(), study.scores())
+    pd.testing.assert_frame_equal(shown(broken), shown(study))
+    assert shown(study)["status"].eq("FINISHED").all()
 
 
 def has_finished(store: Path, num_stages: int) -> bool:

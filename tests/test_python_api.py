@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pytorch_lightning.loggers import CSVLogger
 
 import harness
 from harness.core.config import ConfigModel
@@ -90,6 +91,7 @@ def forget_plugins() -> Iterator[Callable[[], None]]:
             sys.modules.pop(name, None)
         plugins._loaded.clear()
         plugins._objects.clear()
+        plugins._only_loggers.clear()
         plugins._rebuild(ConfigModel)
 
     yield forget
@@ -211,12 +213,23 @@ def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
             "narrow": NANO.model_copy(update={"num_layers": 1, "hidden_size": 16, "num_heads": 2})
         }
 
-    study = harness.declare(changed(size="narrow"), plugins=[Mine], store=tmp_path)
+    class Display:
+        LOGGERS: ClassVar = {"mine": lambda target: CSVLogger(target.folder, target.path)}
+
+    compute = {"loggers": ["mine", "mlflow"]}
+    experiment = {**changed(size="narrow"), "compute": compute}
+    study = harness.declare(experiment, plugins=[Mine, Display], store=tmp_path)
+    keys = harness.declare(changed(size="narrow"), plugins=[Mine]).plan.stages.keys()
+    assert study.plan.stages.keys() == keys  # a logger changes no result
     assert study.plan.arms[0].pretrain.size.hidden_size == 16
-    (name,) = study.experiment.plugins
-    assert plugins.needs_this_process(name)
+    assert all(plugins.needs_this_process(name) for name in study.experiment.plugins)
     done = study.run().last_run
     assert not done.failed and done.finished.keys() == study.plan.stages.keys()
+    logged = sorted(path.parts[-3] for path in tmp_path.glob("logs/declared/*/*/metrics.csv"))
+    assert logged == ["finetune declared, micro-sst2, seeds 0.0", "pretrain declared, seed 0"]
+    assert {run.tags["kind"] for run in study.store.tracked("declared")} == {
+        *("arm", "tokenizer", "tokenize", "pretrain", "finetune")
+    }
 
 
 def test_an_entry_point_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

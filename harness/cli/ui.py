@@ -1,6 +1,8 @@
 """`harness ui`: the web interface of MLflow."""
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,12 +11,37 @@ from harness.cli import options
 
 
 def ui(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(help="experiment whose runs to open (file or shipped name); all if omitted"),
+    ] = None,
     port: Annotated[int, typer.Option(help="local port")] = 5000,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Serves the web interface of MLflow for the store, on this machine only."""
     import subprocess
 
+    with options.clear_errors():
+        page = _page(experiment, store) if experiment else ""
+        server = os.environ.get("MLFLOW_TRACKING_URI")
+        options.require(not server, f"the store is on a server; open {server}/{page}")
+    options.out.print(f"http://127.0.0.1:{port}/{page}")
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
     sys.exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
+
+
+def _page(experiment: Path, store: Path) -> str:
+    """The page of a study below the address of MLflow.
+
+    Raises:
+        ValueError: the experiment is invalid, or the store has no runs of it.
+    """
+    from harness.experiment.declaration import load
+    from harness.store.store import Store
+
+    name = load(experiment).experiment.name
+    page = Store(store).study_page(name)
+    if page is None:
+        raise ValueError(f"{store} has no runs of {name}; first: harness run {experiment}")
+    return page

@@ -1,4 +1,4 @@
-"""Compute settings: hardware and memory, which may differ between machines."""
+"""Compute settings: hardware, memory and logging, which may differ between machines."""
 
 from typing import Literal
 
@@ -8,8 +8,8 @@ from harness.core.config import ConfigModel
 
 
 class Compute(ConfigModel):
-    """Hardware and memory. Only `precision` changes results beyond rounding errors, so only it is
-    part of stage keys."""
+    """Hardware, memory and logging. Only `precision` changes results beyond rounding errors, so
+    only it is part of stage keys."""
 
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """Lightning accelerator; `auto` takes a GPU if there is one."""
@@ -34,6 +34,9 @@ class Compute(ConfigModel):
     """Minimum time between checkpoints of pretraining."""
     max_checkpoint_overhead: float = Field(default=0.05, gt=0)
     """Maximum share of the time spent on saving; checkpoints become less frequent to keep it."""
+    loggers: tuple[str, ...] = ("mlflow",)
+    """Lightning loggers of the training stages: mlflow (live metrics in the study's MLflow
+    experiment), tensorboard, wandb, csv, and those of plug-ins."""
 
 
 DEFAULT_COMPUTE = Compute()

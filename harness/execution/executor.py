@@ -10,6 +10,7 @@ from filelock import FileLock
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.progress import Display
+from harness.execution.tracker import Tracker
 from harness.plan.plan import Plan, Stage
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.store.artifacts import Artifact
@@ -38,14 +39,23 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     closed after the last stage.
     """
     execution = Execution(finished=store.finished(plan.stages))
+    tracker = Tracker(plan, store, backend.workspace)
+    for result in execution.finished.values():
+        tracker.finished(result)
     todo = _todo(plan, execution.finished)
     seconds = {key: one.metrics.get("seconds", 0.0) for key, one in execution.finished.items()}
     display.begin([plan.stages[key] for key in todo], seconds, backend.capacity)
     if todo:
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
-        _Loop(plan, store, backend, execution, todo, display).run()
+        with tracker:
+            _Loop(plan, store, backend, execution, todo, display, tracker).run()
         display.end()
+    elif not tracker.is_complete():
+        with tracker:
+            pass
+    for view, problem in tracker.problems.items():
+        display.warn(f"the results are complete, but {view} is not: {problem}")
     return execution
 
 
@@ -73,6 +83,7 @@ class _Loop:
     execution: Execution
     waiting: list[str]
     display: Display
+    tracker: Tracker
     running: set[str] = field(default_factory=set)
     retried: set[str] = field(default_factory=set)
     verified: set[str] = field(default_factory=set)
@@ -83,6 +94,7 @@ class _Loop:
             while self.waiting or self.running:
                 while len(self.running) < self.backend.capacity and (key := self._next_ready()):
                     self.running.add(key)
+                    self.tracker.running(key)
                     self.backend.submit(self._job(key))
                 if not self.running:
                     break
@@ -134,7 +146,17 @@ class _Loop:
         finished = self.execution.finished
         results = {role: finished[parent] for role, parent in stage.parents.items()}
         inputs = {role: Artifact(one.artifact_uri, one.digest) for role, one in results.items()}
-        return StageJob(stage.kind, key, stage.spec, inputs, self.plan.experiment.compute)
+        experiment = self.plan.experiment
+        return StageJob(
+            stage.kind,
+            key,
+            stage.spec,
+            inputs,
+            experiment.compute,
+            experiment=experiment.name,
+            label=stage.label,
+            plugins=experiment.plugins,
+        )
 
     def _handle(self, outcome: Outcome) -> None:
         stage, error = self.plan.stages[outcome.key], outcome.error
@@ -145,6 +167,7 @@ class _Loop:
             self._fail(stage, f"{type(error).__name__}: {error}")
         elif result := self._recorded(stage, outcome.output):
             self.execution.finished[stage.key] = result
+            self.tracker.finished(result)
             self.backend.workspace.clean(stage.key)
         else:
             self._fail(stage, "another process computed it but did not record it; run again")
@@ -169,4 +192,5 @@ class _Loop:
 
     def _fail(self, stage: Stage, reason: str) -> None:
         self.execution.failed[stage.key] = reason
+        self.tracker.failed(stage.key)
         self.display.failed(stage, reason)

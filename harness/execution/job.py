@@ -11,6 +11,10 @@ from typing import Any
 from harness.core.compute import Compute
 from harness.store.artifacts import Artifact
 
+HISTORY = "history.jsonl"
+"""Metrics logged in training, by step, among the files of a stage; see
+`harness.pretraining.history_file`."""
+
 
 @dataclass(frozen=True)
 class StageJob:
@@ -27,7 +31,13 @@ class StageJob:
     inputs: Mapping[str, Artifact]
     """Role to the files of a parent stage."""
     compute: Compute
-    """Accelerator, devices, strategy and precision."""
+    """Accelerator, devices, strategy, precision and loggers."""
+    experiment: str = ""
+    """Name of the experiment, for loggers."""
+    label: str = ""
+    """Arm, task and seeds in words, for loggers."""
+    plugins: tuple[str, ...] = ()
+    """Plug-ins to load besides those of `spec`: they cannot change the result."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,10 @@ class Workspace:
     def state(self, key: str) -> Path:
         """Folder of the checkpoints of a stage; kept until it is recorded."""
         return self.folder(key) / "state"
+
+    def history(self, key: str) -> Path:
+        """File of the metrics logged so far by an unfinished stage."""
+        return self.state(key) / HISTORY
 
     def result(self, key: str) -> Path:
         """File that marks a stage as finished, with its metrics."""

@@ -112,6 +112,10 @@ class Display:
         self._advance(stage)
         self.console.print(f"  FAILED {stage.kind} {stage.label}: {reason}", style="red")
 
+    def warn(self, message: str) -> None:
+        """Prints a problem that concerns no stage."""
+        self.console.print(message, style="red", markup=False)
+
     def end(self) -> None:
         """Prints what the run took and what was first estimated."""
         if self.started:

@@ -3,18 +3,24 @@
 import json
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from shutil import rmtree
+from shutil import copyfile, rmtree
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
 from harness.core.files import write_atomically
-from harness.execution.job import StageJob, StageOutput, Workspace
+from harness.execution.job import HISTORY, StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
 from harness.experiment import plugins
+from harness.pretraining.loggers import LOGGERS, LogTarget
 from harness.store.artifacts import local_folder
+
+if TYPE_CHECKING:
+    from pytorch_lightning.loggers import Logger
 
 REPORT_SECONDS = 0.3
 """Least time between two progress reports of a stage."""
@@ -55,18 +61,36 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             shared=workspace.root,
             compute=job.compute,
             progress=_reporter(folder / "progress.json"),
+            loggers=partial(_loggers, job, workspace),
         )
         begin = time.perf_counter()
         try:
             plugins.require(job.spec.get("plugins", {}))
+            for name in job.plugins:
+                plugins.load_plugin(name)
             metrics = STAGES[job.kind](context)
         except BaseException:
             (folder / "error.txt").write_text(traceback.format_exc())
             raise
+        if workspace.history(job.key).exists():
+            copyfile(workspace.history(job.key), context.out / HISTORY)
         output = StageOutput({"seconds": time.perf_counter() - begin, **metrics}, made_with())
         write_atomically(result, json.dumps(asdict(output)))
         workspace.log("finish", job.key)
         return output
+
+
+def _loggers(job: StageJob, workspace: Workspace, prefix: str = "") -> "Sequence[Logger]":
+    """New Lightning loggers of one training run of a stage; see `LogTarget` for the prefix."""
+    target = LogTarget(
+        history=workspace.history(job.key),
+        folder=workspace.root / "logs",
+        experiment=job.experiment,
+        run=f"{job.kind} {job.label}",
+        key=job.key,
+        prefix=prefix,
+    )
+    return [LOGGERS[name](target) for name in job.compute.loggers]
 
 
 def _reporter(path: Path) -> Callable[..., None]:

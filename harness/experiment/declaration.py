@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm, changed_tree, combinations, resolve_arm
-from harness.experiment.checks import continued_pretraining, finetuning, grid, model
+from harness.experiment.checks import continued_pretraining, finetuning, grid, loggers, model
 from harness.experiment.composition import compose, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
@@ -158,6 +158,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
         finetuning.space_problems,
         finetuning.chain_problems,
         grid.expectation_problems,
+        loggers.logger_problems,
     ):
         for keys, message in check(experiment, arms):
             source.report(keys, message)

@@ -21,6 +21,7 @@ REGISTRIES = {
     "RECIPES": "harness.pretraining.recipes",
     "MODULES": "harness.pretraining.module",
     "CALLBACKS": "harness.pretraining.trainer",
+    "LOGGERS": "harness.pretraining.loggers",
     "MODELS": "harness.models",
     "SIZES": "harness.models",
     "CORPORA": "harness.data.corpora",
@@ -37,6 +38,8 @@ demand, because metrics and pretraining modules load torch."""
 
 _loaded: dict[str, str] = {}
 """Name to digest of the source, of all plug-ins loaded in this process."""
+_only_loggers: set[str] = set()
+"""Names of loaded plug-ins that cannot change results."""
 _objects: set[str] = set()
 """Names of plug-ins that are objects of this process."""
 
@@ -100,12 +103,14 @@ def needs_this_process(name: str) -> bool:
 
 
 def digests(names: tuple[str, ...]) -> dict[str, str]:
-    """Name to digest of the source; part of the keys of stages that can use plug-ins.
+    """Name to digest of the source; part of the keys of stages that can use plug-ins. Plug-ins with
+    loggers alone cannot change results, and are left out.
 
     Raises:
         ValueError: a plug-in cannot be loaded.
     """
-    return {name: load_plugin(name) for name in names}
+    found = {name: load_plugin(name) for name in names}
+    return {name: digest for name, digest in found.items() if name not in _only_loggers}
 
 
 def require(expected: Mapping[str, str]) -> None:
@@ -142,6 +147,8 @@ def _add(name: str, plugin: Any, source: bytes) -> None:
             known[registry].update(added)
     if "TRANSFORMS" in members:
         _rebuild(ConfigModel)
+    if members.keys() == {"LOGGERS"}:
+        _only_loggers.add(name)
     _loaded[name] = hashlib.sha256(source).hexdigest()[:16]
 
 

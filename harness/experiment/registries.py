@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import isfunction
 from typing import Any
 
 REGISTRIES: dict[str, tuple[str, str]] = {
@@ -18,6 +19,7 @@ REGISTRIES: dict[str, tuple[str, str]] = {
     "suites": ("harness.tasks", "SUITES"),
     "probes": ("harness.tasks.probes", "PROBES"),
     "spaces": ("harness.finetuning.search.sweep", "SPACES"),
+    "loggers": ("harness.pretraining.loggers", "LOGGERS"),
 }
 """Registry to the module and the name of its dict; modules are imported on demand."""
 
@@ -89,4 +91,6 @@ def _plain(member: Any) -> Any:
         return member.model_dump(mode="json")
     if isinstance(member, Mapping):
         return {name: _plain(value) for name, value in member.items()}
+    if isfunction(member):
+        return " ".join((member.__doc__ or "").split())
     return list(member) if isinstance(member, tuple) else member

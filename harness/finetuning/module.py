@@ -71,6 +71,12 @@ class EpochCallback(pl.Callback):
 
     def __init__(self, progress: Callable[[int, int], None], on_epoch: OnEpoch | None) -> None:
         self.progress, self.on_epoch = progress, on_epoch
+        self.rate = 0.0
+        """Learning rate of the current update, without layer decay."""
+
+    def on_train_batch_start(self, trainer: pl.Trainer, module: Any, batch: Any, step: int) -> None:
+        """Lightning's hook."""
+        self.rate = max(group["lr"] for group in trainer.optimizers[0].param_groups)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: Any, outputs: Any, batch: Any, step: int
@@ -79,7 +85,7 @@ class EpochCallback(pl.Callback):
         self.progress(step + 1, module.num_steps)
         if (step + 1) % module.log_every == 0:
             loss = torch.stack(module.losses[-module.log_every :]).mean()
-            log_figures(module, loss=float(loss))
+            log_figures(module, loss=float(loss), learning_rate=self.rate)
         per_epoch = module.num_steps // module.finetune.epochs
         if self.on_epoch and (step + 1) % per_epoch == 0:
             scores = self.on_epoch(module.model, (step + 1) // per_epoch)

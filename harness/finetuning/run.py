@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.loggers import Logger
 from torch.utils.data import DataLoader
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
@@ -66,6 +67,7 @@ def finetune(
     on_epoch: OnEpoch | None = None,
     callbacks: Sequence[pl.Callback] = (),
     compute: Compute = DEFAULT_COMPUTE,
+    loggers: Sequence[Logger] = (),
 ) -> Finetuned:
     """Fine-tunes the backbone in `model_folder` with a head for each task.
 
@@ -77,6 +79,7 @@ def finetune(
         adaptation: of a single task; several are trained with `full`.
         on_epoch: called after each epoch with the model and the epoch, from 1.
         callbacks: called on every update, after progress is reported.
+        loggers: receive the mean loss and the learning rate, about LOGGED_POINTS times.
 
     Raises:
         ValueError: pooling, auxiliary loss or a setting does not suit the backbone or adaptation.
@@ -85,7 +88,9 @@ def finetune(
     batches = MultitaskBatches(tasks, settings, mixing, seed)
     hook = EpochCallback(progress, on_epoch)
     # Lightning sees one epoch, which holds all epochs of the examples.
-    trainer = make_trainer(hook, *callbacks, compute=compute, max_epochs=1, gradient_clip_val=1.0)
+    trainer = make_trainer(
+        hook, *callbacks, compute=compute, loggers=loggers, max_epochs=1, gradient_clip_val=1.0
+    )
     heads = [task.head for task in tasks]
     first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
     # Each head is initialised as for its task alone.

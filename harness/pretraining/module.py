@@ -38,6 +38,8 @@ class PretrainingModule(pl.LightningModule):
         """(step, tokens, mean loss since the row before, learning rate)."""
         self.tokens = 0
         self.seconds = 0.0
+        self.since = (0, 0.0)
+        """Tokens and seconds at the last row of the curve."""
         # Sum of the losses since the curve's last row; rarely copied, as this synchronises the GPU.
         self.register_buffer("loss_sum", torch.zeros(()))
         self.logged = nn.ModuleDict()
@@ -60,16 +62,25 @@ class PretrainingModule(pl.LightningModule):
             loss = self.loss(part, step)
             self.manual_backward(loss)
             self.loss_sum += loss.detach()
-        max_norm = self.spec.optimizer.max_grad_norm
-        if max_norm:
-            torch.nn.utils.clip_grad_norm_(self.trained, max_norm)
+        is_row = self._completes_row(self.global_step + 1)
+        norm = self._clip_gradients(is_row)
         rate = scheduler.get_last_lr()[0]
         optimizer.step()
         optimizer.zero_grad()
         scheduler.step()
         self.tokens += step.num_tokens
-        if self._completes_row(self.global_step):
-            self._extend_curve(rate)
+        if is_row:
+            self._extend_curve(rate, norm)
+
+    def _clip_gradients(self, measured: bool) -> Tensor:
+        """Clips the gradients if the optimiser does; returns their norm [] before, or, without
+        clipping and unless `measured`, NaN."""
+        if max_norm := self.spec.optimizer.max_grad_norm:
+            return torch.nn.utils.clip_grad_norm_(self.trained, max_norm)
+        if not measured:
+            return torch.tensor(math.nan)
+        gradients = [weight.grad for weight in self.trained if weight.grad is not None]
+        return torch.nn.utils.get_total_norm(gradients)
 
     def _completes_row(self, num_updates: int) -> bool:
         """Whether a row of the curve ends with this number of updates."""
@@ -86,13 +97,19 @@ class PretrainingModule(pl.LightningModule):
         ]
         return torch.stack(means).sum()
 
-    def _extend_curve(self, rate: float) -> None:
+    def _extend_curve(self, rate: float, norm: Tensor) -> None:
+        """Adds a row to the curve, and logs it with the norm of the gradients and the speed."""
         self.check_loss()
         since = self.global_step - (self.curve[-1][0] if self.curve else 0)
         loss = float(self.loss_sum) / since
         self.curve.append((self.global_step, self.tokens, loss, rate))
         self.loss_sum.zero_()
-        log_figures(self, loss=loss, learning_rate=rate, **values(self.logged))
+        figures = {"loss": loss, "learning_rate": rate, "gradient_norm": float(norm)}
+        tokens, seconds = self.since
+        if self.seconds > seconds:
+            figures["tokens_per_second"] = (self.tokens - tokens) / (self.seconds - seconds)
+        self.since = (self.tokens, self.seconds)
+        log_figures(self, **figures, **values(self.logged))
         self.logged.clear()
 
     def check_loss(self) -> None:
@@ -176,6 +193,7 @@ class PretrainingModule(pl.LightningModule):
         state = checkpoint["harness"]
         self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
         self.tokens, self.seconds = state["tokens"], state["seconds"]
+        self.since = (self.tokens, self.seconds)
 
     def figures(self) -> dict[str, float]:
         """Figures of the run by name: steps, tokens, seconds, losses and held-out metrics."""

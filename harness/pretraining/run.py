@@ -4,13 +4,14 @@ import csv
 import json
 import math
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.loggers import Logger
 from torch.utils.data import DataLoader, Dataset
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
@@ -40,6 +41,7 @@ def pretrain(
     progress: Callable[..., None] = lambda done, total, **figures: None,
     compute: Compute = DEFAULT_COMPUTE,
     folders: Mapping[str, Path] | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> dict[str, float]:
     """Trains a model from initial weights, or from the checkpoint in `work`, to its budget's end.
 
@@ -52,6 +54,7 @@ def pretrain(
         tokenizer: folder of the tokenizer that made them.
         progress: called with (done, total, **figures) after each update.
         folders: results of the runs `init_from` and `teacher`, if any.
+        loggers: receive loss, learning rate, gradient norm and speed at every row of the curve.
 
     Returns:
         steps, tokens, seconds, validation_loss, validation_accuracy; further losses by name, such
@@ -77,7 +80,7 @@ def pretrain(
     while True:
         module, feed = prepared(spec, num_steps)
         try:
-            trainer = fit(module, feed, work / "last.ckpt", compute, progress)
+            trainer = fit(module, feed, work / "last.ckpt", compute, progress, loggers)
             break
         except torch.OutOfMemoryError:
             micro_batch_tokens //= 2
@@ -141,6 +144,7 @@ def fit(
     checkpoint: Path,
     compute: Compute,
     progress: Callable[..., None] = lambda done, total, **figures: None,
+    loggers: Sequence[Logger] = (),
 ) -> pl.Trainer:
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
     if compute.compile:
@@ -148,6 +152,7 @@ def fit(
     trainer = make_trainer(
         RunCallback(checkpoint, compute, progress),
         compute=compute,
+        loggers=loggers,
         precision=compute.precision,
         max_steps=module.num_steps,
         max_epochs=-1,

@@ -2,13 +2,14 @@
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
 import transformers
+from pytorch_lightning.loggers import Logger
 
 from harness.core.compute import Compute
 
@@ -16,11 +17,14 @@ CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
 """Callbacks of plug-ins: each trainer has a new one of each."""
 
 
-def make_trainer(*callbacks: pl.Callback, compute: Compute, **settings: Any) -> pl.Trainer:
-    """A trainer without loggers, progress bars or checkpoints: the stages handle those themselves.
+def make_trainer(
+    *callbacks: pl.Callback, compute: Compute, loggers: Sequence[Logger] = (), **settings: Any
+) -> pl.Trainer:
+    """A trainer without progress bars or checkpoints: the stages handle those themselves.
 
     Args:
         compute: hardware.
+        loggers: receive all that the module logs; it logs sparsely itself.
         settings: further arguments of `pytorch_lightning.Trainer`.
     """
     _silence_libraries()
@@ -28,7 +32,8 @@ def make_trainer(*callbacks: pl.Callback, compute: Compute, **settings: Any) -> 
         accelerator=compute.accelerator,
         devices=compute.devices,
         strategy=compute.strategy,
-        logger=False,
+        logger=list(loggers),
+        log_every_n_steps=1,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,

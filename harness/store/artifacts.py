@@ -28,7 +28,7 @@ def local_folder(artifact: Artifact) -> Path:
 
 
 def resolve(uri: str) -> Path:
-    """The local folder of an artifact URI; remote files are downloaded.
+    """The local path of an artifact URI; remote files are downloaded.
 
     Raises:
         OSError: the download fails.
@@ -38,6 +38,15 @@ def resolve(uri: str) -> Path:
     from harness.store.mlflow_runs import download
 
     return download(uri)
+
+
+def read_file(uri: str, name: str) -> bytes:
+    """The content of one file of an artifact, which alone is downloaded.
+
+    Raises:
+        OSError: there is no such file, or the download fails.
+    """
+    return resolve(f"{uri}/{name}").read_bytes()
 
 
 def digest(folder: Path) -> str:

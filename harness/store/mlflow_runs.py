@@ -1,10 +1,10 @@
 """Runs in MLflow. No other module imports mlflow, which takes three seconds; `Store` imports this
 one only when needed."""
 
-import ast
 import logging
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,24 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database logs 80 lines
 
 from mlflow import artifacts  # noqa: E402
-from mlflow.entities import Metric, Param, Run, ViewType  # noqa: E402
+from mlflow.entities import Metric, Param, Run, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 
-from harness.store.snapshot import Entry  # noqa: E402
+from harness.store.params import (  # noqa: E402
+    MAX_PARAM,
+    flatten,
+    join_params,
+    split_params,
+    unflatten,
+)
+from harness.store.snapshot import Entry, Point, TrackedRun  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
 
 PAGE = 1000
+MAX_TAG = 8000
+"""Characters of a tag, beyond which MLflow cuts it silently."""
 
 
 class Server:
@@ -49,14 +58,25 @@ class Server:
                 return str(found.experiment_id)
             raise
 
+    def restore(self) -> None:
+        """Restores the experiment if it was deleted, which MLflow's pages offer; MLflow creates no
+        other of its name."""
+        found = self.client.get_experiment_by_name(self.experiment)
+        if found and found.lifecycle_stage == "deleted":
+            self.client.restore_experiment(found.experiment_id)
+
     def search(self, condition: str) -> list[Entry]:
         """Finished runs that meet a condition in MLflow's filter syntax, by start time."""
+        runs = self._search(f"attributes.status = 'FINISHED' AND {condition}")
+        return sorted(map(_entry, runs), key=lambda entry: entry.start_time)
+
+    def _search(self, condition: str) -> list[Run]:
         runs: list[Run] = []
         token = None
         while True:
             page = self.client.search_runs(
                 [self.experiment_id],
-                f"attributes.status = 'FINISHED' AND {condition}",
+                condition,
                 run_view_type=ViewType.ACTIVE_ONLY,
                 max_results=PAGE,
                 page_token=token,
@@ -64,7 +84,7 @@ class Server:
             runs.extend(page)
             token = page.token
             if not token:
-                return sorted(map(_entry, runs), key=lambda entry: entry.start_time)
+                return runs
 
     def add(
         self,
@@ -84,15 +104,68 @@ class Server:
         self.client.log_batch(
             run_id,
             metrics=[Metric(k, float(v), stamp, 0) for k, v in metrics.items() if v is not None],
-            params=[Param(k, str(v)) for k, v in flatten(spec).items()],
+            params=[Param(k, v) for k, v in split_params(flatten(spec)).items()],
         )
         self.client.log_artifacts(run_id, str(folder))
         self.client.set_terminated(run_id)
         return _entry(self.client.get_run(run_id))
 
+    def runs(self, condition: str = "") -> list[TrackedRun]:
+        """All runs that meet a condition in MLflow's filter syntax, whatever their status."""
+        return [
+            TrackedRun(run.info.run_id, run.info.status, run.data.tags)
+            for run in self._search(condition)
+        ]
+
+    def start(self, name: str, tags: Mapping[str, str], start_time: int | None = None) -> str:
+        """Id of a new run with the status RUNNING.
+
+        Args:
+            tags: `PARENT` nests it below another run.
+            start_time: milliseconds since 1970; null: now.
+        """
+        run = self.client.create_run(self.experiment_id, start_time, dict(tags), run_name=name)
+        return str(run.info.run_id)
+
+    def log(
+        self,
+        run_id: str,
+        points: Iterable[Point] = (),
+        params: Mapping[str, Any] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Adds to a run. A point that it has already, with equal time, is not added again.
+
+        Args:
+            params: nested; values above MLflow's limit are cut, visibly.
+        """
+        metrics = [Metric(_allowed(p.name), p.value, p.time, p.step) for p in points]
+        texts = {name: str(value) for name, value in flatten(params or {}).items()}
+        self.client.log_batch(
+            run_id,
+            metrics=metrics,
+            params=[Param(name, _cut(text, MAX_PARAM)) for name, text in texts.items()],
+            tags=[RunTag(name, _cut(text, MAX_TAG)) for name, text in (tags or {}).items()],
+        )
+
+    def set_status(self, run_id: str, status: str, end_time: int | None = None) -> None:
+        """Sets RUNNING, or another status and the end.
+
+        Args:
+            end_time: milliseconds since 1970; null: now.
+        """
+        if status == "RUNNING":
+            self.client.update_run(run_id, status)
+        else:
+            self.client.set_terminated(run_id, status, end_time)
+
+    def delete(self, run_id: str) -> None:
+        """Moves a run to MLflow's trash."""
+        self.client.delete_run(run_id)
+
     def spec(self, run_id: str) -> dict[str, Any]:
         """The spec of a run, read back from its params."""
-        return unflatten(self.client.get_run(run_id).data.params)
+        return unflatten(join_params(self.client.get_run(run_id).data.params))
 
     def fail(self, run_id: str) -> None:
         """Marks a finished run as failed."""
@@ -132,28 +205,10 @@ def _entry(run: Run) -> Entry:
     )
 
 
-def flatten(spec: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one flat mapping with dotted names, for MLflow's params."""
-    flat: dict[str, Any] = {}
-    for name, value in spec.items():
-        path = f"{prefix}{name}"
-        flat.update(flatten(value, f"{path}.") if isinstance(value, Mapping) else {path: value})
-    return flat
+def _allowed(name: str) -> str:
+    """The name of a metric, with `_` for characters that MLflow refuses."""
+    return re.sub(r"[^\w./ :-]", "_", name)
 
 
-def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
-    """The inverse of `flatten`, from values that MLflow has turned into text.
-
-    Text that reads as a Python literal (a number, a list, None) becomes that value.
-    """
-    tree: dict[str, Any] = {}
-    for path, text in params.items():
-        *parents, name = path.split(".")
-        branch = tree
-        for parent in parents:
-            branch = branch.setdefault(parent, {})
-        try:
-            branch[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            branch[name] = text
-    return tree
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 TABLE = """
 create table if not exists runs (
@@ -36,6 +37,26 @@ class Entry:
     artifact_uri: str
     tags: Mapping[str, str]
     metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """A run of a study's MLflow experiment; see `harness.execution.tracker`."""
+
+    run_id: str
+    status: str
+    """MLflow's: RUNNING, FINISHED, FAILED or KILLED."""
+    tags: Mapping[str, str]
+
+
+class Point(NamedTuple):
+    """A value of a metric."""
+
+    name: str
+    value: float
+    time: int
+    """Milliseconds since 1970."""
+    step: int
 
 
 class Snapshot:
@@ -116,6 +137,31 @@ def finished_runs(database: Path, experiment: str) -> dict[str, int]:
     """
     with _mlflow(database) as connection:
         return dict(connection.execute(query, (experiment,)).fetchall())
+
+
+def tracked_runs(database: Path, experiment: str) -> list[TrackedRun]:
+    """The runs of an experiment that are not deleted, whatever their status.
+
+    Args:
+        database: MLflow's SQLite file.
+        experiment: MLflow's name of the experiment.
+
+    Raises:
+        sqlite3.DatabaseError: this version of MLflow has other tables.
+    """
+    query = """
+        select run_uuid, status, key, value
+        from runs join experiments using (experiment_id) join tags using (run_uuid)
+        where experiments.name = ? and runs.lifecycle_stage = 'active'
+            and experiments.lifecycle_stage = 'active'
+    """
+    runs: dict[str, TrackedRun] = {}
+    tags: dict[str, dict[str, str]] = {}
+    with _mlflow(database) as connection:
+        for run, status, name, text in connection.execute(query, (experiment,)):
+            tags.setdefault(run, {})[name] = text
+            runs.setdefault(run, TrackedRun(run, status, tags[run]))
+    return list(runs.values())
 
 
 def read_entries(database: Path, runs: Iterable[str]) -> list[Entry]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.files import make_once
 from harness.store.artifacts import digest, resolve
-from harness.store.snapshot import Entry, Snapshot, finished_runs, read_entries
+from harness.store.snapshot import (
+    Entry,
+    Snapshot,
+    TrackedRun,
+    finished_runs,
+    read_entries,
+    tracked_runs,
+)
 
 if TYPE_CHECKING:
     from harness.store.mlflow_runs import Server
@@ -38,6 +45,8 @@ class StageResult:
     digest: str
     made_with: str = ""
     """Packages and machine; empty for runs of versions that did not record it."""
+    recorded: int = 0
+    """When it was stored, in milliseconds since 1970."""
 
 
 class Store:
@@ -57,11 +66,24 @@ class Store:
     @cached_property
     def _server(self) -> "Server":
         """MLflow; imported only when needed, since the snapshot serves most reads."""
+        return self.tracking(EXPERIMENT)
+
+    def tracking(self, experiment: str) -> "Server":
+        """The runs of an MLflow experiment of this store."""
         from harness.store.mlflow_runs import Server, sqlite_uri
 
         if self._uri:
-            return Server(self._uri, EXPERIMENT, None)
-        return Server(sqlite_uri(self._database), EXPERIMENT, self.root / "artifacts")
+            return Server(self._uri, experiment, None)
+        return Server(sqlite_uri(self._database), experiment, self.root / "artifacts")
+
+    def tracked(self, experiment: str) -> list[TrackedRun]:
+        """The runs of an MLflow experiment; an experiment in a local store is not created."""
+        if not self._uri:
+            try:
+                return tracked_runs(self._database, experiment)
+            except sqlite3.DatabaseError:  # another version of MLflow's tables
+                pass
+        return self.tracking(experiment).runs()
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
         """Key to result of every finished stage.
@@ -140,6 +162,16 @@ class Store:
             )
         return folder
 
+    def page(self, record: StageResult) -> str:
+        """The page of a stage below the address of MLflow's pages."""
+        return f"#/experiments/{self._server.experiment_id}/runs/{record.run_id}"
+
+    def study_page(self, name: str) -> str | None:
+        """The page of a study below the address of MLflow's pages; null if it has no runs."""
+        if not self.tracked(name):
+            return None
+        return f"#/experiments/{self.tracking(name).experiment_id}"
+
     def forget(self, record: StageResult) -> None:
         """Marks a damaged stage as failed, so that it is computed again."""
         self._server.fail(record.run_id)
@@ -181,4 +213,5 @@ def _record(entry: Entry) -> StageResult:
         artifact_uri=entry.artifact_uri,
         digest=entry.tags[DIGEST],
         made_with=entry.tags.get(MADE_WITH, ""),
+        recorded=entry.end_time,
     )

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.experiment.registries import REGISTRIES, members
+from harness.store.store import Store
 from tests.paths import EXPERIMENTS
 
 OFFLINE = [path for path in EXPERIMENTS if path.stem != "real_glue_small"]
@@ -85,6 +86,23 @@ def test_a_board_without_results_shows_the_published_rows(tmp_path: Path) -> Non
     assert code == 0
     assert "BERT_LARGE" in output
     assert "82.1" in output
+
+
+def test_mlflow_opens_on_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "runs")
+    commands: list[list[str]] = []
+    monkeypatch.setattr("subprocess.call", commands.append)
+    arguments = ("ui", "smoke", "--store", str(store.root), "--port", "5001")
+    code, output = call(*arguments)
+    assert code == 2 and "has no runs of smoke; first: harness run smoke" in output
+    assert not commands
+    server = store.tracking("smoke")
+    server.start("an arm", {"kind": "arm"})
+    code, output = call(*arguments)
+    assert code == 0
+    assert output == f"http://127.0.0.1:5001/#/experiments/{server.experiment_id}\n"
+    ((*_, uri),) = commands
+    assert uri == f"sqlite:///{store.root / 'mlflow.db'}"
 
 
 def test_the_schema_is_printed() -> None:

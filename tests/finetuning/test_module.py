@@ -1,5 +1,6 @@
 """Fine-tuning: pooling by hand, deterministic, learns; every family under one protocol."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from harness.models import FAMILIES, MODELS, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
+from harness.pretraining.history import HistoryLogger
+from harness.pretraining.optimizer import Schedule, learning_rate_factor
 from harness.tasks.examples import Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.scores import score
@@ -377,13 +380,13 @@ class Logged(pl.Callback):
 
 
 def test_updates_and_epochs_are_reported_and_logged(
-    backbone: Path, tokenizer: PreTrainedTokenizerFast
+    backbone: Path, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
     head, data = make_head("classification", tokenizer), inputs(False)
     settings = Finetune(batch_size=32, epochs=3)
     epochs: list[int] = []
     ticks: list[tuple[int, int]] = []
-    logged = Logged()
+    logged, history = Logged(), tmp_path / "history.jsonl"
 
     def on_epoch(model: MultitaskModel, epoch: int) -> dict[str, float]:
         epochs.append(epoch)
@@ -397,6 +400,7 @@ def test_updates_and_epochs_are_reported_and_logged(
         progress=lambda done, total: ticks.append((done, total)),
         on_epoch=on_epoch,
         callbacks=[logged],
+        loggers=[HistoryLogger(history)],
     )
     assert epochs == [1, 2, 3]
     assert ticks == [(i + 1, 6) for i in range(6)]
@@ -404,6 +408,14 @@ def test_updates_and_epochs_are_reported_and_logged(
     assert len(set(losses)) == 6 and np.mean(losses[-2:]) == pytest.approx(run.losses[0])
     scores = [row.get("holdout/accuracy") for row in logged.rows]
     assert scores == [None, 0.25, 0.25, 0.5, 0.5, 0.75]
+    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    kept = {line["step"]: line["train/loss"] for line in lines if "train/loss" in line}
+    assert kept == pytest.approx(dict(enumerate(losses, 1)))
+    epochs_kept = {x["step"]: x["holdout/accuracy"] for x in lines if "holdout/accuracy" in x}
+    assert epochs_kept == {2: 0.25, 4: 0.5, 6: 0.75}
+    schedule = Schedule(warmup_fraction=settings.warmup_fraction)
+    rates = [settings.learning_rate * learning_rate_factor(schedule, i, 6) for i in range(6)]
+    assert [x["train/learning_rate"] for x in lines if "train/loss" in x] == pytest.approx(rates)
 
 
 def test_constant_predictions_have_null_correlation() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from harness.store import mlflow_runs
 from harness.store.artifacts import Artifact, digest, local_folder
-from harness.store.mlflow_runs import flatten, unflatten
+from harness.store.params import flatten, unflatten
 from harness.store.store import Store
 
 
@@ -200,6 +200,13 @@ def test_digest_depends_on_names_and_contents(tmp_path: Path) -> None:
 
 def test_flatten_gives_dotted_names() -> None:
     assert flatten({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+
+
+def test_long_params_are_read_back(store: Store, folder: Path) -> None:
+    """MLflow would cut them after 6,000 characters."""
+    spec = {"labels": [f"label {number}" for number in range(2_000)], "a": {"b": "x" * 6000}}
+    record = store.record("k", "finetune", "x", spec, {}, folder)
+    assert store.spec(record) == spec
 
 
 def test_a_spec_is_read_back() -> None:

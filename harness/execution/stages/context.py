@@ -1,12 +1,15 @@
 """Arguments and results of stage functions."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.core.compute import Compute
+
+if TYPE_CHECKING:
+    from pytorch_lightning.loggers import Logger
 
 Metrics = dict[str, float | None]
 """Name to value; null if undefined."""
@@ -25,10 +28,12 @@ class StageContext:
     state: Path
     """Folder for checkpoints, kept until the stage is recorded."""
     shared: Path
-    """Folder for caches and the Optuna database, shared by stages."""
+    """Folder of the store, for caches that stages share."""
     compute: Compute
     progress: Callable[..., None]
     """Called with (done, total, **figures) during the stage."""
+    loggers: "Callable[..., Sequence[Logger]]" = lambda prefix="": ()
+    """New Lightning loggers of a training run. A stage with several runs gives each a prefix."""
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -32,6 +32,7 @@ def train_tasks(context: StageContext) -> Metrics:
         seed=context.spec["seed"],
         progress=context.progress,
         compute=context.compute,
+        loggers=context.loggers(),
     )
     run.model.backbone.save(context.out / "model")
     figures = {}

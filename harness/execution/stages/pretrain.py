@@ -98,6 +98,7 @@ def _pretrain(context: StageContext, spec: Pretrain) -> Metrics:
             progress=context.progress,
             compute=context.compute,
             folders=context.inputs,
+            loggers=context.loggers(),
         )
     )
 

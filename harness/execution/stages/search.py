@@ -5,6 +5,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,15 @@ def trial(context: StageContext) -> Metrics:
 
 
 def tune(context: StageContext) -> Metrics:
-    """Collects the trials, or runs them if each depends on earlier ones (`tpe`); writes best.json
-    and trials.csv."""
+    """Collects the trials, or runs them if each depends on earlier ones (`tpe`); writes best.json,
+    trials.csv and trials.json."""
     sweep = Sweep.model_validate(context.spec["sweep"])
     dependent = sweep.sampler == "tpe"
     trials = _run_study(context, sweep) if dependent else _collect(context, sweep.size)
     best = optuna_search.best(trials)
     write_json(context.out / "best.json", dict(best.params))
     pd.DataFrame([_row(one) for one in trials]).to_csv(context.out / "trials.csv", index=False)
+    write_json(context.out / "trials.json", [dataclasses.asdict(one) for one in trials])
     states = [one.state for one in trials]
     return {
         "best": best.value,
@@ -71,15 +73,22 @@ def with_settings(spec: Mapping[str, Any], selected: Mapping[str, Any]) -> dict[
     return {**spec, "finetune": finetune, "adaptation": adaptation}
 
 
+def tpe_storage(shared: Path) -> Path:
+    """SQLite file of the trials that depend on earlier ones."""
+    return shared / "work" / "tpe.db"
+
+
 def _run_study(context: StageContext, sweep: Sweep) -> list[Trial]:
     def objective(params: dict[str, Any], number: int, report: Report) -> Trial:
-        return _run_trial(context, params, number, report if sweep.pruner else None)
+        loggers = partial(context.loggers, f"trial_{number}/")
+        own = dataclasses.replace(context, loggers=loggers)
+        return _run_trial(own, params, number, report if sweep.pruner else None)
 
     return optuna_search.search(
         sweep,
         objective,
         name=context.spec["study"],
-        storage=context.shared / "optuna.db",
+        storage=tpe_storage(context.shared),
         progress=context.progress,
     )
 

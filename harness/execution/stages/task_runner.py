@@ -183,6 +183,7 @@ class TaskRunner:
             on_epoch=after_epoch if each_epoch else None,
             callbacks=[recorder] if recorder else (),
             compute=self.context.compute,
+            loggers=self.context.loggers(),
         )
         model = run.model.part(0)
         if epochs:

@@ -93,10 +93,9 @@ def search(
             calls the report after each epoch and returns a pruned trial if that raises `Pruned`.
         storage: SQLite file of the studies.
     """
-    lock = storage.parent / "work" / f"{name}.lock"
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    storage.parent.mkdir(parents=True, exist_ok=True)
     make_once(storage, _open)  # parallel workers would create the tables twice
-    with FileLock(lock):
+    with FileLock(storage.with_name(f"{name}.lock")):
         stored = optuna.create_study(
             study_name=name, storage=_open(storage), direction="maximize", load_if_exists=True
         )
@@ -118,6 +117,46 @@ def search(
             else:
                 stored.add_trial(study.tell(running, trial.value))
         return [_read(frozen) for frozen in study.trials[: sweep.trials]]
+
+
+def show_trials(storage: Path, name: str, sweep: Sweep, trials: Mapping[str, Trial]) -> None:
+    """Makes study `name` hold these trials, for optuna-dashboard; nothing reads it back.
+
+    Trials that it lacks are added; a study with others is made again. Diverged and undefined trials
+    are failed ones, without a value.
+
+    Args:
+        storage: SQLite file, created if necessary.
+        trials: key to trial.
+    """
+    make_once(storage, _open)
+    opened = _open(storage)
+
+    def study() -> optuna.Study:
+        return optuna.create_study(
+            study_name=name, storage=opened, direction="maximize", load_if_exists=True
+        )
+
+    known = {frozen.user_attrs["key"] for frozen in study().get_trials(deepcopy=False)}
+    if not known <= trials.keys():
+        optuna.delete_study(study_name=name, storage=opened)
+        known = set()
+    new = [(key, trial) for key, trial in trials.items() if key not in known]
+    study().add_trials(
+        _shown(key, trial, sweep) for key, trial in sorted(new, key=lambda pair: pair[1].number)
+    )
+
+
+def _shown(key: str, trial: Trial, sweep: Sweep) -> FrozenTrial:
+    states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
+    about = {"key": key, "trial": trial.number, "state": trial.state}
+    return optuna.create_trial(
+        state=states.get(trial.state, TrialState.FAIL),
+        value=trial.value if trial.state in states else None,
+        params=dict(trial.params),
+        distributions=_distributions(sweep.space),
+        user_attrs={**about, "seconds": trial.seconds, "epochs": trial.epochs},
+    )
 
 
 def best(trials: list[Trial]) -> Trial:

@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import optuna
 import pytest
+from optuna.trial import TrialState
 from pydantic import ValidationError
 
 from harness.finetuning.search.optuna_search import (
@@ -18,6 +20,7 @@ from harness.finetuning.search.optuna_search import (
     importances,
     point,
     search,
+    show_trials,
 )
 from harness.finetuning.search.space import points
 from harness.finetuning.search.sweep import Sweep
@@ -173,3 +176,23 @@ def test_importance_finds_what_matters() -> None:
         importances(tried[:3], values[:3], space)
     with pytest.raises(ValueError, match="scored the same"):
         importances(tried, [0.5] * 9, space)
+
+
+def test_shown_trials_are_those_of_optuna(tmp_path: Path) -> None:
+    """Added as they end, each once; a study with other trials is made again."""
+    ended = {f"k{number}": trial({"learning_rate": 1e-3, "epochs": 2}, number) for number in (0, 1)}
+    ended["k1"] = Trial(1, WORST, "diverged", 1.0, 1, {"learning_rate": 1e-2, "epochs": 3})
+    path, settings = tmp_path / "optuna.db", sweep(sampler="random")
+    for keys in (["k1"], ["k0", "k1"], ["k0", "k1"]):
+        show_trials(path, "study/arm/task", settings, {key: ended[key] for key in keys})
+    storage = f"sqlite:///{path}"
+    study = optuna.load_study(study_name="study/arm/task", storage=storage)
+    assert {one.user_attrs["key"]: one.state for one in study.trials} == {
+        "k0": TrialState.COMPLETE,
+        "k1": TrialState.FAIL,
+    }
+    assert study.best_trial.params == ended["k0"].params
+    assert study.best_value == ended["k0"].value
+    show_trials(path, "study/arm/task", settings, {"k2": ended["k0"]})
+    study = optuna.load_study(study_name="study/arm/task", storage=storage)
+    assert [one.user_attrs["key"] for one in study.trials] == ["k2"]

@@ -1,0 +1,91 @@
+"""The Lightning loggers that `compute.loggers` names. Planning reads the names, so nothing heavy is
+imported before a logger is made."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.core.config import unknown_name
+
+if TYPE_CHECKING:
+    from pytorch_lightning.loggers import Logger
+
+
+@dataclass(frozen=True)
+class LogTarget:
+    """Where the loggers of one training run write."""
+
+    history: Path
+    """File of the metric histories of the stage; see `harness.pretraining.history_file`."""
+    folder: Path
+    """Folder of all other loggers, in the store."""
+    experiment: str
+    run: str
+    """Kind and label of the stage, for people."""
+    key: str
+    """Key of the stage: the same after a resume."""
+    prefix: str = ""
+    """Of one of several training runs of a stage, such as the trials of a search: `trial_3/`."""
+
+    @property
+    def path(self) -> str:
+        """Experiment and run as a relative path, without characters that paths forbid."""
+        run = re.sub(r"[^\w.,= +-]", "_", f"{self.run}, {self.prefix}".rstrip(", /"))
+        return f"{self.experiment}/{run}"
+
+
+def _history(target: LogTarget) -> "Logger":
+    """Live metrics in the study's MLflow experiment."""
+    from harness.pretraining.history import HistoryLogger
+
+    return HistoryLogger(target.history, target.prefix)
+
+
+def _tensorboard(target: LogTarget) -> "Logger":
+    """Event files below logs/tensorboard of the store, for TensorBoard."""
+    from pytorch_lightning.loggers import TensorBoardLogger
+
+    return TensorBoardLogger(target.folder / "tensorboard", name=target.path, version="")
+
+
+def _csv(target: LogTarget) -> "Logger":
+    """metrics.csv per run below logs/csv of the store, by Lightning."""
+    from pytorch_lightning.loggers import CSVLogger
+
+    # Without a version: CSVLogger deletes the rows that an interrupted run left in its folder.
+    return CSVLogger(target.folder / "csv", name=target.path)
+
+
+def _wandb(target: LogTarget) -> "Logger":
+    """Runs of Weights & Biases, in a project named as the experiment."""
+    from pytorch_lightning.loggers import WandbLogger
+
+    run = f"{target.key}-{target.prefix}".rstrip("-/")
+    return WandbLogger(
+        project=target.experiment, name=target.path, id=run, save_dir=target.folder, resume="allow"
+    )
+
+
+LOGGERS: "dict[str, Callable[[LogTarget], Logger]]" = {
+    "mlflow": _history,
+    "tensorboard": _tensorboard,
+    "wandb": _wandb,
+    "csv": _csv,
+}
+"""Name to a function that makes a Lightning logger; `mlflow` writes a file, which the executor
+copies to MLflow."""
+PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb"}
+"""Name to the package that the logger needs and the harness does not."""
+
+
+def unavailable_reason(name: str) -> str | None:
+    """Why a logger cannot be used: an unknown name, or a missing package; null if it can."""
+    if name not in LOGGERS:
+        return unknown_name("the logger", name, LOGGERS)
+    package = PACKAGES.get(name)
+    if package and find_spec(package) is None:
+        return f"the logger {name} needs the package {package}, which is not installed"
+    return None
