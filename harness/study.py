@@ -18,7 +18,8 @@ from harness.exchange.checkpoints import selection
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
-from harness.execution.progress import Display, figures_line
+from harness.execution.progress import Display
+from harness.execution.status import stage_states
 from harness.experiment.data_checks import check_data
 from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
@@ -121,17 +122,22 @@ class Study:
         jobs: int | None = None,
         console: Console | None = None,
         executor: str | None = None,
+        raise_on_failure: bool = True,
     ) -> "Study":
         """Computes missing stages; `last_run` lists those computed and failed.
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
-            console: console for the progress display; null: none.
+            console: console for the progress display; null: none, but a bar in notebooks.
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
                 if a plug-in is an object of this process.
+            raise_on_failure: whether failed stages raise an error at the end of the run.
 
         Returns:
             This study.
+
+        Raises:
+            StagesFailed: stages failed; the results of the others are kept.
         """
         in_process = any(needs_this_process(name) for name in self.experiment.plugins)
         executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
@@ -140,6 +146,8 @@ class Study:
             self.last_run = execute(self.plan, self.store, backend, display)
         if self.last_run.computed or self.name not in self.store.experiments():
             self._record()
+        if raise_on_failure:
+            self.last_run.raise_failures(self.plan)
         return self
 
     def scores(self) -> pd.DataFrame:
@@ -157,9 +165,10 @@ class Study:
             average: averaging rule; null: that of the suite.
 
         Raises:
-            ValueError: the averaging rule is unknown, or uses tasks that the suite does not have.
+            ValueError: no run has finished, the averaging rule is unknown, or it uses tasks that
+                the suite does not have.
         """
-        results = self.results
+        results = self.results.require(scores=True)
         return tied(
             experiment_table(results, average),
             results.get(scores_frame),
@@ -183,7 +192,7 @@ class Study:
         """Name to figure of the report; notebooks display them."""
         from harness.report.page import report_figures
 
-        return report_figures(self.results)
+        return report_figures(self.results.require())
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Writes the comparison report.
@@ -193,11 +202,15 @@ class Study:
 
         Returns:
             The folder.
+
+        Raises:
+            ValueError: no stage has finished.
         """
         from harness.report.page import write_report
 
+        results = self.results.require()
         folder = Path(out) if out else self.folder / "reports" / self.name
-        write_report(self.results, folder)
+        write_report(results, folder)
         return folder
 
     def model(self, arm: str | None = None, seed: int | None = None) -> tuple[Any, Any]:
@@ -234,41 +247,14 @@ class Study:
         Raises:
             ValueError: there is no such run, it is not finished, or its weights were not saved.
         """
-        from harness.execution.finetuned_model import load_finetuned
+        from harness.execution.finetuned_model import finetuned_of
 
-        if arm is None and len(self.plan.arms) == 1:
-            arm = self.plan.arms[0].name
-        wanted = (arm, task, pretrain_seed, finetune_seed)
-        runs = {
-            (one.arm, one.task, one.pretrain_seed, one.finetune_seed): one
-            for one in self.results.finetune_runs
-        }
-        if wanted not in runs:
-            known = ", ".join(sorted({f"{arm} on {task}" for arm, task, *_ in runs}))
-            raise ValueError(f"no run of arm {arm} on {task} with these seeds; known: {known}")
-        stage = self.plan.stages[runs[wanted].key]
-        found = self.store.finished([stage.key, *stage.parents.values()])
-        if stage.key not in found:
-            raise ValueError(f"{stage.label} is not finished: run it first")
-        inputs = {role: self.store.files(found[key]) for role, key in stage.parents.items()}
-        out, shared = self.store.files(found[stage.key]), Workspace(self.store.root).root
-        return load_finetuned(stage.spec, inputs, out, shared)
+        return finetuned_of(self.plan, self.store, task, arm, pretrain_seed, finetune_seed)
 
     def status(self) -> pd.DataFrame:
-        """One row per stage: key, kind, label and state (done, failed with the error, started or
-        waiting)."""
-        finished, workspace = self.results.finished, Workspace(self.store.root)
-
-        def state(key: str) -> str:
-            if key in finished:
-                return "done"
-            if error := workspace.error(key):
-                return f"failed: {error}"
-            progress = workspace.progress(key)
-            return f"started, {figures_line(progress)}" if progress else "waiting"
-
-        rows = [(key, one.kind, one.label, state(key)) for key, one in self.plan.stages.items()]
-        return pd.DataFrame(rows, columns=["key", "kind", "label", "state"])
+        """One row per stage: key, kind, label, state, detail and seconds; see
+        `harness.execution.status.stage_states`."""
+        return stage_states(self.plan, self.store, self.results.finished)
 
     def _record(self) -> None:
         """Stores scores and specification, which boards read without the experiment file."""

@@ -8,8 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from shutil import rmtree
 
-from filelock import FileLock
-
 from harness.core.files import write_atomically
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
@@ -37,7 +35,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
 
     folder = workspace.folder(job.key)
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
+    with workspace.lock(job.key):
         result = workspace.result(job.key)
         if result.exists():
             if not workspace.output(job.key).exists():
