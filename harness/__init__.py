@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Study": "harness.study",
-    "StagesFailed": "harness.execution.executor",
+    "StagesFailedError": "harness.execution.executor",
     "Experiment": "harness.experiment.experiment",
     "Evaluate": "harness.experiment.evaluation",
     "Protocol": "harness.finetuning.protocol",

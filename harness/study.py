@@ -35,6 +35,7 @@ from harness.store.store import Store
 if TYPE_CHECKING:
     from harness.execution.finetuned_model import FinetunedModel
     from harness.experiment.experiment import Experiment
+    from harness.report.comparison.arm_comparison import ArmComparison
     from harness.report.layout import Plot
 
 
@@ -137,7 +138,7 @@ class Study:
             This study.
 
         Raises:
-            StagesFailed: stages failed; the results of the others are kept.
+            StagesFailedError: stages failed; the results of the others are kept.
         """
         in_process = any(needs_this_process(name) for name in self.experiment.plugins)
         executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
@@ -180,6 +181,31 @@ class Study:
     def leaderboard(self, average: str | None = None) -> pd.DataFrame:
         """The leaderboard as a data frame, scores x 100; see `table`."""
         return self.table(average).to_frame()
+
+    def compare(
+        self,
+        first: str,
+        second: str,
+        other: "Study | None" = None,
+        average: str | None = None,
+    ) -> "ArmComparison":
+        """The difference between two arms: of each column and of the average, with intervals and p,
+        flipped examples and differing fields. Notebooks display it.
+
+        Args:
+            first: an arm of this study.
+            second: an arm of `other`, or of this study.
+            average: averaging rule; null: that of the suite.
+
+        Raises:
+            ValueError: an unknown arm, no scores, or studies that differ in suite, protocol or
+                data.
+        """
+        from harness.report.comparison.compare import compare_arms
+
+        results = self.results
+        beside = other.results if other else results
+        return compare_arms((results, first), (beside, second), average)
 
     def resampled(self) -> dict[str, dict[str, Runs]]:
         """Arm to task to scores of its runs on bootstrap samples of the examples, the input of

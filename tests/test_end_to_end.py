@@ -151,7 +151,7 @@ def test_a_failed_stage_fails_alone(folder: Path) -> None:
     path = folder / "small.yaml"
     sets = [rates, "expect=[]", "sweep={}", "seeds.pretrain=1", "evaluate.tasks=[micro-sst2]"]
     study = harness.load(path, *sets, store=folder / "failing")
-    with pytest.raises(harness.StagesFailed, match="pretrain .*1e\\+30.*not finite"):
+    with pytest.raises(harness.StagesFailedError, match=r"pretrain .*1e\+30.*not finite"):
         study.run(jobs=1)
     (reason,) = study.last_run.failed.values()
     assert "not finite" in reason

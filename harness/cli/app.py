@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import (
+    compare,
     data,
     disagreements,
     evaluate,
@@ -51,6 +52,7 @@ app.command()(plan.plan)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(leaderboard.leaderboard)
+app.command()(compare.compare)
 app.command()(report.report)
 app.command()(disagreements.disagreements)
 app.command()(evaluate.evaluate)

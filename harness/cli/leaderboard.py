@@ -1,6 +1,5 @@
 """`harness leaderboard`: measured and published tables."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,24 +12,13 @@ if TYPE_CHECKING:
     from harness.leaderboard.table import Table
 
 
-class Format(StrEnum):
-    """The output format of a table."""
-
-    md = "md"
-    csv = "csv"
-    html = "html"
-    latex = "latex"
-
-
 def leaderboard(
     name: Annotated[
         str | None,
         typer.Argument(help="experiment file, a board such as glue, a suite, or a published table"),
     ] = None,
-    format: Annotated[Format, typer.Option(help="output format")] = Format.md,
-    average: Annotated[
-        str | None, typer.Option(help="averaging rule [default: the suite's]")
-    ] = None,
+    format: options.TableFormat = options.Format.md,
+    average: options.Average = None,
     published: Annotated[
         bool, typer.Option("--published", help="a published table; without a name, list them")
     ] = False,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,6 +27,19 @@ Experiment = Annotated[
     Path,
     typer.Argument(help="experiment file (YAML), or name of a shipped one", show_default=False),
 ]
+
+
+class Format(StrEnum):
+    """The output format of a table."""
+
+    md = "md"
+    csv = "csv"
+    html = "html"
+    latex = "latex"
+
+
+TableFormat = Annotated[Format, typer.Option("--format", help="output format")]
+Average = Annotated[str | None, typer.Option(help="averaging rule [default: the suite's]")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the results"),

@@ -19,7 +19,7 @@ POLL_SECONDS = 0.2
 """Longest wait for an outcome between two updates of the display."""
 
 
-class StagesFailed(RuntimeError):
+class StagesFailedError(RuntimeError):
     """Stages of a run failed. The others are computed and recorded."""
 
 
@@ -38,13 +38,13 @@ class Execution:
         """Raises an error if stages failed.
 
         Raises:
-            StagesFailed: with a line for each failed stage and its reason.
+            StagesFailedError: with a line for each failed stage and its reason.
         """
         if self.failed:
             stages = [(plan.stages[key], reason) for key, reason in self.failed.items()]
             lines = [f"  {stage.kind} {stage.label}: {reason}" for stage, reason in stages]
             total = f"{len(lines)} of {len(plan.stages)} stages failed:"
-            raise StagesFailed("\n".join([total, *lines]))
+            raise StagesFailedError("\n".join([total, *lines]))
 
 
 def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Execution:

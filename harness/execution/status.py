@@ -59,4 +59,3 @@ def disk_bytes(plan: Plan, store: Store, finished: Mapping[str, StageResult]) ->
     done = sum(local_size(one.artifact_uri) for one in finished.values())
     folders = [workspace.folder(key) for key in plan.stages if key not in finished]
     return done, sum(map(folder_size, folders))
-

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.execution.executor import Execution, StagesFailed
+from harness.execution.executor import Execution, StagesFailedError
 from harness.execution.job import Workspace
 from harness.execution.status import disk_bytes, stage_states
 from harness.plan.factory import load_plan
@@ -58,7 +58,7 @@ def test_every_state_with_its_detail(plan: Plan, tmp_path: Path) -> None:
 def test_failed_stages_are_named_with_their_reasons(plan: Plan) -> None:
     stage = first(plan, "pretrain", "static")
     Execution().raise_failures(plan)
-    with pytest.raises(StagesFailed) as caught:
+    with pytest.raises(StagesFailedError) as caught:
         Execution(failed={stage.key: "MemoryError: no memory"}).raise_failures(plan)
     assert str(caught.value).splitlines() == [
         f"1 of {len(plan.stages)} stages failed:",
