@@ -159,28 +159,31 @@ class Study:
         """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
         return self.results.get(probes_frame)
 
-    def table(self, average: str | None = None) -> Table:
+    def table(self, average: str | None = None, tasks: Sequence[str] | None = None) -> Table:
         """The leaderboard with published rows; arms that do not differ significantly share a rank.
 
         Args:
-            average: averaging rule; null: that of the suite.
+            average: averaging rule; null: that of the suite, or the mean of all columns of `tasks`.
+            tasks: some tasks of the experiment; null: all.
 
         Raises:
-            ValueError: no run has finished, the averaging rule is unknown, or it uses tasks that
-                the suite does not have.
+            ValueError: no run has finished, a task or the averaging rule is unknown, or the rule
+                uses tasks that the suite does not have.
         """
         results = self.results.require(scores=True)
         return tied(
-            experiment_table(results, average),
+            experiment_table(results, average, tasks),
             results.get(scores_frame),
             self.store,
             results.finished,
             same_checkpoints(self.plan.differences),
         )
 
-    def leaderboard(self, average: str | None = None) -> pd.DataFrame:
+    def leaderboard(
+        self, average: str | None = None, tasks: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """The leaderboard as a data frame, scores x 100; see `table`."""
-        return self.table(average).to_frame()
+        return self.table(average, tasks).to_frame()
 
     def compare(
         self,

@@ -11,6 +11,7 @@ from harness.cli import (
     disagreements,
     evaluate,
     export,
+    init,
     leaderboard,
     plan,
     registries,
@@ -48,6 +49,7 @@ def _options(
     pass
 
 
+app.command()(init.init)
 app.command()(plan.plan)
 app.command()(run.run)
 app.command()(status.status)

@@ -79,12 +79,14 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int =
     Args:
         right: columns from this one on hold numbers, if it is not 0.
     """
+    lines = list(rows)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for place, name in enumerate(head):
         side: Literal["left", "right"] = "right" if right and place >= right else "left"
-        table.add_column(name, justify=side, no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        least = max((len(line[0]) for line in lines), default=0) if place == 0 else None
+        table.add_column(name, justify=side, no_wrap=True, min_width=least)
+    for line in lines:
+        table.add_row(*(Text(cell) for cell in line))
     out.print(table)
 
 
