@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,9 +11,9 @@ from rich.console import Console
 from harness.analysis.comparison.differences import same_checkpoints
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.scores import probes_frame, scores_frame
+from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
-from harness.exchange.checkpoints import selection
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
@@ -26,17 +25,17 @@ from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
 from harness.leaderboard.build import experiment_table
+from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
-from harness.store.recorded import SCORES_FILE, SPEC_FILE
 from harness.store.store import Store
 
 if TYPE_CHECKING:
     from harness.execution.finetuned_model import FinetunedModel
     from harness.experiment.experiment import Experiment
-    from harness.report.comparison.arm_comparison import ArmComparison
     from harness.report.layout import Plot
+    from harness.report.two_arms.arm_comparison import ArmComparison
 
 
 class Study:
@@ -146,7 +145,7 @@ class Study:
         with Display(self.plan, console or Console(quiet=True)) as display:
             self.last_run = execute(self.plan, self.store, backend, display)
         if self.last_run.computed or self.name not in self.store.experiments():
-            self._record()
+            record_results(self.results)
         if raise_on_failure:
             self.last_run.raise_failures(self.plan)
         return self
@@ -204,7 +203,7 @@ class Study:
             ValueError: an unknown arm, no scores, or studies that differ in suite, protocol or
                 data.
         """
-        from harness.report.comparison.compare import compare_arms
+        from harness.report.two_arms.compare import compare_arms
 
         results = self.results
         beside = other.results if other else results
@@ -256,14 +255,9 @@ class Study:
         Raises:
             ValueError: the arm or seed does not exist, or its pretraining is not finished.
         """
-        import transformers
+        from harness.exchange.checkpoints.in_memory import transformers_model
 
-        chosen = selection.of_experiment(self.results, arm, seed)
-        with TemporaryDirectory() as folder:
-            out = selection.export(chosen, self.store, Path(folder) / "model")
-            (network,) = transformers.AutoConfig.from_pretrained(out).architectures
-            model = getattr(transformers, network).from_pretrained(out)
-            return model, transformers.AutoTokenizer.from_pretrained(out)
+        return transformers_model(self.results, arm, seed)
 
     def finetuned(
         self, task: str, arm: str | None = None, pretrain_seed: int = 0, finetune_seed: int = 0
@@ -285,13 +279,7 @@ class Study:
         `harness.execution.status.stage_states`."""
         return stage_states(self.plan, self.store, self.results.finished)
 
-    def _record(self) -> None:
-        """Stores scores and specification, which boards read without the experiment file."""
-        import yaml
-
-        spec = yaml.safe_dump(self.declaration.resolved(), sort_keys=False, allow_unicode=True)
-        with TemporaryDirectory() as name:
-            folder = Path(name)
-            self.scores().to_parquet(folder / SCORES_FILE, index=False)
-            (folder / SPEC_FILE).write_text(spec)
-            self.store.record_experiment(self.name, self.results.suite.name, folder)
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the plan, and the leaderboard once there are scores."""
+        plan, scored = self.plan._repr_html_(), self.results.scored
+        return plan + (render(self.table(), "html") if scored else "<p>No scores yet.</p>")

@@ -54,13 +54,17 @@ class Results:
         name, done = self.experiment.name, len(self.finished)
         if not done:
             raise ValueError(f"{name} was never run in the store {self.store.root}: run it first")
-        runs = self.plan.finetune_runs if scores else ()
-        if runs and not any(run.key in self.finished for run in runs):
+        if scores and self.plan.finetune_runs and not self.scored:
             raise ValueError(
                 f"{name} has no scores yet: {done} of {len(self.plan.stages)} stages are done, but "
                 "no fine-tuning run; 'harness status' shows them"
             )
         return self
+
+    @property
+    def scored(self) -> bool:
+        """Whether a fine-tuning run has finished."""
+        return any(run.key in self.finished for run in self.plan.finetune_runs)
 
     def files(self, key: str) -> Path:
         """The folder of a finished stage's files.

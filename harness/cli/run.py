@@ -43,7 +43,7 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
         os._exit(options.INTERRUPTED)  # no cleanup: workers stop when this process is gone
     if not done.computed and not done.failed:
         options.out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
-    if not done.failed or any(run.key in done.finished for run in study.plan.finetune_runs):
+    if not done.failed or study.results.scored:
         _show(study)
     if done.failed:
         options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")

@@ -1,5 +1,6 @@
 """What a list of each registry shows of its members."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ Columns = dict[str, Any]
 
 def columns_of(registry: str, name: str, member: Any) -> Columns:
     """What a list shows of one member besides its name."""
-    return COLUMNS[registry](name, member)
+    return COLUMNS.get(registry, _about)(name, member)
 
 
 def _recipe(name: str, recipe: Any) -> Columns:
@@ -47,10 +48,7 @@ def _size(name: str, size: Any) -> Columns:
 
 
 def _adaptation(name: str, adaptation: Any) -> Columns:
-    return {
-        "settings": adaptation.label,
-        "about": " ".join((type(adaptation).__doc__ or "").split()),
-    }
+    return {"settings": adaptation.label, **_about(name, adaptation)}
 
 
 def _task(name: str, task: Any) -> Columns:
@@ -83,8 +81,9 @@ def _space(name: str, space: Mapping[str, Any]) -> Columns:
     return {"fields": ", ".join(f"{field} {_shown(choices)}" for field, choices in space.items())}
 
 
-def _about(name: str, member: str) -> Columns:
-    return {"about": member}
+def _about(name: str, member: Any) -> Columns:
+    text = member if isinstance(member, str) else inspect.getdoc(member) or ""
+    return {"about": " ".join(text.split())}
 
 
 def _set(value: Any) -> str:
@@ -122,4 +121,4 @@ COLUMNS: dict[str, Callable[[str, Any], Columns]] = {
     "probes": _probe,
     "spaces": _space,
 }
-"""Registry to the columns of a member."""
+"""Registry to the columns of a member; others show what their members say of themselves."""

@@ -89,9 +89,8 @@ def store_board(
     arms = _arms(specs, scores)
     pretrain = {row: fields["pretrain"] for row, (_, fields) in arms.items()}
     baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
-    rule, published = average or board.average, board.published
-    if tasks and not average:
-        rule = None
+    published = board.published
+    rule = average or (None if tasks else board.average)
     table = build(scores, board.suite, rule, tasks=tasks, published=published, baselines=baselines)
     table = replace(
         table,

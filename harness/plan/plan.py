@@ -8,6 +8,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.plan.costs import Cost
+from harness.plan.html import plan_html
 
 
 @dataclass(frozen=True)
@@ -168,3 +169,8 @@ class Plan:
             return None if None in terms else sum(terms)
 
         return Cost(total("steps"), total("tokens"), costs[0].parameters, total("flops"))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        experiment, stages = self.experiment, len(self.stages)
+        return plan_html(experiment.name, experiment.question, stages, self.costs, self.differences)

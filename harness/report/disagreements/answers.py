@@ -151,7 +151,7 @@ def _answers(side: pd.DataFrame, split: Split) -> tuple[list[str], list[Any], li
     table = here.pivot(index="index", columns="run", values="prediction")
     labels = here[here["run"] == table.columns[0]].sort_values("index")["label"]
     given = [[_plain(value) for value in row] for row in table.to_numpy()]
-    return list(table), [_plain(label) for label in labels], given
+    return [str(run) for run in table], [_plain(label) for label in labels], given
 
 
 def _of_split(task: Task, split: Split, sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

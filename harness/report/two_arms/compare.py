@@ -20,9 +20,9 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.multiple_testing import holm
 from harness.leaderboard.build import build
 from harness.plan.differences import condensed, differing_fields
-from harness.report.comparison.arm_comparison import ArmComparison
-from harness.report.comparison.sides import Side, two_sides
 from harness.report.disagreements.answers import Flips, arm_predictions, flipped_examples
+from harness.report.two_arms.arm_comparison import ArmComparison
+from harness.report.two_arms.sides import Side, two_sides
 
 
 def compare_arms(

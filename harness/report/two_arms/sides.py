@@ -64,10 +64,13 @@ def _unlike(one: Side, other: Side) -> Iterator[str]:
 def _protocol(side: Side) -> dict[str, Any]:
     """Dotted path to value of what two experiments must share."""
     evaluate, sweep = side.arm.evaluate, side.results.sweep
-    fields = {"suite": evaluate.suite_value.name, "tasks": ", ".join(evaluate.chosen)}
+    fields: dict[str, Any] = {
+        "suite": evaluate.suite_value.name,
+        "tasks": ", ".join(evaluate.chosen),
+    }
     for name in ("adaptation", "protocol", "finetune"):
         fields |= flat_fields(f"evaluate.{name}", getattr(evaluate, name))
-    fields |= flat_fields("sweep", sweep) if sweep else {"sweep.trials": 0}
+    fields |= dict(flat_fields("sweep", sweep)) if sweep else {"sweep.trials": 0}
     return fields
 
 
