@@ -83,7 +83,7 @@ def test_a_notebook_shows_one_bar_that_is_updated(
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(**display))
     first, second = of_kind(plan, "finetune")[:2]
     odd = replace(first, label="<b>odd</b>")
-    monkeypatch.setitem(plan.stages, first.key, odd)  # type: ignore[arg-type]
+    monkeypatch.setitem(plan.stages, first.key, odd)
     with Display(plan, Console(quiet=True, force_jupyter=True)) as display_of_run:
         display_of_run.begin([first, second], {}, capacity=1)
         display_of_run.tick({first.key: {"done": 1, "total": 4}})
