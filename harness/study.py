@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,6 +11,7 @@ from rich.console import Console
 from harness.analysis.comparison.differences import same_checkpoints
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.scores import probes_frame, scores_frame
+from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import unknown_name
@@ -19,23 +19,25 @@ from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
-from harness.execution.progress import Display, figures_line
+from harness.execution.progress import Display
+from harness.execution.status import stage_states
 from harness.experiment.data_checks import check_data
 from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
 from harness.leaderboard.build import experiment_table
+from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
-from harness.store.recorded import SCORES_FILE, SPEC_FILE
 from harness.store.store import Store
 
 if TYPE_CHECKING:
     from harness.execution.finetuned_model import FinetunedModel
     from harness.experiment.experiment import Experiment
     from harness.report.layout import Plot
+    from harness.report.two_arms.arm_comparison import ArmComparison
 
 
 class Study:
@@ -122,17 +124,22 @@ class Study:
         jobs: int | None = None,
         console: Console | None = None,
         executor: str | None = None,
+        raise_on_failure: bool = True,
     ) -> "Study":
         """Computes missing stages; `last_run` lists those computed and failed.
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
-            console: console for the progress display; null: none.
+            console: console for the progress display; null: none, but a bar in notebooks.
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
                 if a plug-in is an object of this process.
+            raise_on_failure: whether failed stages raise an error at the end of the run.
 
         Returns:
             This study.
+
+        Raises:
+            StagesFailedError: stages failed; the results of the others are kept.
         """
         in_process = any(needs_this_process(name) for name in self.experiment.plugins)
         executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
@@ -140,7 +147,9 @@ class Study:
         with Display(self.plan, console or Console(quiet=True)) as display:
             self.last_run = execute(self.plan, self.store, backend, display)
         if self.last_run.computed or self.name not in self.store.experiments():
-            self._record()
+            record_results(self.results)
+        if raise_on_failure:
+            self.last_run.raise_failures(self.plan)
         return self
 
     def scores(self) -> pd.DataFrame:
@@ -151,27 +160,56 @@ class Study:
         """Accuracies of the probes: one row per arm, probe, category and pretraining seed."""
         return self.results.get(probes_frame)
 
-    def table(self, average: str | None = None) -> Table:
+    def table(self, average: str | None = None, tasks: Sequence[str] | None = None) -> Table:
         """The leaderboard with published rows; arms that do not differ significantly share a rank.
 
         Args:
-            average: averaging rule; null: that of the suite.
+            average: averaging rule; null: that of the suite, or the mean of all columns of `tasks`.
+            tasks: some tasks of the experiment; null: all.
 
         Raises:
-            ValueError: the averaging rule is unknown, or uses tasks that the suite does not have.
+            ValueError: no run has finished, a task or the averaging rule is unknown, or the rule
+                uses tasks that the suite does not have.
         """
-        results = self.results
+        results = self.results.require(scores=True)
         return tied(
-            experiment_table(results, average),
+            experiment_table(results, average, tasks),
             results.get(scores_frame),
             self.store,
             results.finished,
             same_checkpoints(self.plan.differences),
         )
 
-    def leaderboard(self, average: str | None = None) -> pd.DataFrame:
+    def leaderboard(
+        self, average: str | None = None, tasks: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """The leaderboard as a data frame, scores x 100; see `table`."""
-        return self.table(average).to_frame()
+        return self.table(average, tasks).to_frame()
+
+    def compare(
+        self,
+        first: str,
+        second: str,
+        other: "Study | None" = None,
+        average: str | None = None,
+    ) -> "ArmComparison":
+        """The difference between two arms: of each column and of the average, with intervals and p,
+        flipped examples and differing fields. Notebooks display it.
+
+        Args:
+            first: an arm of this study.
+            second: an arm of `other`, or of this study.
+            average: averaging rule; null: that of the suite.
+
+        Raises:
+            ValueError: an unknown arm, no scores, or studies that differ in suite, protocol or
+                data.
+        """
+        from harness.report.two_arms.compare import compare_arms
+
+        results = self.results
+        beside = other.results if other else results
+        return compare_arms((results, first), (beside, second), average)
 
     def resampled(self) -> dict[str, dict[str, Runs]]:
         """Arm to task to scores of its runs on bootstrap samples of the examples, the input of
@@ -184,7 +222,7 @@ class Study:
         """Name to figure of the report; notebooks display them."""
         from harness.report.page import report_figures
 
-        return report_figures(self.results)
+        return report_figures(self.results.require())
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Writes the comparison report.
@@ -194,11 +232,15 @@ class Study:
 
         Returns:
             The folder.
+
+        Raises:
+            ValueError: no stage has finished.
         """
         from harness.report.page import write_report
 
+        results = self.results.require()
         folder = Path(out) if out else self.folder / "reports" / self.name
-        write_report(self.results, folder)
+        write_report(results, folder)
         return folder
 
     def model(self, arm: str | None = None, seed: int | None = None) -> tuple[Any, Any]:
@@ -239,49 +281,16 @@ class Study:
         Raises:
             ValueError: there is no such run, it is not finished, or its weights were not saved.
         """
-        from harness.execution.finetuned_model import load_finetuned
+        from harness.execution.finetuned_model import finetuned_of
 
-        if arm is None and len(self.plan.arms) == 1:
-            arm = self.plan.arms[0].name
-        wanted = (arm, task, pretrain_seed, finetune_seed)
-        runs = {
-            (one.arm, one.task, one.pretrain_seed, one.finetune_seed): one
-            for one in self.results.finetune_runs
-        }
-        if wanted not in runs:
-            known = ", ".join(sorted({f"{arm} on {task}" for arm, task, *_ in runs}))
-            raise ValueError(f"no run of arm {arm} on {task} with these seeds; known: {known}")
-        stage = self.plan.stages[runs[wanted].key]
-        found = self.store.finished([stage.key, *stage.parents.values()])
-        if stage.key not in found:
-            raise ValueError(f"{stage.label} is not finished: run it first")
-        inputs = {role: self.store.files(found[key]) for role, key in stage.parents.items()}
-        out, shared = self.store.files(found[stage.key]), Workspace(self.store.root).root
-        return load_finetuned(stage.spec, inputs, out, shared)
+        return finetuned_of(self.plan, self.store, task, arm, pretrain_seed, finetune_seed)
 
     def status(self) -> pd.DataFrame:
-        """One row per stage: key, kind, label and state (done, failed with the error, started or
-        waiting)."""
-        finished, workspace = self.results.finished, Workspace(self.store.root)
+        """One row per stage: key, kind, label, state, detail and seconds; see
+        `harness.execution.status.stage_states`."""
+        return stage_states(self.plan, self.store, self.results.finished)
 
-        def state(key: str) -> str:
-            if key in finished:
-                return "done"
-            if error := workspace.error(key):
-                return f"failed: {error}"
-            progress = workspace.progress(key)
-            return f"started, {figures_line(progress)}" if progress else "waiting"
-
-        rows = [(key, one.kind, one.label, state(key)) for key, one in self.plan.stages.items()]
-        return pd.DataFrame(rows, columns=["key", "kind", "label", "state"])
-
-    def _record(self) -> None:
-        """Stores scores and specification, which boards read without the experiment file."""
-        import yaml
-
-        spec = yaml.safe_dump(self.declaration.resolved(), sort_keys=False, allow_unicode=True)
-        with TemporaryDirectory() as name:
-            folder = Path(name)
-            self.scores().to_parquet(folder / SCORES_FILE, index=False)
-            (folder / SPEC_FILE).write_text(spec)
-            self.store.record_experiment(self.name, self.results.suite.name, folder)
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the plan, and the leaderboard once there are scores."""
+        plan, scored = self.plan._repr_html_(), self.results.scored
+        return plan + (render(self.table(), "html") if scored else "<p>No scores yet.</p>")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.averages import AVERAGES, Average, Term, get_average
+from harness.core.config import unknown_name
 from harness.tasks.custom import suite_named
 from harness.tasks.task import Column, Suite
 
@@ -36,8 +37,8 @@ def suite_columns(
         tasks: tasks to include; null means all.
 
     Raises:
-        ValueError: an unknown suite or average, or an average of tasks that the suite does not
-            have.
+        ValueError: an unknown suite, average or task, or an average of tasks that the suite does
+            not have.
     """
     suite = suite if isinstance(suite, Suite) else suite_named(suite)
     suite = part_of_suite(suite, tasks)
@@ -53,7 +54,13 @@ def part_of_suite(suite: Suite, tasks: Sequence[str] | None) -> Suite:
 
     Args:
         tasks: null or all tasks: the suite itself.
+
+    Raises:
+        ValueError: a task that the suite does not have.
     """
+    for task in tasks or ():
+        if task not in suite.tasks:
+            raise ValueError(unknown_name(f"{suite.name}: the task", task, suite.tasks))
     if not tasks or set(tasks) == set(suite.tasks):
         return suite
     return suite.model_copy(

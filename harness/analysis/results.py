@@ -42,6 +42,30 @@ class Results:
         """Key to record of the stages of the plan that are finished."""
         return self.store.finished(self.plan.stages)
 
+    def require(self, scores: bool = False) -> "Results":
+        """These results, if there is something to show.
+
+        Args:
+            scores: whether a fine-tuning run must have finished, where any is planned.
+
+        Raises:
+            ValueError: no stage has finished, or no fine-tuning run.
+        """
+        name, done = self.experiment.name, len(self.finished)
+        if not done:
+            raise ValueError(f"{name} was never run in the store {self.store.root}: run it first")
+        if scores and self.plan.finetune_runs and not self.scored:
+            raise ValueError(
+                f"{name} has no scores yet: {done} of {len(self.plan.stages)} stages are done, but "
+                "no fine-tuning run; 'harness status' shows them"
+            )
+        return self
+
+    @property
+    def scored(self) -> bool:
+        """Whether a fine-tuning run has finished."""
+        return any(run.key in self.finished for run in self.plan.finetune_runs)
+
     def files(self, key: str) -> Path:
         """The folder of a finished stage's files.
 

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from harness.cli import (
+    compare,
     data,
     disagreements,
     evaluate,
     export,
+    init,
     leaderboard,
     plan,
     registries,
@@ -47,10 +49,12 @@ def _options(
     pass
 
 
+app.command()(init.init)
 app.command()(plan.plan)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(leaderboard.leaderboard)
+app.command()(compare.compare)
 app.command()(report.report)
 app.command()(disagreements.disagreements)
 app.command()(evaluate.evaluate)

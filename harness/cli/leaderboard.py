@@ -1,6 +1,5 @@
 """`harness leaderboard`: measured and published tables."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,23 +12,21 @@ if TYPE_CHECKING:
     from harness.leaderboard.table import Table
 
 
-class Format(StrEnum):
-    """The output format of a table."""
-
-    md = "md"
-    csv = "csv"
-    html = "html"
-    latex = "latex"
-
-
 def leaderboard(
     name: Annotated[
         str | None,
         typer.Argument(help="experiment file, a board such as glue, a suite, or a published table"),
     ] = None,
-    format: Annotated[Format, typer.Option(help="output format")] = Format.md,
-    average: Annotated[
-        str | None, typer.Option(help="averaging rule [default: the suite's]")
+    format: options.TableFormat = options.Format.md,
+    average: options.Average = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="only this task, with its own average; repeatable")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B", help="show only these columns, or those of tasks")
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="a column, average or arm")
     ] = None,
     published: Annotated[
         bool, typer.Option("--published", help="a published table; without a name, list them")
@@ -49,12 +46,14 @@ def leaderboard(
 
     with options.clear_errors():
         filters, changes = (tag, size, budget), (set_, variant)
+        shown = (average, task, columns, sort)
         if published:
             alone = "--published allows only a name and --format; remove the other options"
-            options.require(not average and not any((*filters, *changes)), alone)
+            options.require(not any((*shown, *filters, *changes)), alone)
             text = _published(name, format.value)
         else:
-            text = render(_measured(name, average, filters, changes, store), format.value)
+            table = _measured(name, average, task, filters, changes, store)
+            text = render(_selected(table, columns, sort), format.value)
         print(text.rstrip("\n"))
 
 
@@ -78,6 +77,7 @@ def _published(name: str | None, format: "TableFormat") -> str:
 def _measured(
     name: str | None,
     average: str | None,
+    tasks: list[str] | None,
     filters: tuple[str | None, str | None, str | None],
     changes: tuple[list[str] | None, list[str] | None],
     store: Path,
@@ -91,7 +91,15 @@ def _measured(
     if options.is_experiment(name):
         needed = "--tag, --size and --budget need a board, but an experiment file is given"
         options.require(not any(filters), needed)
-        return options.load_study(Path(name), *changes, store).table(average)
+        return options.load_study(Path(name), *changes, store).table(average, tasks)
     needed = "--set and --variant need an experiment file, but a board is given"
     options.require(not any(changes), needed)
-    return board_table(name, Store(store), average, BoardFilter(*filters) if any(filters) else None)
+    board_filter = BoardFilter(*filters) if any(filters) else None
+    return board_table(name, Store(store), average, board_filter, tasks=tasks)
+
+
+def _selected(table: "Table", columns: str | None, sort: str | None) -> "Table":
+    from harness.leaderboard.selection import sorted_by, with_columns
+
+    table = sorted_by(table, sort) if sort else table
+    return with_columns(table, [name.strip() for name in columns.split(",")]) if columns else table

@@ -1,25 +1,45 @@
 """Shared by the subcommands: arguments and options, consoles, exit codes and error handling."""
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from harness.execution.backends import BACKENDS
 
 if TYPE_CHECKING:
     from harness.study import Study
 
-out = Console(highlight=False, soft_wrap=True)
+WIDE = 10_000
+"""Columns of an output that is no terminal: files and pipes get tables uncut."""
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Experiment = Annotated[
     Path,
     typer.Argument(help="experiment file (YAML), or name of a shipped one", show_default=False),
 ]
+
+
+class Format(StrEnum):
+    """The output format of a table."""
+
+    md = "md"
+    csv = "csv"
+    html = "html"
+    latex = "latex"
+
+
+TableFormat = Annotated[Format, typer.Option("--format", help="output format")]
+Average = Annotated[str | None, typer.Option(help="averaging rule [default: the suite's]")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="override a field; recorded with the results"),
@@ -51,6 +71,23 @@ Executor = Annotated[
 ]
 DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> None:
+    """Prints a table with one line per row, cut at the width of a terminal.
+
+    Args:
+        right: columns from this one on hold numbers, if it is not 0.
+    """
+    lines = list(rows)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, name in enumerate(head):
+        side: Literal["left", "right"] = "right" if right and place >= right else "left"
+        least = max((len(line[0]) for line in lines), default=0) if place == 0 else None
+        table.add_column(name, justify=side, no_wrap=True, min_width=least)
+    for line in lines:
+        table.add_row(*(Text(cell) for cell in line))
+    out.print(table)
 
 
 def tracked(things: Sequence[Any]) -> Iterable[Any]:

@@ -1,5 +1,7 @@
 """`harness list` and `harness show`: everything that an experiment can name."""
 
+import json
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -22,11 +24,32 @@ Registry = Annotated[
 ]
 
 
-def list_members(registry: Registry) -> None:
+class Format(StrEnum):
+    """The output format of a list."""
+
+    table = "table"
+    json = "json"
+
+
+def list_members(
+    registry: Registry,
+    format: Annotated[Format, typer.Option(help="output format")] = Format.table,
+) -> None:
     """Lists the members of a registry: recipes, tasks, suites, corpora, ..."""
     with options.clear_errors():
-        for name, text in registries.rows(registry):
-            options.out.print(f"{name:20} {text}", markup=False)
+        rows = registries.rows(registry)
+    if format is Format.json:
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        options.print_table(
+            list(rows[0]), [[_cell(value) for value in row.values()] for row in rows]
+        )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
 
 
 def show(

@@ -35,22 +35,27 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
     Raises:
         typer.Exit: with code 1 if stages failed.
     """
-    from harness.leaderboard.render import render
-
     try:
         with options.clear_errors():
-            done = study.run(jobs, options.out, executor).last_run
+            done = study.run(jobs, options.out, executor, raise_on_failure=False).last_run
     except KeyboardInterrupt:
         options.err.print("interrupted; run the same command again to resume", style="red")
         os._exit(options.INTERRUPTED)  # no cleanup: workers stop when this process is gone
     if not done.computed and not done.failed:
         options.out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
+    if not done.failed or study.results.scored:
+        _show(study)
+    if done.failed:
+        options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
+        raise typer.Exit(options.FAILED)
+
+
+def _show(study: "Study") -> None:
+    from harness.leaderboard.render import render
+
     with options.clear_errors():
         options.out.print(render(study.table(), "md"), markup=False)
         folder = study.write_report()
     options.out.print(
         f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}"
     )
-    if done.failed:
-        options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
-        raise typer.Exit(options.FAILED)

@@ -20,6 +20,10 @@ POLL_SECONDS = 0.2
 """Longest wait for an outcome between two updates of the display."""
 
 
+class StagesFailedError(RuntimeError):
+    """Stages of a run failed. The others are computed and recorded."""
+
+
 @dataclass
 class Execution:
     """Result of one call of `execute`."""
@@ -30,6 +34,18 @@ class Execution:
     """Key to a one-line reason."""
     computed: list[str] = field(default_factory=list)
     """Keys of the stages computed by this call, in order of completion."""
+
+    def raise_failures(self, plan: Plan) -> None:
+        """Raises an error if stages failed.
+
+        Raises:
+            StagesFailedError: with a line for each failed stage and its reason.
+        """
+        if self.failed:
+            stages = [(plan.stages[key], reason) for key, reason in self.failed.items()]
+            lines = [f"  {stage.kind} {stage.label}: {reason}" for stage, reason in stages]
+            total = f"{len(lines)} of {len(plan.stages)} stages failed:"
+            raise StagesFailedError("\n".join([total, *lines]))
 
 
 def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Execution:

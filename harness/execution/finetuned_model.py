@@ -13,6 +13,8 @@ from harness.finetuning.adapted_weights import load_adapted
 from harness.finetuning.baselines.predictor import Predictor
 from harness.finetuning.run import prepared_model
 from harness.finetuning.task_model import TaskModel
+from harness.plan.plan import Plan
+from harness.store.store import Store
 from harness.tasks.task import Task
 
 
@@ -24,6 +26,41 @@ class FinetunedModel:
     model: TaskModel
     predict: Predictor
     """Examples to predictions, as the stage scored them."""
+
+
+def finetuned_of(
+    plan: Plan,
+    store: Store,
+    task: str,
+    arm: str | None = None,
+    pretrain_seed: int = 0,
+    finetune_seed: int = 0,
+) -> FinetunedModel:
+    """The model of one fine-tuning run of a plan.
+
+    Args:
+        arm: null: the only one.
+
+    Raises:
+        ValueError: there is no such run, it is not finished, or its weights were not saved.
+    """
+    if arm is None and len(plan.arms) == 1:
+        arm = plan.arms[0].name
+    wanted = (arm, task, pretrain_seed, finetune_seed)
+    runs = {
+        (one.arm, one.task, one.pretrain_seed, one.finetune_seed): one
+        for one in plan.finetune_runs
+        if one.pretrain_fraction == 1
+    }
+    if wanted not in runs:
+        known = ", ".join(sorted({f"{arm} on {task}" for arm, task, *_ in runs}))
+        raise ValueError(f"no run of arm {arm} on {task} with these seeds; known: {known}")
+    stage = plan.stages[runs[wanted].key]
+    found = store.finished([stage.key, *stage.parents.values()])
+    if stage.key not in found:
+        raise ValueError(f"{stage.label} is not finished: run it first")
+    inputs = {role: store.files(found[key]) for role, key in stage.parents.items()}
+    return load_finetuned(stage.spec, inputs, store.files(found[stage.key]), store.root)
 
 
 def load_finetuned(

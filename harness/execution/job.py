@@ -8,6 +8,8 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from harness.core.compute import Compute
 from harness.store.artifacts import Artifact
 
@@ -79,6 +81,21 @@ class Workspace:
     def result(self, key: str) -> Path:
         """File that marks a stage as finished, with its metrics."""
         return self.folder(key) / "result.json"
+
+    def lock(self, key: str) -> FileLock:
+        """The lock of a stage, which a process holds while it computes the stage."""
+        return FileLock(self.folder(key).with_suffix(".lock"))
+
+    def is_running(self, key: str) -> bool:
+        """Whether a process on this machine computes the stage now."""
+        lock = self.lock(key)
+        if not Path(lock.lock_file).exists():
+            return False
+        try:
+            with lock.acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
 
     def progress(self, key: str) -> dict[str, Any]:
         """The latest progress report of a running stage; empty before the first."""

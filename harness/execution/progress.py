@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.execution.notebook import NotebookBar
 from harness.execution.time_left import Durations, Running, seconds_left
 from harness.plan.plan import Plan, Stage
 
@@ -52,6 +53,7 @@ class Display:
             TextColumn("{task.fields[left]}"),
             console=console,
         )
+        self.notebook = NotebookBar() if console.is_jupyter else None
         self.task = self.bar.add_task(plan.experiment.name, total=len(plan.stages), left="")
         self.live = Live(console=console, refresh_per_second=4, transient=True)
 
@@ -85,6 +87,7 @@ class Display:
     def tick(self, running: Mapping[str, dict[str, Any]]) -> None:
         """Updates the live display, or prints a line per running stage from time to time."""
         left = self._time_left(running)
+        self._update_notebook(running, left)
         if self.console.is_terminal:
             self.bar.update(self.task, left=left)
             self.live.update(Group(self.bar, self._table(running)))
@@ -118,6 +121,7 @@ class Display:
 
     def end(self) -> None:
         """Prints what the run took and what was first estimated."""
+        self._update_notebook({}, "")
         if self.started:
             took = duration(time.monotonic() - self.begun)
             first = f"; first estimate {duration(self.estimate)}" if self.estimate else ""
@@ -144,12 +148,22 @@ class Display:
             self.estimate = now - self.begun + left
         return f"about {duration(left)} left"
 
+    def _update_notebook(self, running: Mapping[str, dict[str, Any]], left: str) -> None:
+        if self.notebook:
+            done, total = int(self.bar.tasks[0].completed), len(self.plan.stages)
+            name = self.plan.experiment.name
+            self.notebook.update(name, done, total, left, self._rows(running))
+
     def _table(self, running: Mapping[str, dict[str, Any]]) -> Table:
         table = Table.grid(padding=(0, 2))
-        for key, figures in running.items():
-            stage = self.plan.stages[key]
-            table.add_row(f"  {stage.kind}", stage.label, figures_line(figures))
+        for kind, label, line in self._rows(running):
+            table.add_row(f"  {kind}", label, line)
         return table
+
+    def _rows(self, running: Mapping[str, dict[str, Any]]) -> list[tuple[str, str, str]]:
+        """Kind, label and progress of the running stages."""
+        stages = [(self.plan.stages[key], figures) for key, figures in running.items()]
+        return [(stage.kind, stage.label, figures_line(figures)) for stage, figures in stages]
 
 
 def figures_line(figures: Mapping[str, Any]) -> str:

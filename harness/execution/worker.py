@@ -10,8 +10,6 @@ from pathlib import Path
 from shutil import copyfile, rmtree
 from typing import TYPE_CHECKING
 
-from filelock import FileLock
-
 from harness.core.files import write_atomically
 from harness.execution.job import HISTORY, StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
@@ -43,7 +41,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
 
     folder = workspace.folder(job.key)
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
+    with workspace.lock(job.key):
         result = workspace.result(job.key)
         if result.exists():
             if not workspace.output(job.key).exists():

@@ -1,10 +1,12 @@
 """The registries whose members an experiment can name: recipes, tasks, suites, ..."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
 from typing import Any
+
+from harness.experiment.registry_columns import columns_of
 
 REGISTRIES: dict[str, tuple[str, str]] = {
     "recipes": ("harness.pretraining.recipes", "RECIPES"),
@@ -35,14 +37,14 @@ def members(registry: str) -> Mapping[str, Any]:
     return found
 
 
-def rows(registry: str) -> Iterator[tuple[str, str]]:
-    """(name, description in one line) of each member of a registry.
+def rows(registry: str) -> list[dict[str, Any]]:
+    """The name of each member, and what a list shows of it; all with the same columns.
 
     Raises:
         ValueError: the registry does not exist.
     """
-    for name, member in members(registry).items():
-        yield name, _line(member)
+    found = members(registry).items()
+    return [{"name": name, **columns_of(registry, name, member)} for name, member in found]
 
 
 def details(registry: str, name: str) -> str:
@@ -63,25 +65,6 @@ def _get(where: str, names: Mapping[str, Any], name: str) -> Any:
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
         raise ValueError(f"{where} has no {name!r}; {hint}")
     return names[name]
-
-
-def _line(member: Any) -> str:
-    from harness.finetuning.adaptation import Adaptation
-    from harness.pretraining.objectives.objective import Mixture, Objective
-    from harness.pretraining.recipes.pretrain import Pretrain
-
-    if isinstance(member, Adaptation):
-        about = " ".join((type(member).__doc__ or "").split())
-        return f"{member.label}: {about[0].lower()}{about[1:].rstrip('.')}"
-    if isinstance(member, Pretrain):
-        return f"{member.model.family}: {member.objective.formula}"
-    if isinstance(member, Objective | Mixture):
-        return member.formula
-    plain = _plain(member)
-    if isinstance(plain, dict):
-        text = ", ".join(f"{k}={v}" for k, v in plain.items() if not isinstance(v, (dict, list)))
-        return text or ", ".join(f"{k} {v}" for k, v in plain.items())
-    return str(plain)
 
 
 def _plain(member: Any) -> Any:

@@ -41,18 +41,23 @@ class StoreBoard:
 
 
 def board_table(
-    name: str, store: Store, average: str | None = None, board_filter: BoardFilter | None = None
+    name: str,
+    store: Store,
+    average: str | None = None,
+    board_filter: BoardFilter | None = None,
+    tasks: Sequence[str] | None = None,
 ) -> Table:
     """The leaderboard of all experiments in the store on a suite, with published and imported rows.
 
     Args:
         name: of a board or a suite.
-        average: an averaging rule; null means the board's.
+        average: an averaging rule; null means the board's, or the mean of all columns of `tasks`.
+        tasks: some tasks of the suite; null means all.
 
     Raises:
-        ValueError: an unknown board or averaging rule, or no arm passes the filter.
+        ValueError: an unknown board, task or averaging rule, or no arm passes the filter.
     """
-    return store_board(name, store, average, board_filter).table
+    return store_board(name, store, average, board_filter, tasks=tasks).table
 
 
 def store_board(
@@ -62,6 +67,7 @@ def store_board(
     board_filter: BoardFilter | None = None,
     experiments: Sequence[RecordedExperiment] | None = None,
     finished: Mapping[str, StageResult] | None = None,
+    tasks: Sequence[str] | None = None,
 ) -> StoreBoard:
     """`board_table` with the arms of its rows.
 
@@ -83,8 +89,9 @@ def store_board(
     arms = _arms(specs, scores)
     pretrain = {row: fields["pretrain"] for row, (_, fields) in arms.items()}
     baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
-    rule, published = average or board.average, board.published
-    table = build(scores, board.suite, rule, published=published, baselines=baselines)
+    published = board.published
+    rule = average or (None if tasks else board.average)
+    table = build(scores, board.suite, rule, tasks=tasks, published=published, baselines=baselines)
     table = replace(
         table,
         facets={row.name: facets(pretrain[row.name], row) for row in table.rows},

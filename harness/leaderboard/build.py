@@ -16,6 +16,7 @@ from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.core.config import unknown_name
 from harness.leaderboard.measured_rows import SEEDS, deterministic_row, is_baseline, measured_rows
 from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
@@ -85,23 +86,30 @@ def build(
     )
 
 
-def experiment_table(results: Results, average: str | None = None) -> Table:
+def experiment_table(
+    results: Results, average: str | None = None, tasks: Sequence[str] | None = None
+) -> Table:
     """Measured rows ranked by their averages without ties, reference levels, and published rows.
 
     Args:
         average: an averaging rule; null means the suite's.
+        tasks: some tasks of the experiment; null means all.
 
     Raises:
-        ValueError: an unknown averaging rule, or one over tasks that the suite does not have.
+        ValueError: an unknown averaging rule, one over tasks that the suite does not have, or a
+            task that the experiment does not have.
     """
-    suite = results.suite
+    suite, chosen = results.suite, results.experiment.evaluate.chosen
+    for task in tasks or ():
+        if task not in chosen:
+            raise ValueError(unknown_name(f"{results.experiment.name}: the task", task, chosen))
     board = board_of_suite(suite.name)
     scores = results.get(scores_frame)
     table = build(
         scores,
         suite,
         average,
-        tasks=results.experiment.evaluate.tasks,
+        tasks=tasks or results.experiment.evaluate.tasks,
         arms=results.arms,
         published=board.published if board else (),
         protocol=protocol_line(protocol_of(results.plan)),

@@ -179,6 +179,11 @@ class Table:
         numbers = [name for name in frame if name not in ("arm", "rank")]
         return frame.astype({**dict.fromkeys(numbers, float), "rank": "Int64"} if records else {})
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the measured rows."""
+        frame = self.to_frame()
+        return frame.to_html(index=False, border=0, na_rep="–", float_format="{:.1f}".format)
+
     @property
     def has_rank_intervals(self) -> bool:
         """Whether some row has an interval of ranks."""

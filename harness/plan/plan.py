@@ -9,6 +9,7 @@ from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.models.checkpoints import files
 from harness.plan.costs import Cost
+from harness.plan.html import plan_html
 
 
 @dataclass(frozen=True)
@@ -176,3 +177,8 @@ class Plan:
             return None if None in terms else sum(terms)
 
         return Cost(total("steps"), total("tokens"), costs[0].parameters, total("flops"))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        experiment, stages = self.experiment, len(self.stages)
+        return plan_html(experiment.name, experiment.question, stages, self.costs, self.differences)

@@ -18,20 +18,21 @@ def what_differs(results: Results) -> TextTable:
     if len(results.arms) > MANY_ARMS and results.plan.differences:
         changes = differences_from_first(results.plan.differences, results.arms)
         rows = [
-            [arm, "; ".join(f"{path} = {_value(value)}" for path, value in fields)]
+            [arm, "; ".join(f"{path} = {value_text(value)}" for path, value in fields)]
             for arm, fields in changes.items()
         ]
         return TextTable(["arm", f"differs from {results.arms[0]} in"], rows, (0, 1))
     rows = [
-        [path, *(_value(values.get(arm)) for arm in results.arms)]
+        [path, *(value_text(values.get(arm)) for arm in results.arms)]
         for path, values in condensed(results.plan.differences)
     ]
     return TextTable(["field", *results.arms], rows, text_columns=range(len(results.arms) + 1))
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A field's value as text; a dash for null."""
     if isinstance(value, list | tuple):
-        return "; ".join(_value(item) for item in value) or MISSING
+        return "; ".join(value_text(item) for item in value) or MISSING
     if isinstance(value, Mapping):
         return protocol_line(value)
     if isinstance(value, float):

@@ -49,6 +49,16 @@ def read_file(uri: str, name: str) -> bytes:
     return resolve(f"{uri}/{name}").read_bytes()
 
 
+def local_size(uri: str) -> int:
+    """Bytes of the files of an artifact on this machine; 0 if they are on a server or missing."""
+    return folder_size(resolve(uri)) if uri.startswith("file:") else 0
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of all files below a folder; 0 if it does not exist."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def digest(folder: Path) -> str:
     """SHA-256 over the names and contents of all files below a folder."""
     total = hashlib.sha256()

@@ -111,8 +111,11 @@ def test_the_schema_is_printed() -> None:
     assert "pretrain" in json.loads(output)["properties"]
 
 
-def test_shipped_experiments_go_by_name(tmp_path: Path) -> None:
-    code, output = call("leaderboard", "smoke", "--store", str(tmp_path / "none"))
-    assert code == 0 and "| static |" in output
-    code, output = call("export", "smoke", str(tmp_path / "out"), "--store", str(tmp_path / "none"))
+def test_an_experiment_that_was_never_run_is_said_so(tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "none"))
+    for command, expected in (("status", 0), ("leaderboard", 2), ("report", 2)):
+        code, output = call(command, "smoke", *store)
+        assert code == expected
+        assert "smoke was never run" in output and output.count("\n") == 1
+    code, output = call("export", "smoke", str(tmp_path / "out"), *store)
     assert code == 2 and "one of static, dynamic, scratch" in output

@@ -1,6 +1,9 @@
 """Lines of a run's display, with a clock made by hand."""
 
 import io
+import sys
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -67,6 +70,30 @@ def test_nothing_to_do_prints_nothing(plan: Plan) -> None:
         display.begin([], {}, capacity=2)
         display.end()
     assert out.getvalue() == ""
+
+
+def test_a_notebook_shows_one_bar_that_is_updated(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a stand-in for IPython, which only notebooks have."""
+    shown: list[str] = []
+    handle = SimpleNamespace(update=shown.append)
+    display = {"HTML": str, "display": lambda html, display_id: handle}
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(**display))
+    first, second = of_kind(plan, "finetune")[:2]
+    odd = replace(first, label="<b>odd</b>")
+    monkeypatch.setitem(plan.stages, first.key, odd)
+    with Display(plan, Console(quiet=True, force_jupyter=True)) as display_of_run:
+        display_of_run.begin([first, second], {}, capacity=1)
+        display_of_run.tick({first.key: {"done": 1, "total": 4}})
+        display_of_run.finished(first, 1.0)
+        display_of_run.failed(second, "no memory")
+        display_of_run.end()
+    total = len(plan.stages)
+    assert f'<progress value="{total - 2}" max="{total}">' in shown[0]
+    assert "&lt;b&gt;odd" in shown[0] and "<b>odd" not in shown[0] and "25%" in shown[0]
+    assert f"{total} of {total} stages" in shown[-1] and "<td>" not in shown[-1]
 
 
 def test_figures() -> None:

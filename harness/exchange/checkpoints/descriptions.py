@@ -1,8 +1,6 @@
 """Training, texts, recipes and checkpoints in the words of a model card, without local paths."""
 
 import re
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
@@ -13,6 +11,7 @@ from harness.plan.costs import pretraining_cost
 from harness.plan.differences import flat_fields
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.recipes.sources import recipe_source
 
 HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?")
 WHOLE = ("corpus", "budget", "init_from", "teacher")
@@ -128,12 +127,7 @@ def recipe_changes(run: Pretrain) -> list[str]:
     return list(dict.fromkeys(p.split(".")[0] if p.startswith(WHOLE) else p for p in paths))
 
 
-def recipe_source(name: str) -> str:
-    """The source of a recipe: the first sentence of its module's docstring."""
-    module = {"electra_mlm": "electra"}.get(name, name)
-    path = f"harness.pretraining.recipes.{module}"
-    if find_spec(path) is None:
-        return f"Recipe {name} of a plug-in."
-    text = import_module(path).__doc__ or ""
-    first, *_ = re.split(r"\.( (?=[A-Z])|$)", " ".join(text.split()))  # not after "et al."
-    return f"Recipe {first}."
+def recipe_line(name: str) -> str:
+    """The source of a recipe as a sentence."""
+    source = recipe_source(name)
+    return f"Recipe {source}." if source else f"Recipe {name} of a plug-in."

@@ -8,7 +8,7 @@ from harness.exchange.checkpoints.descriptions import (
     checkpoint_name,
     num_parameters,
     recipe_changes,
-    recipe_source,
+    recipe_line,
     training_rows,
 )
 from harness.leaderboard.render import markdown_escape, markdown_table
@@ -98,5 +98,5 @@ def _limits(card: Card) -> list[str]:
 
 def _citation(card: Card) -> list[str]:
     lines = [card.scores.citation] if card.scores and card.scores.citation else []
-    recipe = [recipe_source(card.recipe)] if card.recipe in RECIPES else []
+    recipe = [recipe_line(card.recipe)] if card.recipe in RECIPES else []
     return [*recipe, *(f"Suite: {line}" for line in lines), SOFTWARE]

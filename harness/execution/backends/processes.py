@@ -2,12 +2,15 @@
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
+from types import ModuleType
 
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput, Workspace
@@ -32,7 +35,8 @@ class ProcessBackend(Backend):
     def submit(self, job: StageJob) -> None:
         """Starts a stage in an idle or new worker."""
         slot = self._idle.pop() if self._idle else _Slot(job.compute.threads or default_threads())
-        future = slot.pool.submit(run_stage, job, self.workspace)
+        with _without_main():
+            future = slot.pool.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
@@ -61,6 +65,21 @@ class ProcessBackend(Backend):
         for slot in (*self._idle, *(slot for _, slot in self._running.values())):
             slot.close()
         self._idle, self._running = [], {}
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hides the script of this process from workers that start in the block.
+
+    They need nothing of it, and would import it: a script that runs an experiment without an `if
+    __name__ == "__main__"` guard would run it again in each worker.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 class _Slot:

@@ -1,6 +1,6 @@
 """Predictions of two arms on the same examples, and whether they are correct."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.analysis.statistics.mcnemar import mcnemar
+from harness.analysis.statistics.mcnemar import McNemarTest, mcnemar
 from harness.core.config import unknown_name
 from harness.report.disagreements.judgements import VALUES, disagreement, judged, right
 from harness.tasks.examples import Examples
@@ -26,6 +26,17 @@ CAVEAT = (
 
 
 @dataclass(frozen=True)
+class Flips:
+    """Examples of a split that only one of two arms answers right, by its majority answer."""
+
+    only_first: int
+    only_second: int
+    examples: int
+    """Number of all examples."""
+    test: McNemarTest
+
+
+@dataclass(frozen=True)
 class Disagreements:
     """The examples on which two arms disagree, largest disagreement first."""
 
@@ -39,8 +50,13 @@ class Disagreements:
     the mean answer and the mean absolute error), and its answers by seed; disagreement."""
     examples: int
     """Number of all examples, with and without disagreement."""
-    tests: tuple[str, ...]
-    """One line per split on McNemar's test; none for numeric targets."""
+    flips: Mapping[str, Flips]
+    """By split; none for numeric targets."""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """One line per split on McNemar's test; none for numeric targets."""
+        return tuple(_test(split, one, self.arms) for split, one in self.flips.items())
 
 
 def find_disagreements(results: Results, task: str, arms: Sequence[str]) -> Disagreements:
@@ -52,9 +68,9 @@ def find_disagreements(results: Results, task: str, arms: Sequence[str]) -> Disa
     """
     first, second = _checked(results, task, arms)
     value = results.experiment.evaluate.chosen[task]
-    sides = [_predictions(results, task, arm) for arm in (first, second)]
-    splits = [split for split in value.evaluation if split.name in set(sides[0]["split"])]
-    parts = [_of_split(value, split, (first, second), sides) for split in splits]
+    sides = {arm: arm_predictions(results, task, arm) for arm in (first, second)}
+    splits = [split for split in value.evaluation if split.name in set(sides[first]["split"])]
+    parts = [_of_split(value, split, sides) for split in splits]
     whole = pd.concat(parts, ignore_index=True)
     differing = whole[whole["disagreement"] > 0]
     return Disagreements(
@@ -64,7 +80,7 @@ def find_disagreements(results: Results, task: str, arms: Sequence[str]) -> Disa
         arms=(first, second),
         frame=differing.sort_values("disagreement", ascending=False, kind="stable"),
         examples=len(whole),
-        tests=() if value.kind in VALUES else tuple(_test(part, (first, second)) for part in parts),
+        flips=flipped_examples(value, sides),
     )
 
 
@@ -81,8 +97,13 @@ def _checked(results: Results, task: str, arms: Sequence[str]) -> tuple[str, str
     return arms[0], arms[1]
 
 
-def _predictions(results: Results, task: str, arm: str) -> pd.DataFrame:
-    """Columns split, index, label, prediction, and run: `pretrain.finetune` seeds."""
+def arm_predictions(results: Results, task: str, arm: str) -> pd.DataFrame:
+    """The predictions of the finished runs of an arm on a task: split, index, label, prediction,
+    and run (`pretrain.finetune` seeds).
+
+    Raises:
+        ValueError: no run has finished, or files are damaged.
+    """
     frames = [
         results.predictions(run.key).assign(run=f"{run.pretrain_seed}.{run.finetune_seed}")
         for run in results.plan.finetune_runs
@@ -94,25 +115,59 @@ def _predictions(results: Results, task: str, arm: str) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _of_split(
-    task: Task, split: Split, arms: Sequence[str], sides: Sequence[pd.DataFrame]
-) -> pd.DataFrame:
+def flipped_examples(task: Task, predictions: Mapping[str, pd.DataFrame]) -> dict[str, Flips]:
+    """Split to the examples that only one of two arms answers right; empty for numeric targets.
+
+    Args:
+        predictions: each arm's, as `arm_predictions` returns them.
+    """
+    if task.kind in VALUES:
+        return {}
+    first, second = predictions.values()
+    scored = set(first["split"]) & set(second["split"])
+    splits = [split for split in task.evaluation if split.name in scored]
+    return {
+        split.name: _flips(*(_right(task, side, split) for side in (first, second)))
+        for split in splits
+    }
+
+
+def _flips(first: np.ndarray, second: np.ndarray) -> Flips:
+    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
+    return Flips(only_first, only_second, len(first), mcnemar(first, second))
+
+
+def _right(task: Task, side: pd.DataFrame, split: Split) -> np.ndarray:
+    """Whether the majority answer is right [num_examples]."""
+    _, labels, given = _answers(side, split)
+    answers = judged(task, labels, given)[1]
+    pairs = zip(labels, answers, strict=True)
+    return np.array([right(task, label, answer) for label, answer in pairs], dtype=bool)
+
+
+def _answers(side: pd.DataFrame, split: Split) -> tuple[list[str], list[Any], list[list[Any]]]:
+    """The runs of an arm, the labels of a split, and for each example the answers of all runs."""
+    here = side[side["split"] == split.name]
+    table = here.pivot(index="index", columns="run", values="prediction")
+    labels = here[here["run"] == table.columns[0]].sort_values("index")["label"]
+    given = [[_plain(value) for value in row] for row in table.to_numpy()]
+    return [str(run) for run in table], [_plain(label) for label in labels], given
+
+
+def _of_split(task: Task, split: Split, sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """One row per example of a split."""
     examples = load_examples(task, split)
     frame = _texts(examples, split.name)
     labels = [_plain(label) for label in predictions_frame("", examples, examples.labels)["label"]]
     frame["label"] = [_shown(task, label) for label in labels]
     shares, answers = [], []
-    for arm, side in zip(arms, sides, strict=True):
-        here = side[side["split"] == split.name]
-        table = here.pivot(index="index", columns="run", values="prediction")
-        scored = here[here["run"] == table.columns[0]].sort_values("index")["label"]
-        if [_plain(label) for label in scored] != labels:
+    for arm, side in sides.items():
+        runs, scored, given = _answers(side, split)
+        if scored != labels:
             raise ValueError(
                 f"the examples of {task.name} differ from those that {arm} was scored on: the data "
                 "have changed; run the experiment again"
             )
-        given = [[_plain(value) for value in row] for row in table.to_numpy()]
         share, answer = judged(task, labels, given)
         frame[f"{arm}: answer"] = [_shown(task, one) for one in answer]
         if task.kind not in VALUES:
@@ -120,7 +175,7 @@ def _of_split(
             frame[f"{arm}: right"] = [right(task, label, one) for label, one in pairs]
         frame[f"{arm}: {'error' if task.kind in VALUES else 'share right'}"] = share
         frame[f"{arm}: by seed"] = [
-            "; ".join(f"{run} {_shown(task, one)}" for run, one in zip(table, row, strict=True))
+            "; ".join(f"{run} {_shown(task, one)}" for run, one in zip(runs, row, strict=True))
             for row in given
         ]
         shares.append(share)
@@ -140,14 +195,11 @@ def _texts(examples: Examples, split: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _test(part: pd.DataFrame, arms: Sequence[str]) -> str:
-    first, second = (part[f"{arm}: right"].to_numpy(dtype=bool) for arm in arms)
-    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
-    test = mcnemar(first, second)
+def _test(split: str, flips: Flips, arms: Sequence[str]) -> str:
     return (
-        f"{part['split'].iloc[0]}: only {arms[0]} right on {only_first}, only {arms[1]} on "
-        f"{only_second} of {len(part)}; p = {test.p_value:.3g} (smallest possible: "
-        f"{test.floor:.2g})."
+        f"{split}: only {arms[0]} right on {flips.only_first}, only {arms[1]} on "
+        f"{flips.only_second} of {flips.examples}; p = {flips.test.p_value:.3g} (smallest "
+        f"possible: {flips.test.floor:.2g})."
     )
 
 

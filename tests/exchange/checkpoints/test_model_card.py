@@ -13,7 +13,7 @@ from harness.exchange.checkpoints.descriptions import (
     corpus_licence,
     corpus_line,
     recipe_changes,
-    recipe_source,
+    recipe_line,
 )
 from harness.exchange.checkpoints.model_card import render
 from harness.exchange.checkpoints.selection import of_stage
@@ -79,13 +79,13 @@ def test_paths_of_the_user_stay_private() -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_has_a_source(name: str) -> None:
-    source = recipe_source(name)
+    source = recipe_line(name)
     assert len(source) > 20
     assert source.endswith(".") and "\n" not in source
 
 
 def test_a_source_is_one_sentence() -> None:
-    assert recipe_source("cbow") == "Recipe CBOW: Mikolov et al. 2013, arXiv 1301.3781."
+    assert recipe_line("cbow") == "Recipe CBOW: Mikolov et al. 2013, arXiv 1301.3781."
 
 
 def test_changes_to_the_recipe_are_named() -> None:
@@ -131,4 +131,4 @@ def test_a_stage_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_source_of_a_plug_in_s_recipe() -> None:
-    assert recipe_source("mine") == "Recipe mine of a plug-in."
+    assert recipe_line("mine") == "Recipe mine of a plug-in."

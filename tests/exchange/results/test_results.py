@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
+from harness.analysis.recording import record_results
 from harness.cli.app import app
 from harness.exchange.results.export_results import (
     export_results,
@@ -97,7 +98,7 @@ def test_a_recorded_experiment_is_exported_like_its_file(
     study: Study, file: Path, tmp_path: Path
 ) -> None:
     """Needs no experiment file; a score whose run is gone has no examples."""
-    study._record()
+    record_results(study.results)
     whole = tmp_path / "whole.parquet"
     (experiment,) = recorded_experiments(study.store)
     runs = runs_of_recorded(experiment, study.store)
@@ -109,7 +110,7 @@ def test_a_recorded_experiment_is_exported_like_its_file(
 
 
 def test_settings_that_are_no_longer_valid_have_no_budget(study: Study) -> None:
-    study._record()
+    record_results(study.results)
     (experiment,) = recorded_experiments(study.store)
     experiment.spec["arms"]["none"]["pretrain"]["size"] = {"width": "gone"}
     runs = runs_of_recorded(experiment, study.store)
@@ -223,7 +224,7 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
 
 
 def test_the_command_exports_all_experiments(study: Study, tmp_path: Path) -> None:
-    study._record()
+    record_results(study.results)
     path = tmp_path / "x.parquet"
     arguments = ["results", "export", str(path), "--all", "--store", str(study.folder)]
     assert CliRunner().invoke(app, arguments).exit_code == 0

@@ -3,9 +3,11 @@
 import json
 import os
 import pickle
+import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -156,7 +158,12 @@ def test_workers_have_the_declared_threads(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One job of one thread uses one core, however many there are."""
+    """One job of one thread uses one core, however many there are; the script that started them
+    is not run again."""
+    script = ModuleType("__main__")
+    script.__file__ = str(tmp_path / "script.py")
+    (tmp_path / "script.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.setitem(sys.modules, "__main__", script)
     monkeypatch.setenv("OMP_NUM_THREADS", environment)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     backend = ProcessBackend(Workspace(tmp_path), 1)
@@ -165,6 +172,7 @@ def test_workers_have_the_declared_threads(
     ((_, slot),) = backend._running.values()
     assert slot.pool.submit(torch.get_num_threads).result() == expected
     backend.close()
+    assert sys.modules["__main__"] is script and not (tmp_path / "ran").exists()
 
 
 def test_default_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.statistics.mcnemar import McNemarTest
 from harness.report.disagreements import answers, judgements
-from harness.report.disagreements.answers import Disagreements, find_disagreements
+from harness.report.disagreements.answers import Disagreements, Flips, find_disagreements
 from harness.report.disagreements.page import folder_name, render, write_disagreements
 from harness.study import Study
 from harness.tasks import TASKS
@@ -143,19 +144,21 @@ def test_the_majority_itself_is_right_or_not(
 
 
 def test_the_test_is_on_the_majority_answers_that_are_shown(study: Study) -> None:
-    part = answers._of_split(
-        TASKS["micro-sst2"],
-        TASKS["micro-sst2"].evaluation[0],
-        ("none", "nsp"),
-        [answers._predictions(study.results, "micro-sst2", arm) for arm in ("none", "nsp")],
-    )
-    assert [part[f"{arm}: answer"].tolist()[1] for arm in ("none", "nsp")] == ["tie", "tie"]
-    for arm in ("none", "nsp"):
+    task, split = TASKS["micro-sst2"], TASKS["micro-sst2"].evaluation[0]
+    arms = ("none", "nsp")
+    sides = {arm: answers.arm_predictions(study.results, "micro-sst2", arm) for arm in arms}
+    part = answers._of_split(task, split, sides)
+    assert [part[f"{arm}: answer"].tolist()[1] for arm in arms] == ["tie", "tie"]
+    for arm in arms:
         shown_right = part[f"{arm}: answer"] == part["label"]
         assert part[f"{arm}: right"].tolist() == shown_right.tolist()
     part[["none: right", "nsp: right"]] = False
     part.loc[:2, "none: right"] = True
-    assert "only none right on 3, only nsp on 0" in answers._test(part, ("none", "nsp"))
+    flips = answers._flips(*(part[f"{arm}: right"].to_numpy(dtype=bool) for arm in arms))
+    assert (flips.only_first, flips.only_second, flips.examples) == (3, 0, len(part))
+    assert flips.test.p_value == 0.25
+    (shown,) = answers.flipped_examples(task, sides).values()
+    assert (shown.only_first, shown.only_second) == (1, 0)
 
 
 def test_every_two_arms_have_a_folder_of_their_own(study: Study) -> None:
@@ -187,7 +190,8 @@ def test_a_text_cannot_break_the_page() -> None:
     frame = pd.DataFrame(
         {"text": [evil], f"{evil}: share right": [1.0], "b: share right": [0.0], "index": [0]}
     )
-    page = render(Disagreements(evil, evil, "classification", (evil, "b"), frame, 3, (evil,)))
+    flips = {evil: Flips(1, 0, 3, McNemarTest(1.0, 1.0))}
+    page = render(Disagreements(evil, evil, "classification", (evil, "b"), frame, 3, flips))
     assert "<script>alert" not in page
     assert page.count("<script>") == 1
     assert "&lt;script&gt;alert(1)" in page

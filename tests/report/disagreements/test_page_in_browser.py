@@ -29,9 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "two: share right": 0.5,
         }
     )
-    found = Disagreements(
-        "x", "micro-sst2", "classification", ("one", "two"), frame, 200, ("A test.",)
-    )
+    found = Disagreements("x", "micro-sst2", "classification", ("one", "two"), frame, 200, {})
     return write_disagreements(found, tmp_path_factory.mktemp("contrast") / "out")
 
 

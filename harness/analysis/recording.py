@@ -1,0 +1,21 @@
+"""Records an experiment in the store, for boards, which read no experiment files."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results
+from harness.store.recorded import SCORES_FILE, SPEC_FILE
+
+
+def record_results(results: Results) -> None:
+    """Stores the specification of the experiment and its scores so far."""
+    import yaml
+
+    resolved = results.plan.declaration.resolved()
+    spec = yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        results.get(scores_frame).to_parquet(folder / SCORES_FILE, index=False)
+        (folder / SPEC_FILE).write_text(spec)
+        results.store.record_experiment(results.experiment.name, results.suite.name, folder)

@@ -1,0 +1,1 @@
+"""Two arms, of one experiment or of two: differences, flipped examples, differing fields."""

@@ -1,0 +1,128 @@
+"""The comparison of two arms as a value: a frame, and tables of text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from harness.analysis.comparison.differences import AVERAGE, Differences, enough_seeds
+from harness.analysis.statistics.seed_limits import seed_note
+from harness.leaderboard.cells import MISSING, number_cell
+from harness.leaderboard.render import Format
+from harness.leaderboard.table import Table, column_label
+from harness.leaderboard.text_tables import TextTable, render_text_tables
+from harness.report.arm_tables import value_text
+from harness.report.difference_tables import interval, p_cell, points
+from harness.report.disagreements.answers import CAVEAT, Flips
+
+NUMBERS = [
+    *("difference", "low", "high", "p_value", "p_holm"),
+    *("only_first_right", "only_second_right", "examples"),
+]
+NOTE = (
+    "Scores x 100, means over seeds. 95 % intervals and p are those of the report, of this pair "
+    "alone; Holm's correction is over the columns. A dash: an arm has no score, or both arms have "
+    "the same runs."
+)
+NO_FIELDS = "The arms differ in no field."
+
+
+@dataclass(frozen=True)
+class ArmComparison:
+    """The first of two arms minus the second. Scores and differences are x 100."""
+
+    names: tuple[str, str]
+    table: Table
+    """The leaderboard of the two arms."""
+    differences: Differences
+    """By column, and of the average."""
+    holm: Mapping[str, float]
+    """Column to p by Holm among all columns; without columns of too few seeds."""
+    flips: Mapping[tuple[str, str], Flips]
+    """(task, split) to the examples that only one arm answers right; without numeric targets."""
+    fields: Mapping[str, Mapping[str, Any]]
+    """Dotted path to {name: value} of the fields in which the arms differ."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for the average and each column: column, the score of each arm, difference, low,
+        high, p_value, p_holm, only_first_right, only_second_right, examples. Missing values are
+        NaN."""
+        rows = []
+        for place, column in enumerate([None, *self.table.columns]):
+            name = column.name if column else AVERAGE
+            found = self.differences[name]
+            flips = self.flips.get((column.task, column.split)) if column else None
+            counts = (flips.only_first, flips.only_second, flips.examples) if flips else (None,) * 3
+            numbers = (
+                (found.estimate, found.low, found.high, found.p_value) if found else [None] * 4
+            )
+            rows.append([name, *self.means(place), *numbers, self.holm.get(name), *counts])
+        frame = pd.DataFrame(rows, columns=["column", *self.names, *NUMBERS])
+        return frame.astype(dict.fromkeys(frame.columns[1:], float))
+
+    def means(self, place: int) -> tuple[float | None, ...]:
+        """The scores of both arms in the average (place 0) or a column (from 1)."""
+        rows = {row.name: (row.average, *row.scores) for row in self.table.rows}
+        scores = [rows[name][place] for name in self.names]
+        return tuple(score.mean if score else None for score in scores)
+
+    def tables(self) -> list[TextTable]:
+        """The differences, the flipped examples (if tasks have right answers), the differing
+        fields."""
+        flips = [_flips(self)] if self.flips else []
+        return [_differences(self), *flips, _fields(self)]
+
+    def render(self, format: Format) -> str:
+        """Tables as md, html or latex, or one table of unrounded numbers as csv.
+
+        Raises:
+            ValueError: an unknown format.
+        """
+        if format == "csv":
+            return self.to_frame().to_csv(index=False, lineterminator="\n")
+        return render_text_tables(self.tables(), format)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.render("html")
+
+
+def _differences(comparison: ArmComparison) -> TextTable:
+    labels = {column.name: column_label(column) for column in comparison.table.columns}
+    rows = []
+    for place, name in enumerate([AVERAGE, *labels]):
+        means = [number_cell(mean, "{:.1f}") for mean in comparison.means(place)]
+        found, adjusted = comparison.differences[name], comparison.holm.get(name)
+        cells = [points(found.estimate), interval(found), p_cell(found.p_value)] if found else []
+        cells = [*(cells or [MISSING] * 3), "" if name == AVERAGE else p_cell(adjusted)]
+        rows.append([labels.get(name, name), *means, *cells])
+    first, second = comparison.names
+    head = ["", first, second, "difference", "95 % interval", "p", "p (Holm)"]
+    found = comparison.differences[AVERAGE]
+    few = found is not None and not enough_seeds(found)
+    average = comparison.table.average
+    notes = [f"Average {average.name}: {average.formula}.", NOTE, *([seed_note(1)] if few else [])]
+    return TextTable(head, rows, title=f"{first} − {second}", notes=notes)
+
+
+def _flips(comparison: ArmComparison) -> TextTable:
+    first, second = comparison.names
+    rows = [
+        [
+            *(task, split, str(one.only_first), str(one.only_second)),
+            *(str(one.examples), p_cell(one.test.p_value)),
+        ]
+        for (task, split), one in comparison.flips.items()
+    ]
+    head = ["task", "split", f"only {first} right", f"only {second} right", "of", "p (McNemar)"]
+    return TextTable(head, rows, (0, 1), "Flipped examples", [CAVEAT])
+
+
+def _fields(comparison: ArmComparison) -> TextTable:
+    rows = [
+        [path, *(value_text(values[name]) for name in comparison.names)]
+        for path, values in comparison.fields.items()
+    ]
+    notes = [] if rows else [NO_FIELDS]
+    return TextTable(["field", *comparison.names], rows, range(3), "Differing fields", notes)

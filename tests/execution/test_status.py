@@ -1,0 +1,66 @@
+"""The state of stages, made up in a store and in work folders."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.execution.executor import Execution, StagesFailedError
+from harness.execution.job import Workspace
+from harness.execution.status import disk_bytes, stage_states
+from harness.plan.factory import load_plan
+from harness.plan.plan import Plan, Stage
+from harness.store.store import Store
+from tests.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return load_plan(ROOT / "experiments" / "smoke.yaml")
+
+
+def first(plan: Plan, kind: str, label: str) -> Stage:
+    return next(s for s in plan.stages.values() if s.kind == kind and s.label.startswith(label))
+
+
+def test_every_state_with_its_detail(plan: Plan, tmp_path: Path) -> None:
+    store, workspace = Store(tmp_path / "runs"), Workspace(tmp_path / "runs")
+    done, broken = first(plan, "tokenizer", ""), first(plan, "pretrain", "static")
+    stopped, active = first(plan, "pretrain", "dynamic"), first(plan, "pretrain", "scratch")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "vocab").write_text("12345")
+    store.record(done.key, done.kind, done.label, {}, {"seconds": 2.0}, out)
+    for stage in (broken, stopped, active):
+        workspace.folder(stage.key).mkdir(parents=True)
+    (workspace.folder(broken.key) / "error.txt").write_text("Traceback\nMemoryError: no memory\n")
+    for stage in (stopped, active):
+        progress = workspace.folder(stage.key) / "progress.json"
+        progress.write_text(json.dumps({"done": 1, "total": 4}))
+    (workspace.folder(active.key) / "error.txt").write_text("ValueError: of an earlier run")
+    with workspace.lock(active.key):
+        found = stage_states(plan, store, store.finished(plan.stages)).set_index("key")
+    assert found.index.tolist() == list(plan.stages)
+    state = found[["state", "detail"]].apply(tuple, axis=1)
+    assert state[done.key] == ("done", "") and found.loc[done.key, "seconds"] == 2.0
+    assert state[broken.key] == ("failed", "MemoryError: no memory")
+    assert state[stopped.key] == ("interrupted", " 25%")
+    assert state[active.key] == ("running", " 25%")
+    child = next(s for s in plan.stages.values() if broken.key in s.parents.values())
+    assert state[child.key] == ("blocked", f"needs pretrain {broken.label}")
+    later = next(s for s in plan.stages.values() if child.key in s.parents.values())
+    assert found.loc[later.key, "state"] == "blocked"
+    assert found.loc[first(plan, "tokenize", "").key, "state"] == "waiting"
+    bytes_done, bytes_work = disk_bytes(plan, store, store.finished(plan.stages))
+    assert bytes_done == 5 and bytes_work > 30
+
+
+def test_failed_stages_are_named_with_their_reasons(plan: Plan) -> None:
+    stage = first(plan, "pretrain", "static")
+    Execution().raise_failures(plan)
+    with pytest.raises(StagesFailedError) as caught:
+        Execution(failed={stage.key: "MemoryError: no memory"}).raise_failures(plan)
+    assert str(caught.value).splitlines() == [
+        f"1 of {len(plan.stages)} stages failed:",
+        f"  pretrain {stage.label}: MemoryError: no memory",
+    ]

@@ -1,0 +1,106 @@
+"""Two arms of made-up results, against the report, statsmodels and counts by hand."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from harness.analysis.comparison.differences import AVERAGE
+from harness.report.two_arms.arm_comparison import ArmComparison
+from harness.report.two_arms.compare import compare_arms
+from tests.made_up_results import MadeUpResults, pairs_of, table_of
+
+EVIL = "<script>alert(1)</script>"
+SEEDS = (2, 1)
+Fabricate = Callable[..., MadeUpResults]
+
+
+@pytest.fixture
+def results(fabricate: Fabricate) -> MadeUpResults:
+    return fabricate({"good": 0.9, EVIL: 0.8, "poor": 0.6}, seeds=SEEDS)
+
+
+def rows_of(results: MadeUpResults, arm: str, task: str) -> list[pd.DataFrame]:
+    """The predictions of each seed."""
+    return [results.predictions(f"{arm}-{task}-{seed}-0") for seed in range(SEEDS[0])]
+
+
+@pytest.fixture
+def comparison(results: MadeUpResults) -> ArmComparison:
+    return compare_arms((results, "good"), (results, EVIL))
+
+
+def test_differences_are_those_of_the_report(
+    results: MadeUpResults, comparison: ArmComparison
+) -> None:
+    pairs = pairs_of(results, table_of(results))
+    (pair,) = [one for one in pairs if (one.first, one.second) == ("good", EVIL)]
+    assert comparison.differences == pair.differences
+    means = table_of(results).to_frame().set_index("arm")
+    frame = comparison.to_frame().set_index("column")
+    for column in frame.index:
+        for arm in ("good", EVIL):
+            assert frame.loc[column, arm] == pytest.approx(means.loc[arm, column])
+        expected = means.loc["good", column] - means.loc[EVIL, column]
+        assert frame.loc[column, "difference"] == pytest.approx(expected)
+    columns = frame.index.drop(AVERAGE)
+    adjusted = multipletests(frame.loc[columns, "p_value"], method="holm")[1]
+    assert frame.loc[columns, "p_holm"].to_numpy() == pytest.approx(adjusted)
+    assert frame["p_holm"].isna().tolist() == [True] + [False] * len(columns)
+    assert comparison.fields == {"pretrain.recipe": {"good": "good", EVIL: EVIL}}
+
+
+def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
+    results: MadeUpResults, comparison: ArmComparison
+) -> None:
+    """With two seeds, a majority is both."""
+    assert {task for task, _ in comparison.flips} == {"sst2", "mrpc"}  # stsb has no right answers
+    for (task, _), found in comparison.flips.items():
+        good, other = (
+            np.all([rows["label"] == rows["prediction"] for rows in rows_of(results, arm, task)], 0)
+            for arm in ("good", EVIL)
+        )
+        assert found.only_first == np.sum(good & ~other) > 0
+        assert found.only_second == np.sum(other & ~good)
+        assert found.examples == len(good)
+
+
+def test_every_format_shows_the_pair_and_html_is_escaped(comparison: ArmComparison) -> None:
+    assert "Flipped examples" in comparison.render("md")
+    assert comparison.render("csv").splitlines()[0].startswith(f"column,good,{EVIL},difference")
+    assert "\\toprule" in comparison.render("latex")
+    page = comparison._repr_html_()
+    assert "<script>" not in page and page.count("&lt;script&gt;") > 3
+
+
+def test_one_seed_is_named(fabricate: Fabricate) -> None:
+    found = fabricate({"good": 0.9, "poor": 0.6}, tasks=["stsb"], seeds=(1, 2))
+    comparison = compare_arms((found, "good"), (found, "poor"))
+    assert comparison.holm == {}
+    assert "hold for these checkpoints only" in comparison.render("md")
+
+
+def test_arms_of_two_experiments_need_one_protocol(
+    results: MadeUpResults, comparison: ArmComparison
+) -> None:
+    other = results.but(name="other")
+    across = compare_arms((results, "good"), (other, EVIL))
+    assert across.names == ("made-up: good", f"other: {EVIL}")
+    frames = [one.to_frame().set_axis(range(11), axis=1) for one in (across, comparison)]
+    same = [0, 1, 2, 3, 8, 9, 10]  # all but intervals and p: arms with equal fields are paired
+    pd.testing.assert_frame_equal(frames[0][same], frames[1][same])
+    assert list(across.flips.values()) == list(comparison.flips.values())
+    assert across.fields == {}  # made-up arms have equal fields
+    evaluate = results.experiment.evaluate.model_dump() | {"finetune": {"epochs": 7}}
+    unlike = results.but(name="other", evaluate=evaluate, sweep={"trials": 2, "space": "bert_grid"})
+    with pytest.raises(ValueError, match=r"finetune.epochs is 3 and 7; sweep.trials is 0 and 2"):
+        compare_arms((results, "good"), (unlike, "poor"))
+
+
+def test_arms_must_exist_and_differ(results: MadeUpResults) -> None:
+    with pytest.raises(ValueError, match="made-up: the arm 'god' is not known; did you mean"):
+        compare_arms((results, "god"), (results, "poor"))
+    with pytest.raises(ValueError, match="two different arms must be given"):
+        compare_arms((results, "good"), (results, "good"))
