@@ -13,6 +13,7 @@ from filelock import FileLock
 from harness.core.files import write_atomically
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
+from harness.execution.time_left import STAGE_SECONDS
 from harness.experiment import plugins
 from harness.store.artifacts import local_folder
 
@@ -63,7 +64,9 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         except BaseException:
             (folder / "error.txt").write_text(traceback.format_exc())
             raise
-        output = StageOutput({"seconds": time.perf_counter() - begin, **metrics}, made_with())
+        seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
+        metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
+        output = StageOutput(metrics, made_with())
         write_atomically(result, json.dumps(asdict(output)))
         workspace.log("finish", job.key)
         return output

@@ -11,6 +11,10 @@ from harness.finetuning.protocol import Finetune
 
 ADAPTATION_PREFIX = "adaptation."
 """Prefix of the fields of an adaptation in a space."""
+TPE_STARTUP = 10
+"""Random trials before `tpe` starts: optuna's default."""
+PRUNER_STARTUP = 5
+"""Trials that the median pruner leaves alone: optuna's default."""
 
 
 class Range(ConfigModel):
