@@ -19,8 +19,10 @@ from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
+from harness.execution.outlook import Outlook, outlook
 from harness.execution.progress import Display
 from harness.execution.status import stage_states
+from harness.execution.time_left import learned_durations
 from harness.experiment.data_checks import check_data
 from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
@@ -31,12 +33,13 @@ from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
-from harness.store.store import Store
+from harness.store.store import Store, existing_store
 
 if TYPE_CHECKING:
     from harness.execution.finetuned_model import FinetunedModel
     from harness.experiment.experiment import Experiment
     from harness.report.layout import Plot
+    from harness.report.summary import Summary
     from harness.report.two_arms.arm_comparison import ArmComparison
 
 
@@ -109,6 +112,16 @@ class Study:
         """Arms, stages and costs."""
         return make_plan(self.declaration)
 
+    def outlook(self, jobs: int | None = None) -> Outlook:
+        """What is known before a run: costs, warnings, and its duration with `jobs` stages at a
+        time."""
+        return outlook(self.plan, existing_store(self.folder), jobs)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes an answer unlikely, such as few updates; a line each."""
+        return self.outlook().warnings
+
     @cached_property
     def store(self) -> Store:
         """The store of the results."""
@@ -144,7 +157,8 @@ class Study:
         in_process = any(needs_this_process(name) for name in self.experiment.plugins)
         executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
         backend = BACKENDS[executor](Workspace(self.store.root), jobs)
-        with Display(self.plan, console or Console(quiet=True)) as display:
+        earlier = learned_durations(self.store.finished().values())
+        with Display(self.plan, console or Console(quiet=True), earlier) as display:
             self.last_run = execute(self.plan, self.store, backend, display)
         if self.last_run.computed or self.name not in self.store.experiments():
             record_results(self.results)
@@ -223,6 +237,12 @@ class Study:
         from harness.report.page import report_figures
 
         return report_figures(self.results.require())
+
+    def summary(self) -> "Summary":
+        """Verdicts on the expected differences, and threats to validity."""
+        from harness.report.summary import summary
+
+        return summary(self.results)
 
     def write_report(self, out: str | Path | None = None) -> Path:
         """Writes the comparison report.

@@ -80,6 +80,35 @@ COLUMNS = [
 ]
 
 
+def test_a_run_begins_with_warnings_and_ends_with_verdict_and_threats(
+    study: Study, folder: Path
+) -> None:
+    output = command(folder, "run", str(folder / "small.yaml"))
+    (tokenizer,) = [one for one in study.results.finished.values() if one.kind == "tokenizer"]
+    learned = int(tokenizer.metrics["vocab_size"])
+    before, _, after = output.partition("| chance |")
+    few = "static, dynamic: 30 pretraining updates are fewer than 500"
+    assert f"warning: {few}" in before and f"\n- {few}" in after
+    verdict = "expected dynamic > static: inconclusive, "
+    assert verdict in after
+    assert "the interval includes zero" in after.partition(verdict)[2].splitlines()[0]
+    (line,) = study.summary().verdicts
+    assert f"expected {line}" in output
+    assert all(f"\n- {threat}" in after for threat in study.summary().threats)
+    costs = study.results.plan.costs["static"]
+    declared = study.plan.costs["static"]
+    assert costs.parameters and declared.parameters
+    assert declared.parameters - costs.parameters == (600 - learned) * 64
+
+
+def test_a_plan_after_the_run_counts_and_times_by_what_was_learned(
+    study: Study, folder: Path
+) -> None:
+    output = command(folder, "plan", str(folder / "small.yaml"), "--set", "seeds.finetune=2")
+    assert "entries, as learned" in output
+    assert f"(learned from {len(study.plan.stages)} finished stages)" in output
+
+
 def test_every_declared_run_has_every_score_once(study: Study) -> None:
     frame = study.scores()
     names = ["arm", "task", "split", "metric", "pretrain_seed", "finetune_seed"]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.experiment.experiment import Experiment
 from harness.finetuning.search.sweep import Sweep
+from harness.plan.learned_vocabularies import with_learned_vocabularies
 from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import StageResult, Store
 from harness.tasks.scores import COUNTS, load_counts
@@ -26,7 +27,7 @@ class Results:
     """
 
     def __init__(self, plan: Plan, store: Store) -> None:
-        self.plan, self.store = plan, store
+        self._planned, self.store = plan, store
         self._made: dict[Callable[[Results], Any], Any] = {}
         self._predictions: dict[str, pd.DataFrame] = {}
 
@@ -40,7 +41,13 @@ class Results:
     @cached_property
     def finished(self) -> Mapping[str, StageResult]:
         """Key to record of the stages of the plan that are finished."""
-        return self.store.finished(self.plan.stages)
+        return self.store.finished(self._planned.stages)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan, with costs by the learned vocabularies where these are known."""
+        metrics = {key: one.metrics for key, one in self.finished.items()}
+        return with_learned_vocabularies(self._planned, metrics)
 
     def require(self, scores: bool = False) -> "Results":
         """These results, if there is something to show.

@@ -19,25 +19,30 @@ def plan(
     resolved: Annotated[
         bool, typer.Option("--resolved", help="print every field of every arm with its origin")
     ] = False,
+    jobs: options.Jobs = None,
     store: Annotated[
         Path | None,
         typer.Option(
-            envvar="HARNESS_STORE", help="folder of earlier results, for the variance between seeds"
+            envvar="HARNESS_STORE",
+            help="folder of earlier results, for durations, learned vocabularies and the variance "
+            f"between seeds [default: {options.DEFAULT_STORE}, without the variance]",
         ),
     ] = None,
 ) -> None:
-    """Shows arms, differences, stages, cost and statistical power without computing anything."""
+    """Shows arms, differences, stages, cost, statistical power, warnings and the expected duration
+    without computing anything."""
     from harness.cli.plan_output import print_plan, print_resolved
+    from harness.execution.outlook import outlook
     from harness.plan.factory import load_plan
+    from harness.store.store import existing_store
 
     with options.clear_errors():
         planned = load_plan(experiment, set_ or (), variant or ())
-    if resolved:
-        print_resolved(planned.declaration, options.out)
-    else:
-        spread = _measured_spread(planned, store) if store else None
-        with options.clear_errors():
-            print_plan(planned, options.out, spread)
+        if resolved:
+            print_resolved(planned.declaration, options.out)
+            return
+        known = outlook(planned, existing_store(store or options.DEFAULT_STORE), jobs)
+        print_plan(known, options.out, _measured_spread(planned, store) if store else None)
 
 
 def _measured_spread(planned: "Plan", folder: Path) -> "SeedSpread | None":

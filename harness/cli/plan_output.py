@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.analysis.power import SeedSpread, power_line
-from harness.execution.progress import duration
+from harness.execution.outlook import Outlook
 from harness.experiment.declaration import Declaration
 from harness.experiment.recipe_defaults import ROLES
 from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
 from harness.models.flops import FLOPS_CONVENTION
-from harness.plan.costs import SUSTAINED_FLOPS, Cost, pretraining_cost
+from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
@@ -22,12 +22,11 @@ from harness.tasks.task import FileData
 
 MAX_COLUMNS = 4
 """Maximum number of arms with one column each in the table of differences."""
-NUM_THREADS = 2
-"""CPU threads for which the time is estimated, to an order of magnitude."""
 
 
-def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -> None:
-    """Prints arms with their cost, differences, stages, statistical power and estimated time.
+def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = None) -> None:
+    """Prints arms with their cost, differences, stages, statistical power, estimated time and
+    warnings.
 
     Args:
         spread: variance between seeds in earlier results; null: a prior for the suite.
@@ -35,12 +34,12 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
     Raises:
         ValueError: a file of a task does not match its declaration.
     """
-    experiment = plan.experiment
+    plan, experiment = known.plan, known.plan.experiment
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
     for comparison in experiment.expect:
         console.print(f"expected: {comparison.better} > {comparison.worse}")
     console.print(_arms(plan))
-    console.print(f"FLOPs: {FLOPS_CONVENTION}.")
+    console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
     console.print(_differences(plan))
     counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
     stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
@@ -52,13 +51,18 @@ def print_plan(plan: Plan, console: Console, spread: SeedSpread | None = None) -
         f"{experiment.sweep.size} trials for every arm and task"
     )
     own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
-    for line in (*own, *plan.unsupported_lines, power_line(plan, spread)):
+    for line in (*own, power_line(plan, spread), known.estimate.line):
         if line:
             console.print(line, markup=False)
     if missing := plan.checkpoints_to_fetch:
         console.print(f"downloaded when the experiment runs: {', '.join(missing)}", markup=False)
-    seconds = sum(stage.flops for stage in plan.stages.values()) / SUSTAINED_FLOPS / NUM_THREADS
-    console.print(f"about {duration(seconds)} on {NUM_THREADS} CPU threads from scratch")
+    print_warnings(known.warnings, console)
+
+
+def print_warnings(warnings: Sequence[str], console: Console) -> None:
+    """Prints warnings, a line each."""
+    for line in warnings:
+        console.print(f"warning: {line}", markup=False, style="yellow")
 
 
 def _arms(plan: Plan) -> Table:
@@ -69,14 +73,30 @@ def _arms(plan: Plan) -> Table:
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
     first = plan.costs[plan.arms[0].name]
     for arm in plan.arms:
+        size = plan.vocab_sizes.get(arm.name)
         table.add_row(arm.name, *_cost(plan.costs[arm.name], first))
         for role in ROLES:
             other = getattr(arm.pretrain, role)
             if other:
-                table.add_row(f"  {role}", *_cost(pretraining_cost(other), first))
+                table.add_row(f"  {role}", *_cost(pretraining_cost(other, size), first))
         if cost := plan.total_continued_cost(arm.name):
             table.add_row("  continued pretraining", *_cost(cost, first))
     return table
+
+
+def _vocabulary(plan: Plan) -> str:
+    """The vocabulary with which parameters and FLOPs are counted."""
+    sizes = {arm: f"{size:,}" for arm, size in plan.vocab_sizes.items()}
+    trained = [arm.name for arm in plan.arms if not arm.pretrain.model.checkpoint]
+    if not trained:
+        return ""
+    if not sizes:
+        return "Vocabulary: as declared; a small corpus may fill less."
+    if len(sizes) == len(trained) and len(set(sizes.values())) == 1:
+        return f"Vocabulary: {next(iter(sizes.values()))} entries, as learned."
+    named = ", ".join(f"{arm} {size}" for arm, size in sizes.items())
+    rest = "" if len(sizes) == len(trained) else "; others as declared"
+    return f"Vocabulary: {named} entries, as learned{rest}."
 
 
 def _cost(cost: Cost, first: Cost) -> tuple[str, ...]:

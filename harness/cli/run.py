@@ -8,6 +8,7 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
+    from harness.report.summary import Summary
     from harness.study import Study
 
 
@@ -35,6 +36,10 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
     Raises:
         typer.Exit: with code 1 if stages failed.
     """
+    from harness.cli.plan_output import print_warnings
+
+    with options.clear_errors():
+        print_warnings(study.warnings, options.out)
     try:
         with options.clear_errors():
             done = study.run(jobs, options.out, executor, raise_on_failure=False).last_run
@@ -56,6 +61,17 @@ def _show(study: "Study") -> None:
     with options.clear_errors():
         options.out.print(render(study.table(), "md"), markup=False)
         folder = study.write_report()
+        _print_summary(study.summary())
     options.out.print(
         f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}"
     )
+
+
+def _print_summary(found: "Summary") -> None:
+    """Prints verdicts and threats, a line each."""
+    for line in found.verdicts:
+        options.out.print(f"expected {line}", markup=False)
+    if found.threats:
+        options.out.print("threats to validity:")
+    for line in found.threats:
+        options.out.print(f"- {line}", markup=False)

@@ -1,5 +1,6 @@
 """Runs a plan on a backend: schedules stages by their parents, records results, resumes."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from shutil import rmtree
@@ -10,6 +11,7 @@ from filelock import FileLock
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.progress import Display
+from harness.execution.time_left import PLANNED_FLOPS, STAGE_SECONDS
 from harness.execution.tracker import Tracker
 from harness.plan.plan import Plan, Stage
 from harness.plan.stage_kinds import STAGE_KINDS
@@ -59,8 +61,7 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     for result in execution.finished.values():
         tracker.finished(result)
     todo = _todo(plan, execution.finished)
-    seconds = {key: one.metrics.get("seconds", 0.0) for key, one in execution.finished.items()}
-    display.begin([plan.stages[key] for key in todo], seconds, backend.capacity)
+    display.begin([plan.stages[key] for key in todo], backend.capacity)
     if todo:
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
@@ -190,6 +191,7 @@ class _Loop:
 
     def _recorded(self, stage: Stage, output: StageOutput | None) -> StageResult | None:
         """The stored result of a stage, recorded now unless another process did so first."""
+        begin = time.monotonic()
         with FileLock(self.store.root / "record.lock"):
             result = self.store.find(stage.key)
             if result is None and output is not None:
@@ -198,12 +200,13 @@ class _Loop:
                     stage.kind,
                     stage.label,
                     {**stage.spec, "parents": stage.parents},
-                    output.metrics,
+                    {**output.metrics, PLANNED_FLOPS: stage.flops},
                     self.backend.workspace.output(stage.key),
                     made_with=output.made_with,
                 )
                 self.execution.computed.append(stage.key)
-                self.display.finished(stage, output.metrics["seconds"] or 0.0)
+                seconds = output.metrics.get(STAGE_SECONDS) or 0.0
+                self.display.finished(stage, seconds, time.monotonic() - begin)
         return result
 
     def _fail(self, stage: Stage, reason: str) -> None:

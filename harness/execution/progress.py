@@ -10,18 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from harness.execution.notebook import NotebookBar
-from harness.execution.time_left import Durations, Running, seconds_left
+from harness.execution.time_left import Durations, Running, duration, seconds_left
 from harness.plan.plan import Plan, Stage
 
 LINE_SECONDS = 15.0
 """Least time between two progress lines when not on a terminal."""
-
-
-def duration(seconds: float) -> str:
-    """A duration as text: `75 s`, `12 min`, `3.4 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class Display:
@@ -31,15 +24,22 @@ class Display:
     stage, and `end`.
     """
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    def __init__(self, plan: Plan, console: Console, earlier: Durations | None = None) -> None:
+        """A display of one run.
+
+        Args:
+            earlier: durations in earlier runs, for kinds of stages that have not ended in this one.
+        """
         self.plan, self.console = plan, console
         self.capacity = 1
-        self.durations = Durations()
+        self.durations = Durations(earlier=earlier)
         self.waiting: dict[str, Stage] = {}
         self.started: dict[str, float] = {}
         """Key to start time of a stage."""
         self.reported: dict[str, tuple[float, float]] = {}
         """Key to time and share of updates of a stage's first progress report."""
+        self.left: float | None = None
+        """The latest estimate of the time left in seconds; null as long as it is unknown."""
         self.estimate: float | None = None
         """The first estimate of the whole duration, in seconds."""
         self.begun = time.monotonic()
@@ -66,22 +66,23 @@ class Display:
         if self.console.is_terminal:
             self.live.stop()
 
-    def begin(self, todo: list[Stage], finished: Mapping[str, float], capacity: int) -> None:
-        """Prints how many stages are finished already.
+    def begin(self, todo: list[Stage], capacity: int) -> None:
+        """Prints how many stages are finished already, and how long the others will take if that
+        is known from earlier runs.
 
         Args:
-            finished: key to seconds of the stages computed before.
             capacity: stages that run at a time.
         """
         total = len(self.plan.stages)
         self.capacity = capacity
         self.waiting = {stage.key: stage for stage in todo}
-        for key, seconds in finished.items():
-            self.durations.add(self.plan.stages[key], seconds)
         self.bar.update(self.task, completed=total - len(todo))
         if todo:
+            self.estimate = seconds_left(self.durations, [], todo, capacity)
+            expected = f", about {duration(self.estimate)} to go" if self.estimate else ""
             self.console.print(
                 f"{self.plan.experiment.name}: {total} stages, {total - len(todo)} done already"
+                f"{expected}"
             )
 
     def tick(self, running: Mapping[str, dict[str, Any]]) -> None:
@@ -98,10 +99,15 @@ class Display:
                 line = figures_line(figures)
                 self.console.print(f"  ... {stage.kind} {stage.label}: {line} {left}")
 
-    def finished(self, stage: Stage, seconds: float) -> None:
-        """Prints the stage with its duration."""
+    def finished(self, stage: Stage, seconds: float, recording: float = 0.0) -> None:
+        """Prints the stage with its duration.
+
+        Args:
+            recording: seconds in which its results were stored.
+        """
         _, before = self.reported.get(stage.key, (0.0, 0.0))  # done before it was resumed
-        self.durations.add(stage, seconds / (1 - before) if before < 1 else seconds)
+        whole = seconds / (1 - before) if before < 1 else seconds
+        self.durations.add(stage.kind, stage.flops, whole + recording)
         self._advance(stage)
         self.console.print(f"  done {stage.kind} {stage.label} ({duration(seconds)})")
 
@@ -124,7 +130,7 @@ class Display:
         self._update_notebook({}, "")
         if self.started:
             took = duration(time.monotonic() - self.begun)
-            first = f"; first estimate {duration(self.estimate)}" if self.estimate else ""
+            first = f"; estimated {duration(self.estimate)}" if self.estimate else ""
             self.console.print(f"took {took}{first}")
 
     def _advance(self, stage: Stage) -> None:
@@ -141,12 +147,12 @@ class Display:
                 first = self.reported.setdefault(key, (now, share))
             active.append(Running(self.plan.stages[key], now - first[0], share, first[1]))
         waiting = [stage for key, stage in self.waiting.items() if key not in running]
-        left = seconds_left(self.durations, active, waiting, self.capacity)
-        if left is None:
+        self.left = seconds_left(self.durations, active, waiting, self.capacity)
+        if self.left is None:
             return ""
         if self.estimate is None:
-            self.estimate = now - self.begun + left
-        return f"about {duration(left)} left"
+            self.estimate = now - self.begun + self.left
+        return f"about {duration(self.left)} left"
 
     def _update_notebook(self, running: Mapping[str, dict[str, Any]], left: str) -> None:
         if self.notebook:

@@ -25,9 +25,14 @@ def provenance() -> dict[str, str]:
     return {
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
+        "machine": machine(),
         "command": shlex.join(_last_part(argument) for argument in sys.argv),
     }
+
+
+def machine() -> str:
+    """System, architecture and number of CPU cores of this machine."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
 
 
 def _last_part(argument: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harness.core.files import write_atomically
 from harness.execution.job import HISTORY, StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
+from harness.execution.time_left import STAGE_SECONDS
 from harness.experiment import plugins
 from harness.pretraining.loggers import LOGGERS, LogTarget
 from harness.store.artifacts import local_folder
@@ -72,7 +73,9 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             raise
         if workspace.history(job.key).exists():
             copyfile(workspace.history(job.key), context.out / HISTORY)
-        output = StageOutput({"seconds": time.perf_counter() - begin, **metrics}, made_with())
+        seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
+        metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
+        output = StageOutput(metrics, made_with())
         write_atomically(result, json.dumps(asdict(output)))
         workspace.log("finish", job.key)
         return output

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from harness.analysis.columns import suite_columns
+from harness.analysis.columns import SuiteColumns, suite_columns
 from harness.analysis.comparison.differences import Compared, comparer, same_checkpoints
 from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.adaptation import trained_parameters
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
+from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import unknown_name
 from harness.leaderboard.measured_rows import SEEDS, deterministic_row, is_baseline, measured_rows
 from harness.leaderboard.missing import reasons
@@ -130,8 +131,22 @@ def experiment_comparer(results: Results, table: Table) -> Compared:
     Raises:
         ValueError: two runs of a task were scored on different examples.
     """
-    runs = arm_runs(results.arms, results.get(scores_frame), results.counts, table.layout)
+    own = table.layout == results.get(experiment_table).layout
+    runs = results.get(experiment_runs) if own else _runs(results, table.layout)
     return comparer(runs, table.layout, same_checkpoints(results.plan.differences))
+
+
+def experiment_runs(results: Results) -> dict[str, dict[str, Runs]]:
+    """Arm to task to the scores of its runs on resampled examples, in the columns of the suite.
+
+    Raises:
+        ValueError: two runs of a task were scored on different examples.
+    """
+    return _runs(results, results.get(experiment_table).layout)
+
+
+def _runs(results: Results, layout: SuiteColumns) -> dict[str, dict[str, Runs]]:
+    return arm_runs(results.arms, results.get(scores_frame), results.counts, layout)
 
 
 def _named(results: pd.DataFrame) -> pd.DataFrame:

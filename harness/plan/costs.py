@@ -27,8 +27,10 @@ HELD_OUT_INPUTS = 1_000
 """Sequences of held-out text."""
 HELD_OUT_TOKENS = 128
 """Tokens per sequence of held-out text."""
-SUSTAINED_FLOPS = 5e10
-"""FLOP/s of one CPU thread at `nano` and `tiny`."""
+SUSTAINED_FLOPS = 2e10
+"""FLOP/s of one CPU thread at `nano` and `tiny`, to an order of magnitude."""
+SECONDS_PER_STAGE = 1.0
+"""Seconds of a stage that do not depend on its FLOPs."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,20 @@ class Cost:
     """Training FLOPs."""
 
 
-def pretraining_cost(spec: Pretrain) -> Cost:
-    """The planned cost of one pretraining run, with the declared vocabulary size."""
+def pretraining_cost(spec: Pretrain, vocab_size: int | None = None) -> Cost:
+    """The planned cost of one pretraining run.
+
+    Args:
+        vocab_size: entries that the tokenizer has learned, for parameters and FLOPs; null: the
+            declared number, which also determines the updates of a budget in FLOPs.
+    """
     if spec.model.checkpoint:
         return Cost(None, None, None, None)
+    counted = _with_vocabulary(spec, vocab_size) if vocab_size else spec
     parameters = count_parameters(
         spec.model,
         spec.size,
-        spec.tokenizer.vocab_size,
+        counted.tokenizer.vocab_size,
         pair_format=spec.packing.format in PAIR_FORMATS,
         representation=spec.representation,
     )
@@ -60,10 +68,15 @@ def pretraining_cost(spec: Pretrain) -> Cost:
         return Cost(None, None, parameters, None)
     steps = planned_steps(spec)
     tokens = round(steps * tokens_per_step(spec))
-    return Cost(steps, tokens, parameters, steps * training_flops_per_step(spec))
+    return Cost(steps, tokens, parameters, steps * training_flops_per_step(counted))
 
 
-def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
+def _with_vocabulary(spec: Pretrain, vocab_size: int) -> Pretrain:
+    size = {"vocab_size": vocab_size}
+    return spec.model_copy(update={"tokenizer": spec.tokenizer.model_copy(update=size)})
+
+
+def continued_cost(run: Pretrain, start: Pretrain, vocab_size: int | None = None) -> Cost:
     """The planned cost of continued pretraining.
 
     Args:
@@ -71,9 +84,10 @@ def continued_cost(run: Pretrain, start: Pretrain) -> Cost:
         start: the pretraining of the model it starts from. For a checkpoint, a forward pass
             counts 2 FLOPs per weight and token, and a backward pass twice that (Kaplan et al.
             2020, section 2.1).
+        vocab_size: as for `pretraining_cost`.
     """
     if not start.model.checkpoint:
-        return pretraining_cost(run)
+        return pretraining_cost(run, vocab_size)
     folder = files.found(start.model.checkpoint, start.model.revision)
     parameters = files.num_weights(folder) or None
     if run.budget.seconds:

@@ -125,6 +125,9 @@ class Plan:
     continued_runs: tuple[ContinuedRun, ...] = ()
     unsupported: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(arm, task) to the reason why the arm does not support the task; such pairs have no run."""
+    vocab_sizes: Mapping[str, int] = field(default_factory=dict)
+    """Arm to the entries that its tokenizer has learned, with which `costs` are counted; without
+    arms whose tokenizer is not known yet, and without checkpoints."""
 
     @property
     def experiment(self) -> Experiment:

@@ -9,8 +9,6 @@ from markupsafe import Markup
 
 from harness.analysis.results import Results
 from harness.core.files import write_atomically
-from harness.leaderboard.build import experiment_comparer, experiment_table
-from harness.leaderboard.ranks import with_ties
 from harness.leaderboard.render import (
     markdown_escape,
     markdown_notes,
@@ -22,6 +20,7 @@ from harness.leaderboard.table import Table
 from harness.leaderboard.text_tables import html_table
 from harness.report import difference_tables, outline
 from harness.report.arm_tables import what_differs
+from harness.report.comparison import compared_table
 from harness.report.downloads import DESCRIPTIONS, downloads
 from harness.report.figures.differences import averages, forest
 from harness.report.layout import Plot, template
@@ -29,7 +28,7 @@ from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
 from harness.report.sections.total_cost import cost_line
 from harness.report.threats import threats
-from harness.report.verdict import MANY_ARMS, Pair, judge, pairwise
+from harness.report.verdict import MANY_ARMS, Pair, judge
 
 VERDICT_NOTE = (
     "Confirmed or refuted if the 95 % interval of the difference in the average ({}) excludes "
@@ -52,7 +51,7 @@ def write_report(results: Results, out: Path) -> None:
         ValueError: the results do not fit the suite, or runs of a task were scored on different
             examples.
     """
-    table, pairs = _compared(results)
+    table, pairs = results.get(compared_table)
     data = {
         "leaderboard.csv": render(table, "csv"),
         "leaderboard.md": render(table, "md"),
@@ -79,15 +78,7 @@ def report_figures(results: Results) -> dict[str, Plot]:
     Raises:
         ValueError: as `write_report` does.
     """
-    return _figures(_content(results, *_compared(results)))
-
-
-def _compared(results: Results) -> tuple[Table, tuple[Pair, ...]]:
-    """The leaderboard with its ties, and the compared pairs of arms."""
-    table = experiment_table(results)
-    compared = experiment_comparer(results, table)
-    table = with_ties(table, compared)
-    return table, pairwise(results, table, compared)
+    return _figures(_content(results, *results.get(compared_table)))
 
 
 def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:

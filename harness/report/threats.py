@@ -11,7 +11,8 @@ from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.table import Table
-from harness.report import run_checks, search_checks
+from harness.report import chance_checks, pretraining_checks, run_checks, search_checks
+from harness.report.comparison import compared_arms
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
 
@@ -22,16 +23,24 @@ ENOUGH_SEEDS = 10
 
 
 def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunScores) -> list[str]:
-    """One or two sentences on each threat found, those declared by the experiment, and the checks
-    that found nothing.
+    """One or two sentences on each threat found, and the checks that found nothing.
 
     Args:
         scores: result of `all_run_scores`.
     """
+    found, absent = findings(results, table, pairs, scores)
+    return [*found, *([f"No sign of: {', '.join(absent)}."] if absent else [])]
+
+
+def findings(
+    results: Results, table: Table, pairs: Sequence[Pair], scores: RunScores
+) -> tuple[list[str], list[str]]:
+    """One or two sentences on each threat found, and the names of the checks that found nothing;
+    for the arguments, see `threats`."""
     found = _checked(results, table, scores)
-    absent = [name for name, sentences in found.items() if not sentences]
-    return [
+    threats_found = [
         *_few_seeds(table),
+        *pretraining_checks.short_pretraining(results),
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),
@@ -39,8 +48,8 @@ def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunSc
         *results.experiment.threats,
         *_unfinished(results),
         *(f"{line}." for line in results.plan.unsupported_lines),
-        *([f"No sign of: {', '.join(absent)}."] if absent else []),
     ]
+    return threats_found, [name for name, sentences in found.items() if not sentences]
 
 
 def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
@@ -53,12 +62,21 @@ def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, lis
         if run_checks.chance(table):
             found["runs and arms at or below chance"] = run_checks.at_chance(results, table, scores)
         found |= {
+            "arms that are not significantly above chance": chance_checks.near_chance(
+                results, table
+            ),
+            "arms that are not significantly above an untrained network or a baseline": (
+                chance_checks.near_controls(results, results.get(compared_arms))
+            ),
             "evaluation sets whose examples all have one label": run_checks.one_label(
                 results, table
             ),
             "runs with constant predictions": run_checks.constant_predictions(results, table),
             "pretraining seeds without scores on every task": run_checks.excluded_seeds(results),
         }
+    if results.plan.pretrain_keys:
+        name = "pretraining that learned hardly more than token frequencies"
+        found[name] = pretraining_checks.unlearned(results)
     truncated = [*run_checks.truncated(results)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
         name = f"truncation of more than {100 * run_checks.FEW_TRUNCATED:g} % of train examples"

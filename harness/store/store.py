@@ -29,6 +29,7 @@ NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
 MARKS = (KEY, NAME, IMPORT)
 """Tags that tell stages, experiments and imports apart; their value is the run's name."""
+DATABASE = "mlflow.db"
 SNAPSHOT = "snapshot-2.db"
 """File name of the snapshot; the number is raised when its content changes."""
 
@@ -58,7 +59,7 @@ class Store:
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
         self._uri = os.environ.get("MLFLOW_TRACKING_URI")
-        self._database = self.root / "mlflow.db"
+        self._database = self.root / DATABASE
         """MLflow's tables, unless they are on a server."""
         if not self._uri:
             make_once(self._database, _make_tables)
@@ -196,6 +197,13 @@ class Store:
         if gone or new:
             snapshot.update(gone, read_entries(self._database, new))
         return snapshot.entries(mark, names)
+
+
+def existing_store(folder: Path) -> Store | None:
+    """The store of a local folder; null if there is none, and if `MLFLOW_TRACKING_URI` names a
+    server."""
+    is_local = not os.environ.get("MLFLOW_TRACKING_URI") and (folder / DATABASE).is_file()
+    return Store(folder) if is_local else None
 
 
 def _make_tables(path: Path) -> None:

@@ -159,7 +159,7 @@ def _examples(task: Task, split: Split, columns: Columns) -> Examples:
         choices = [tuple(options) for options in columns[task.choices_field]]
     labels = read_labels(task, split, columns[task.label_field])
     _check_texts(task, split, columns)
-    examples = Examples(_texts(task, columns), labels, choices, groups)
+    examples = Examples(texts_of(task, columns), labels, choices, groups)
     wanted_rows = _rows_of(task, split, examples)
     return examples.take(np.array([row for row in kept if wanted_rows[row]], dtype=np.int64))
 
@@ -195,7 +195,8 @@ def _check_texts(task: Task, split: Split, columns: Columns) -> None:
                 )
 
 
-def _texts(task: Task, columns: Columns) -> list[tuple[str, ...]]:
+def texts_of(task: Task, columns: Columns) -> list[tuple[str, ...]]:
+    """The texts of each row, or its words for tagging."""
     if task.kind == "tagging":
         return [tuple(words) for words in columns[task.text_fields[0]]]
     return list(zip(*(_text_column(text, columns) for text in task.text_fields), strict=True))

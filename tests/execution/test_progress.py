@@ -41,7 +41,7 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
         "child", "report", "child", {}, {"parent": second.key}, 1.0
     )  # of unknown duration
     with Display(plan, Console(file=out, width=200)) as display:
-        display.begin([first, second, child], {}, capacity=1)
+        display.begin([first, second, child], capacity=1)
         display.tick({first.key: {}})  # starts its clock
         display.failed(second, "no memory")  # its child is not waited for
         clock.now = LINE_SECONDS + 5
@@ -49,9 +49,9 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
         clock.now = 40.0
         display.tick({first.key: {"done": 3, "total": 4, "loss": 0.5}})
         clock.now = 80.0
-        display.finished(first, 30.0)
+        display.finished(first, 30.0, recording=1.0)
         display.end()
-    assert display.durations.of(first) == 60.0  # half of it was done before
+    assert display.durations.of(first) == 61.0  # half of it was done before
     lines = out.getvalue().splitlines()
     total = len(plan.stages)
     assert lines[0] == f"smoke: {total} stages, {total - 3} done already"
@@ -60,14 +60,14 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
     assert lines[3].endswith(" 75%, loss 0.500 about 20 s left")  # a quarter took 20 s
     assert lines[4:] == [
         f"  done finetune {first.label} (30 s)",
-        "took 80 s; first estimate 60 s",
+        "took 80 s; estimated 60 s",
     ]
 
 
 def test_nothing_to_do_prints_nothing(plan: Plan) -> None:
     out = io.StringIO()
     with Display(plan, Console(file=out)) as display:
-        display.begin([], {}, capacity=2)
+        display.begin([], capacity=2)
         display.end()
     assert out.getvalue() == ""
 

@@ -2,13 +2,26 @@
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from harness.execution.time_left import Durations, Running, seconds_left
+from harness.execution.estimate import estimate
+from harness.execution.provenance import machine
+from harness.execution.time_left import (
+    PLANNED_FLOPS,
+    RECORDING_SECONDS,
+    STAGE_SECONDS,
+    Durations,
+    Running,
+    learned_durations,
+    seconds_left,
+    used_gpu,
+)
 from harness.plan.factory import load_plan
 from harness.plan.plan import Plan, Stage
+from harness.store.store import StageResult
 from tests.paths import ROOT
 
 
@@ -18,12 +31,11 @@ def stage(kind: str, flops: float, key: str = "a") -> Stage:
 
 def test_equal_stages_take_the_mean_and_others_are_scaled_by_flops() -> None:
     known = Durations()
-    known.add(stage("trial", 10.0), 4.0)
-    known.add(stage("trial", 10.0), 6.0)
-    known.add(stage("trial", 40.0), 10.0)
+    known.add("trial", 10.0, 4.0)
+    known.add("trial", 10.0, 6.0)
     assert known.of(stage("trial", 10.0)) == 5.0
-    assert known.of(stage("trial", 30.0)) == pytest.approx(30 * (4 + 6 + 10) / (10 + 10 + 40))
-    assert known.of(stage("finetune", 10.0)) is None
+    assert known.of(stage("trial", 30.0)) == pytest.approx(30 * (4 + 6) / (10 + 10))
+    assert known.of(stage("pretrain", 10.0)) is None
     assert known.of(stage("tune", 0.0)) == 0.0
 
 
@@ -33,7 +45,7 @@ def test_by_hand() -> None:
     running = Running(stage("pretrain", 100.0), elapsed=30.0, share=0.25)
     assert seconds_left(known, [running], [], 2) == 90.0  # the others have nothing to do
     assert seconds_left(known, [running], waiting, 2) is None
-    known.add(waiting[0], 50.0)
+    known.add("trial", 10.0, 50.0)
     assert seconds_left(known, [running], waiting, 2) == (90 + 4 * 50) / 2
     resumed = Running(stage("pretrain", 100.0), elapsed=10.0, share=0.75, first_share=0.5)
     assert seconds_left(known, [resumed], [], 2) == 10.0  # the other half of this half
@@ -44,7 +56,7 @@ def test_by_hand() -> None:
 
 def test_a_plan_of_instant_runs_says_nothing_of_long_ones() -> None:
     known = Durations()
-    known.add(stage("pretrain", 0.0), 0.1)
+    known.add("pretrain", 0.0, 0.1)
     assert known.of(stage("pretrain", 5.0)) is None
     assert not known.knows("pretrain")
 
@@ -58,11 +70,12 @@ SECONDS = {"tokenizer": 4.0, "tokenize": 10.0, "tune": 0.1}
 
 
 def simulated(plan: Plan, capacity: int, seed: int) -> Iterator[tuple[float, float | None]]:
-    """(seconds since the start, seconds left as estimated) after each end of a stage. Stages of a
-    kind have a rate of their own and durations that vary by a tenth; kinds that never ran go
-    first."""
+    """(seconds since the start, seconds left as estimated) after each end of a stage. Pretraining
+    and fine-tuning have rates of their own and durations that vary by a tenth; kinds that never ran
+    go first."""
     rng = np.random.default_rng(seed)
-    rate = {kind: 10 ** rng.uniform(9, 11) for kind in ("pretrain", "trial", "finetune")}
+    rate = {kind: 10 ** rng.uniform(9, 11) for kind in ("pretrain", "finetune")}
+    rate["trial"] = 1.2 * rate["finetune"]
     noise = dict(zip(plan.stages, rng.normal(1, 0.1, len(plan.stages)), strict=True))
     known, now = Durations(), 0.0
     waiting, ended, active = dict(plan.stages), set[str](), list[tuple[float, str, float]]()
@@ -75,7 +88,7 @@ def simulated(plan: Plan, capacity: int, seed: int) -> Iterator[tuple[float, flo
             seconds = one.flops / rate[one.kind] if one.flops else SECONDS.get(one.kind, 0.1)
             heapq.heappush(active, (now + seconds * noise[one.key], one.key, now))
         now, key, start = heapq.heappop(active)
-        known.add(plan.stages[key], now - start)
+        known.add(plan.stages[key].kind, plan.stages[key].flops, now - start)
         ended.add(key)
         running = [
             Running(plan.stages[k], now - began, (now - began) / max(1e-9, end - began))
@@ -95,3 +108,102 @@ def test_estimates_are_within_a_third_once_they_are_known(
     assert all(total == pytest.approx(whole, rel=0.3) for _, total in known)
     assert len(known) >= len(found) / 2
     assert found[0][1] is None
+
+
+def test_stages_unlike_all_others_have_a_fixed_part_and_a_rate() -> None:
+    known = Durations()
+    for flops in (10.0, 20.0, 40.0):
+        known.add("finetune", flops, 3 + flops / 5)
+    assert known.of(stage("finetune", 30.0)) == pytest.approx(3 + 30 / 5)
+    known = Durations()
+    known.add("finetune", 10.0, 1.0)
+    known.add("finetune", 20.0, 4.0)  # a line would begin below zero
+    assert known.of(stage("finetune", 30.0)) == pytest.approx(30 * 5 / 30)
+    known = Durations()
+    known.add("finetune", 10.0, 2.0)
+    known.add("finetune", 11.0, 2.01)  # too near for a slope
+    assert known.of(stage("finetune", 42.0)) == pytest.approx(42 * 4.01 / 21)
+
+
+def test_the_last_of_equal_stages_count() -> None:
+    known = Durations()
+    for seconds in (100.0, 1.0, 2.0, 3.0, 4.0, 5.0):
+        known.add("trial", 10.0, seconds)
+    assert known.of(stage("trial", 10.0)) == 3.0
+
+
+def test_kinds_that_do_the_same_work_know_of_each_other() -> None:
+    known = Durations()
+    known.add("trial", 10.0, 4.0)
+    assert known.of(stage("finetune", 10.0)) == 4.0
+    assert known.of(stage("tune", 20.0)) == 8.0
+    known.add("finetune", 10.0, 6.0)
+    assert known.of(stage("train_tasks", 10.0)) == 6.0  # of `finetune`, before those of `trial`
+    assert known.of(stage("pretrain", 10.0)) is None
+
+
+def test_earlier_runs_serve_where_this_one_knows_nothing() -> None:
+    earlier = Durations()
+    earlier.add("pretrain", 10.0, 100.0)
+    earlier.add("finetune", 10.0, 5.0)
+    known = Durations(earlier=earlier)
+    known.add("finetune", 10.0, 7.0)
+    assert known.of(stage("pretrain", 20.0)) == 200.0
+    assert known.of(stage("finetune", 10.0)) == 7.0
+    assert known.of(stage("probe", 1.0)) is None
+
+
+def test_a_chain_of_stages_takes_as_long_as_all_of_them() -> None:
+    known = Durations()
+    known.add("pretrain", 10.0, 100.0)
+    known.add("finetune", 10.0, 10.0)
+    first = stage("pretrain", 10.0, "first")
+    child = Stage("finetune", "child", "child", {}, {"pretrain": "first"}, 10.0)
+    other = stage("finetune", 10.0, "other")
+    assert seconds_left(known, [], [first, child, other], 2) == 110.0  # more than 120 / 2
+    running = Running(first, elapsed=25.0, share=0.25)
+    assert seconds_left(known, [running], [child, other], 2) == 75.0 + 10.0
+
+
+def stored(kind: str, flops: float, seconds: float, made_with: str) -> StageResult:
+    metrics = {STAGE_SECONDS: seconds, PLANNED_FLOPS: flops}
+    return StageResult(f"{kind}{seconds}", kind, "", metrics, "", "", made_with)
+
+
+def test_durations_are_learned_from_this_machine_and_its_last_device() -> None:
+    cpu, gpu = f"{machine()}, python 3", f"{machine()}, Some GPU, python 3"
+    elsewhere = "Plan9 mips, 3 CPU cores, python 3"
+    old = StageResult("old", "finetune", "", {"seconds": 1.0}, "", "", cpu)  # of earlier versions
+    known = learned_durations(
+        [
+            stored("pretrain", 10.0, 50.0, cpu),
+            stored("pretrain", 10.0, 5.0, gpu),
+            stored("finetune", 10.0, 3.0, cpu),
+            stored("finetune", 10.0, 900.0, elsewhere),
+            old,
+        ]
+    )
+    assert known.of(stage("pretrain", 10.0)) == 5.0 + RECORDING_SECONDS
+    assert known.of(stage("finetune", 10.0)) == 3.0 + RECORDING_SECONDS
+    assert sum(map(len, known.ended.values())) == 2
+    assert used_gpu([stored("pretrain", 1.0, 1.0, gpu)])
+    assert not used_gpu([stored("pretrain", 1.0, 1.0, cpu), stored("tune", 1.0, 1.0, elsewhere)])
+
+
+def test_an_estimate_says_what_it_was_learned_from() -> None:
+    plan = load_plan(ROOT / "experiments" / "smoke.yaml")
+    nothing = estimate(plan, {}, jobs=2)
+    assert (nothing.num_stages, nothing.num_learned) == (len(plan.stages), 0)
+    assert "to an order of magnitude (2e10 FLOP/s assumed" in nothing.line
+    here = f"{machine()}, python 3"
+    done = {
+        key: replace(stored(one.kind, one.flops, 10.0, here), key=key)
+        for key, one in plan.stages.items()
+    }
+    some = dict(list(done.items())[:-12])
+    found = estimate(plan, some, jobs=2)
+    assert found.seconds == pytest.approx(12 * (10.0 + RECORDING_SECONDS) / 2)
+    assert found.line.endswith(f"2 at a time (learned from {len(some)} finished stages)")
+    assert estimate(plan, done, jobs=2).line == ""
+    pretraining = {key: one for key, one in done.items() if one.kind == "pretrain"}
+    assert "; trial, finetune to an order of magnitude" in estimate(plan, pretraining, 2).line

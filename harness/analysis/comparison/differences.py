@@ -89,6 +89,17 @@ def enough_seeds(found: Difference) -> bool:
     return found.num_seeds >= MIN_SEEDS
 
 
+def above_level(arm: ArmRuns, column: Column, level: float) -> Difference | None:
+    """The score of an arm in a column minus a fixed level, both x 100; null if it lacks a score."""
+    if column.task not in arm:
+        return None
+    scores = _seed_scores({column.task: arm[column.task]}, [column])
+    if not scores:
+        return None
+    found = 100 * scores[column]
+    return welch(found, np.full_like(found, level), paired=True, level=LEVEL)
+
+
 def _difference(
     first: ArmRuns, second: ArmRuns, terms: Sequence[Term], paired: bool
 ) -> Difference | None:

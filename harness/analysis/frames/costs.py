@@ -34,7 +34,7 @@ def costs_frame(results: Results) -> pd.DataFrame:
         for role in ROLES:
             if spec := getattr(arm.pretrain, role):
                 keys = [plan.stages[key].parents[role] for key in own]
-                cost = pretraining_cost(spec)
+                cost = pretraining_cost(spec, plan.vocab_sizes.get(arm.name))
                 rows.append(_row(results, f"{role} of {arm.name}", "pretrain", keys, cost))
     for arm in plan.arms:
         if cost := plan.total_continued_cost(arm.name):

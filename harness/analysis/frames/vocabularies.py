@@ -4,7 +4,6 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.plan.costs import pretraining_cost
-from harness.pretraining.recipes.pretrain import Pretrain
 
 VOCABULARY_COLUMNS = ["arm", "tokenizer", "declared", "learned", "parameters"]
 
@@ -29,16 +28,10 @@ def vocabularies_frame(results: Results) -> pd.DataFrame:
                     declared.algorithm if declared else "of the checkpoint",
                     declared.vocab_size if declared else None,
                     learned,
-                    pretraining_cost(with_vocabulary(arm.pretrain, learned)).parameters,
+                    pretraining_cost(arm.pretrain, learned).parameters,
                 )
             )
     return pd.DataFrame(rows, columns=VOCABULARY_COLUMNS)
-
-
-def with_vocabulary(run: Pretrain, num_entries: int) -> Pretrain:
-    """`run` with another size of the vocabulary."""
-    tokenizer = run.tokenizer.model_copy(update={"vocab_size": num_entries})
-    return run.model_copy(update={"tokenizer": tokenizer})
 
 
 def _num_entries(results: Results, key: str) -> int:

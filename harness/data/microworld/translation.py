@@ -141,18 +141,20 @@ class Translated(DataSet):
         """The examples of a split with their answers."""
         check("split", split, tuple(self.sizes))  # all splits are parts of one sequence
         target, words = LANGUAGES[self.language], stems(self.language, world)
-        clauses, train = _clauses(self.name, world), SIZES["train"]
+        train = SIZES["train"]
+        number = self.sizes["train"] if split == "train" else sum(SIZES.values())
+        clauses = _clauses(self.name, world, number)
         chosen = clauses[:train] if split == "train" else clauses[train:]
         pairs = [(clause.english, target.translate(clause, words)) for clause in chosen]
         return [Item({"source": one}, {"target": other}, other) for one, other in pairs]
 
 
-def _clauses(name: str, world: int) -> list[Clause]:
-    """Different clauses: those of train, then those of validation."""
+def _clauses(name: str, world: int, number: int) -> list[Clause]:
+    """The first of all clauses, which differ: those of train, then those of validation."""
     this, draw = build(world), Draw(f"{name} {world}")
     sampler = Sampler(draw, this, this.words)
     made: dict[str, Clause] = {}
-    while len(made) < sum(SIZES.values()):
+    while len(made) < number:
         clause = _clause(sampler)
         made.setdefault(clause.english, clause)
     return list(made.values())

@@ -21,13 +21,17 @@ BYTE_SPACE = "\u0120"
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
 
 
-def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
+def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> int:
     """Trains `tokenizer` on `texts` and saves it to `out` for `from_pretrained`.
 
     The same texts give byte-identical files in any process and with any number of threads.
 
     Args:
         texts: sentences or longer texts that do not end within a word.
+
+    Returns:
+        Entries of the vocabulary, special tokens included: fewer than declared if the texts have
+        too few different words.
 
     Raises:
         ValueError: no text, an alphabet larger than `vocab_size`, or an extra token that is already
@@ -63,6 +67,7 @@ def train(tokenizer: Tokenizer, texts: Iterator[str], out: Path) -> None:
         extra_special_tokens=added,
         **scheme.special_tokens,
     ).save_pretrained(out)
+    return built.get_vocab_size()
 
 
 def is_sentinel(token: str) -> bool:

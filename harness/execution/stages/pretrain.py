@@ -13,6 +13,7 @@ from harness.data.tokenizers import Tokenizer, pretrained, training
 from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
 from harness.models.checkpoints import files
+from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.pretraining import checkpoint_import, run
 from harness.pretraining.held_out_loss import held_out
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -23,15 +24,15 @@ from harness.tasks.task import Task
 
 
 def train_tokenizer(context: StageContext) -> Metrics:
-    """Trains a tokenizer on the corpus, or converts the tokenizer of a checkpoint."""
+    """Trains a tokenizer on the corpus, or converts the tokenizer of a checkpoint; returns the
+    entries that were learned."""
     if "checkpoint" in context.spec:
         pretrained.adopt(_checkpoint_folder(context), context.out)
         return {}
     corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
     texts = (s for document in load_corpus.read_documents(corpus) for s in document)
-    training.train(settings, texts, context.out)
-    return {}
+    return {VOCAB_SIZE: training.train(settings, texts, context.out)}
 
 
 def tokenize(context: StageContext) -> Metrics:

@@ -28,12 +28,10 @@ from harness.finetuning.search.space import (
     points,
     shared,
 )
-from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.sweep import PRUNER_STARTUP, TPE_STARTUP, Sweep
 
 WORST = -1.0
 """Value of a trial that diverged or has an undefined metric: the minimum of all metrics."""
-STARTUP = 10
-"""Random trials before `tpe` starts: optuna's default."""
 LEAST_TRIALS = 8
 """Least number of trials for `importances`, so that each tree has some to split."""
 
@@ -107,7 +105,7 @@ def search(
             progress(number, sweep.trials)
             # A fresh sampler per trial, so that resuming needs no sampler state.
             seed = _seed(f"{name}/{number}")
-            study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
+            study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=TPE_STARTUP)
             running = _ask(study, sweep.space)
             trial = objective(running.params, number, partial(_report, running))
             for field in ("state", "seconds", "epochs"):
@@ -231,7 +229,7 @@ def _read(frozen: FrozenTrial) -> Trial:
 
 def _pruner(name: str | None) -> BasePruner:
     if name == "median":
-        return optuna.pruners.MedianPruner()
+        return optuna.pruners.MedianPruner(n_startup_trials=PRUNER_STARTUP)
     if name == "successive_halving":
         # A third continues to three times the epochs (Li et al. 2020, section 3.2, eta = 3).
         return optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=3)

@@ -20,6 +20,11 @@ from harness.finetuning.search.space import (
     points,
 )
 
+TPE_STARTUP = 10
+"""Random trials before `tpe` starts: optuna's default."""
+PRUNER_STARTUP = 5
+"""Trials that the median pruner leaves alone: optuna's default."""
+
 SPACES: dict[str, Mapping[str, Dimension]] = {
     # Devlin et al. 2019, appendix A.3
     "bert_grid": {"batch_size": (16, 32), "learning_rate": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)},

@@ -22,9 +22,9 @@ NOTE = (
     "An arm is on the Pareto front of a cost if no other arm has at least its score at a lower "
     "cost, or a higher score at no more cost. Averages are compared as measured, without a "
     "significance test. FLOPs are those of one pretraining seed, including the runs that it builds "
-    "on and continued pretraining. FLOPs and parameters are computed from the declared vocabulary "
-    f"size; the learned vocabulary may be smaller. Costs within {100 * TOLERANCE:g} % of each "
-    "other count as equal; costs that are equal for all arms are omitted."
+    "on and continued pretraining. FLOPs and parameters are counted with the learned vocabulary "
+    f"where it is known. Costs within {100 * TOLERANCE:g} % of each other count as equal; costs "
+    "that are equal for all arms are omitted."
 )
 CAPTION = (
     "Average over the suite by cost, with the standard deviation over pretraining seeds; the line "

@@ -20,8 +20,6 @@ FEW_NAMES = 3
 """Up to this number, all arms that share a pretrained model are named."""
 CURVE_COLUMNS = ["run", "pretrain_seed", "step", "tokens", "flops", "hours", "loss"]
 
-PLANNED = "with the declared vocabulary size"
-"""Fewer entries may be learned from a small corpus."""
 FORMATS = {"parameters": "{:,.0f}", "tokens": "{:,.0f}", "flops": "{:.2e}"}
 CONTINUED_NOTE = (
     "Loss per token on held-out text before and after each run of continued pretraining, mean over "
@@ -111,6 +109,8 @@ def _loss_cells(points: pd.DataFrame) -> list[str]:
 def pretraining_table(results: Results) -> TextTable:
     """Planned parameters, tokens and FLOPs of one pretraining seed; arms that share a pretraining
     run share a row."""
+    known = bool(results.plan.vocab_sizes)
+    counted = "with the learned vocabulary" if known else "with the declared vocabulary size"
     costs = pretraining_costs(results)
     firsts = {name: arms[0] for name, arms in shared_runs(results).items()}
     others = {str(name): str(name) for name in costs.index if name not in results.arms}
@@ -118,7 +118,7 @@ def pretraining_table(results: Results) -> TextTable:
         [name, *(number_cell(costs[key].get(arm), form) for key, form in FORMATS.items())]
         for name, arm in {**firsts, **others}.items()
     ]
-    return TextTable(["arm", f"parameters ({PLANNED})", "tokens", f"FLOPs ({PLANNED})"], rows)
+    return TextTable(["arm", f"parameters ({counted})", "tokens", f"FLOPs ({counted})"], rows)
 
 
 def continued_pretraining_section(results: Results) -> Section | None:

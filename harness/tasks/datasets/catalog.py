@@ -70,6 +70,37 @@ def _cached(path: str, revision: str | None) -> Path | None:
     return found[-1] if found else None
 
 
+def _prepared(path: str, config: str | None) -> bool:
+    """Whether the cache of `datasets` has the tables of a config."""
+    from huggingface_hub.constants import HF_HOME
+
+    cache = Path(os.environ.get("HF_DATASETS_CACHE", Path(HF_HOME) / "datasets"))
+    folder = cache / path.replace("/", "___") / (config or "default")
+    return any(folder.glob("*/*/dataset_info.json"))
+
+
+def is_local(user: User) -> bool:
+    """Whether everything that a task, probe or corpus reads is on this machine: in the mirror, or
+    in the cache of the Hub or of `datasets`."""
+    return all(
+        DataSet(path, (config,), revision, (), "").folder()[1]
+        or (not os.environ.get(hub.MIRROR) and _prepared(path, config))
+        for path, configs, revision in sources(user)
+        for config in configs
+    )
+
+
+def names_of(user: User) -> list[str]:
+    """Names for `harness data fetch`; empty for data sets that no shipped task, probe or corpus
+    uses."""
+    wanted = {(path, config) for path, configs, _ in sources(user) for config in configs}
+    return [
+        one.name
+        for one in data_sets()
+        if wanted.intersection((one.path, config) for config in one.configs)
+    ]
+
+
 def users() -> dict[str, User]:
     """Name to task, probe or corpus, for all that read the Hub."""
     named = {**CORPORA, **PROBES, **TASKS}

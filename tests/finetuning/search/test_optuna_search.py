@@ -11,7 +11,6 @@ from optuna.trial import TrialState
 from pydantic import ValidationError
 
 from harness.finetuning.search.optuna_search import (
-    STARTUP,
     WORST,
     Pruned,
     Report,
@@ -23,7 +22,7 @@ from harness.finetuning.search.optuna_search import (
     show_trials,
 )
 from harness.finetuning.search.space import points
-from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.sweep import TPE_STARTUP, Sweep
 
 SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
 GRID = {"epochs": [1, 2, 3], "batch_size": [8, 16]}
@@ -81,8 +80,8 @@ def test_killed_and_resumed_gives_the_same_trials(tmp_path: Path, pruner: str | 
 
 
 def test_more_trials_continue_a_study_and_fewer_are_its_first(tmp_path: Path) -> None:
-    many = STARTUP + 3
-    few = study(tmp_path / "a", sweep(trials=STARTUP + 1))
+    many = TPE_STARTUP + 3
+    few = study(tmp_path / "a", sweep(trials=TPE_STARTUP + 1))
     more = study(tmp_path / "a", sweep(trials=many))
     assert more[: len(few)] == few and len(more) == many
     assert more == study(tmp_path / "b", sweep(trials=many))

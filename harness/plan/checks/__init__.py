@@ -1,0 +1,35 @@
+"""Warnings before anything is computed: what is valid, but unlikely to give an answer.
+
+Errors are found when an experiment is read (`harness.experiment`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from harness.plan.checks.data import missing_data
+from harness.plan.checks.lengths import long_texts
+from harness.plan.checks.pretraining import few_updates, long_warmup, unfilled_vocabulary
+from harness.plan.checks.search import unsuited_sampler
+from harness.plan.plan import Plan
+
+
+def unsupported_tasks(plan: Plan) -> Iterator[str]:
+    """Tasks that an arm cannot do, with the reason."""
+    yield from plan.unsupported_lines
+
+
+CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
+    "few_updates": few_updates,
+    "long_warmup": long_warmup,
+    "unfilled_vocabulary": unfilled_vocabulary,
+    "long_texts": long_texts,
+    "unsupported_tasks": unsupported_tasks,
+    "missing_data": missing_data,
+    "unsuited_sampler": unsuited_sampler,
+}
+"""Name to check, in the order of the output. A check yields warnings of one line: what was found,
+and what to change."""
+
+
+def plan_warnings(plan: Plan) -> list[str]:
+    """The warnings of all checks. Reads local data, never the network."""
+    return [line for check in CHECKS.values() for line in check(plan)]

@@ -1,0 +1,49 @@
+"""Data sets of the Hub that are not on this machine."""
+
+from collections.abc import Iterator
+
+from harness.data.corpora.sources import HubCorpus
+from harness.plan.plan import Plan
+from harness.tasks.datasets import catalog
+from harness.tasks.datasets.fetch import DEFAULT_FOLDER
+from harness.tasks.probes import PROBES
+from harness.tasks.probes.probe import Probe
+from harness.tasks.task import HubData, Task
+
+
+def missing_data(plan: Plan) -> Iterator[str]:
+    """Corpora, tasks and probes that would be downloaded during the run, with the command that
+    downloads them before."""
+    missing = {name: user for name, user in _users(plan).items() if not catalog.is_local(user)}
+    if not missing:
+        return
+    known = list(
+        dict.fromkeys(name for user in missing.values() for name in catalog.names_of(user))
+    )
+    command = (
+        f"; fetch them before: harness data fetch {' '.join(known)}, then set "
+        f"HARNESS_DATA={DEFAULT_FOLDER}"
+        if known
+        else ""
+    )
+    yield (
+        f"{', '.join(missing)}: neither in HARNESS_DATA nor in the cache of the Hub, and downloaded"
+        f" when a stage first reads them{command}"
+    )
+
+
+def _users(plan: Plan) -> dict[str, catalog.User]:
+    """Name to what reads the Hub."""
+    found: dict[str, catalog.User] = {}
+    for arm in plan.arms:
+        evaluate, known = arm.evaluate, arm.evaluate.known_tasks
+        steps = evaluate.continued_pretraining
+        texts = [step.corpus_of(task) for step in steps for task in evaluate.chosen]
+        if not arm.pretrain.model.checkpoint:
+            texts.append(arm.pretrain.corpus)
+        found |= {text.path: text for text in texts if isinstance(text, HubCorpus)}
+        others = {one.task: known[one.task] for one in evaluate.intermediate_tasks}
+        read: dict[str, Task | Probe] = {name: PROBES[name] for name in evaluate.probes}
+        read |= {**evaluate.chosen, **others}
+        found |= {name: one for name, one in read.items() if isinstance(one.data, HubData)}
+    return found

@@ -1,0 +1,83 @@
+"""Texts that are longer than the inputs of fine-tuning or the sequences of pretraining."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.models import LEARNED_POSITIONS
+from harness.plan.plan import Plan
+from harness.tasks.task import Task
+from harness.tasks.text_sample import sample_texts
+
+SAMPLE = 100
+"""Train examples per task whose words are counted."""
+FEW_LONG = 0.01
+"""Share of texts up to which there is no warning."""
+IN_WINDOWS = "extraction"
+"""The kind of task whose long texts are read in windows, so that nothing is lost."""
+
+
+def long_texts(plan: Plan) -> Iterator[str]:
+    """Tasks whose texts have more words than `protocol.max_sequence_length`, or than any sequence
+    of pretraining, for arms with learned position embeddings: the later ones are still random."""
+    tasks = plan.experiment.evaluate.chosen
+    lengths = {name: _least_tokens(task) for name, task in tasks.items()}
+    read = {arm.name: arm.evaluate.protocol.max_sequence_length for arm in plan.arms}
+    for limit, arms in _by_limit(read).items():
+        if found := _long_tasks(plan, arms, lengths, limit):
+            yield (
+                f"{_named(plan, arms)}: texts longer than evaluate.protocol.max_sequence_length "
+                f"({limit}) are truncated: at least {found}; raise it, or accept the loss"
+            )
+    trained = {
+        arm.name: max(phase.sequence_length for phase in arm.pretrain.phases)
+        for arm in plan.arms
+        if arm.pretrain.model.family in LEARNED_POSITIONS and not arm.pretrain.budget.is_zero
+    }
+    for limit, arms in _by_limit(trained).items():
+        if found := _long_tasks(plan, arms, lengths, limit):
+            yield (
+                f"{_named(plan, arms)}: pretraining reads at most {limit} tokens at a time, so "
+                f"that later positions are untrained, but tasks have longer texts: at least "
+                f"{found}; raise sequence_length in pretrain.phases"
+            )
+
+
+def _by_limit(limits: dict[str, int]) -> dict[int, list[str]]:
+    groups: dict[int, list[str]] = defaultdict(list)
+    for arm, limit in limits.items():
+        groups[limit].append(arm)
+    return groups
+
+
+def _named(plan: Plan, arms: Sequence[str]) -> str:
+    return "all arms" if len(arms) == len(plan.arms) else ", ".join(arms)
+
+
+def _long_tasks(
+    plan: Plan, arms: Sequence[str], lengths: Mapping[str, Sequence[int]], limit: int
+) -> str:
+    """`12 % of micro-qnli, 3 % of micro-rte`, of the tasks that one of the arms does."""
+    done = {run.task for run in plan.finetune_runs if run.arm in arms}
+    shares = {
+        name: sum(length > limit for length in found) / len(found)
+        for name, found in lengths.items()
+        if found and name in done
+    }
+    named = [f"{100 * s:.0f} % of {name}" for name, s in shares.items() if s > FEW_LONG]
+    return ", ".join(named)
+
+
+def _least_tokens(task: Task) -> list[int]:
+    """Tokens of a sample of the train texts, counted by words: a lower bound, because a word has at
+    least one token."""
+    if task.kind == IN_WINDOWS:
+        return []
+    return [_length(task, texts) for texts in sample_texts(task, SAMPLE)]
+
+
+def _length(task: Task, texts: Sequence[str]) -> int:
+    """Least tokens of an input. The texts of a pair share it, but for similarity, where each is an
+    input of its own; the words of a tagging example are its texts."""
+    words = [len(text.split()) for text in texts]
+    special = 2 if task.kind == "tagging" else 1 + len(texts)
+    return max(words) + 2 if task.kind == "similarity" else sum(words) + special

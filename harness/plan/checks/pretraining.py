@@ -1,0 +1,97 @@
+"""Pretraining that is too short to learn from."""
+
+from collections.abc import Iterator
+
+from harness.experiment.recipe_defaults import ROLES
+from harness.plan.costs import pretraining_cost
+from harness.plan.plan import Plan
+from harness.pretraining.optimizer import Schedule
+from harness.pretraining.recipes.pretrain import Pretrain
+
+FEW_UPDATES = 500
+"""Updates below which networks of the shipped experiments stay near the loss of their first
+updates."""
+FULL_VOCABULARY = 0.95
+"""Share of the declared entries that a corpus should fill."""
+LONG_WARMUP = 0.5
+"""Share of the updates that a warmup should not exceed."""
+
+
+def few_updates(plan: Plan) -> Iterator[str]:
+    """Runs of few updates, with the batch size or the budget that would give more."""
+    for steps, names, run in _grouped(plan):
+        if steps < FEW_UPDATES:
+            yield (
+                f"{names}: {steps:,} pretraining updates are fewer than {FEW_UPDATES}, with which "
+                f"a network hardly learns; {_more_updates(run, steps)}"
+            )
+
+
+def _more_updates(run: Pretrain, steps: int) -> str:
+    """What gives FEW_UPDATES."""
+    factor = FEW_UPDATES / max(1, steps)
+    (unit, value) = next(iter(run.budget.model_dump(exclude_none=True).items()))
+    amount = f"{value * factor:.2g}" if unit == "flops" else f"{value * factor:,.0f}"
+    budget = f"raise pretrain.budget.{unit} to {amount} or more"
+    smaller = int(run.batch_size / factor)
+    if unit == "steps" or not smaller:
+        return budget
+    return f"lower pretrain.batch_size from {run.batch_size} to {smaller}, or {budget}"
+
+
+def unfilled_vocabulary(plan: Plan) -> Iterator[str]:
+    """Vocabularies that a corpus does not fill, once their tokenizer is trained."""
+    groups: dict[tuple[int, int, str], list[str]] = {}
+    for arm in plan.arms:
+        declared, learned = arm.pretrain.tokenizer, plan.vocab_sizes.get(arm.name)
+        if learned and learned < FULL_VOCABULARY * declared.vocab_size:
+            kind = (declared.vocab_size, learned, declared.algorithm)
+            groups.setdefault(kind, []).append(arm.name)
+    for (size, learned, algorithm), arms in groups.items():
+        yield (
+            f"{', '.join(arms)}: the corpus fills {learned:,} of the {size:,} declared entries of "
+            f"{algorithm}; parameters and FLOPs are counted with {learned:,}; set "
+            f"pretrain.tokenizer.vocab_size to {learned}, or take more text"
+        )
+
+
+def long_warmup(plan: Plan) -> Iterator[str]:
+    """Runs whose warmup takes more than half of their updates."""
+    for steps, names, run in _grouped(plan):
+        warmup = _warmup(run.schedule, steps)
+        if warmup > LONG_WARMUP * steps:
+            yield (
+                f"{names}: the warmup takes {warmup:,} of {steps:,} pretraining updates, so that "
+                "the learning rate is below its peak most of the time; set "
+                "pretrain.schedule.warmup_fraction to 0.1 or lower, or raise the budget"
+            )
+
+
+def _warmup(schedule: Schedule, steps: int) -> int:
+    """Updates of warmup, which may be more than all; none for `inverse_sqrt`."""
+    if schedule.decay == "inverse_sqrt":
+        return 0
+    if schedule.warmup_steps is None:
+        return int(schedule.warmup_fraction * steps)
+    return schedule.warmup_steps
+
+
+def _grouped(plan: Plan) -> Iterator[tuple[int, str, Pretrain]]:
+    """(updates, names, first run) of the pretraining runs that are equal in updates, batch size and
+    warmup, without those of no or unknown updates."""
+    groups: dict[tuple[int, int, Schedule], tuple[list[str], Pretrain]] = {}
+    for name, run in _runs(plan):
+        if steps := pretraining_cost(run).steps:
+            names, _ = groups.setdefault((steps, run.batch_size, run.schedule), ([], run))
+            names.append(name)
+    for (updates, _, _), (names, run) in groups.items():
+        yield updates, ", ".join(names), run
+
+
+def _runs(plan: Plan) -> Iterator[tuple[str, Pretrain]]:
+    """Name to run of each arm, and of the runs that it builds on."""
+    for arm in plan.arms:
+        yield arm.name, arm.pretrain
+        for role in ROLES:
+            if other := getattr(arm.pretrain, role):
+                yield f"{role} of {arm.name}", other

@@ -1,0 +1,32 @@
+"""Samplers and pruners that the number of trials does not suit."""
+
+from collections.abc import Iterator
+
+from harness.finetuning.search.space import points
+from harness.finetuning.search.sweep import PRUNER_STARTUP, TPE_STARTUP
+from harness.plan.plan import Plan
+
+
+def unsuited_sampler(plan: Plan) -> Iterator[str]:
+    """A sampler that is random search with so few trials, and a grid of another size."""
+    sweep = plan.experiment.sweep
+    if not sweep.trials:
+        return
+    if sweep.sampler == "tpe" and sweep.trials <= TPE_STARTUP:
+        yield (
+            f"sweep: the first {TPE_STARTUP} trials of tpe are random, so {sweep.trials} trials "
+            "are a random search, one trial after another; take the sampler random, whose trials "
+            "run in parallel and are the same for every arm, or more trials"
+        )
+    if sweep.pruner == "median" and sweep.trials <= PRUNER_STARTUP:
+        yield (
+            f"sweep: the median pruner prunes no trial before the {PRUNER_STARTUP + 1}th, but there"
+            f" are {sweep.trials}; leave it out, or take more trials"
+        )
+    cells = len(points(sweep.space))
+    if sweep.sampler == "grid" and sweep.trials != cells:
+        shown = "in random order" if sweep.trials < cells else "each once"
+        yield (
+            f"sweep: {sweep.trials} trials for a grid of {cells} points, of which "
+            f"{min(cells, sweep.trials)} are tried {shown}; set sweep.trials to {cells} for all"
+        )

@@ -1,0 +1,45 @@
+"""Costs with the vocabularies that tokenizers have learned.
+
+A small corpus has fewer entries than are declared, so that parameters and FLOPs are fewer, too.
+Stages, keys and numbers of updates follow from the declaration and stay as they are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.plan.costs import continued_cost, pretraining_cost
+from harness.plan.plan import ContinuedRun, Plan
+from harness.pretraining.recipes.pretrain import Pretrain
+
+VOCAB_SIZE = "vocab_size"
+"""Metric of a tokenizer stage: its entries, special tokens included."""
+
+
+def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, float]]) -> Plan:
+    """A plan whose costs are counted with the learned vocabularies where these are known.
+
+    Args:
+        metrics: key of a finished stage to its metrics.
+    """
+    learned = {key: int(of[VOCAB_SIZE]) for key, of in metrics.items() if VOCAB_SIZE in of}
+    if not learned:
+        return plan
+    tokenizers = {
+        arm: plan.stages[key].parents["tokenizer"] for (arm, _), key in plan.pretrain_keys.items()
+    }
+    sizes = {arm: learned[key] for arm, key in tokenizers.items() if key in learned}
+    arms = {arm.name: arm.pretrain for arm in plan.arms}
+
+    def recounted(run: ContinuedRun) -> ContinuedRun:
+        """A continued run, whose stage holds its settings."""
+        size = sizes.get(run.arm)
+        settings = Pretrain.model_validate(plan.stages[run.key].spec["pretrain"])
+        cost = continued_cost(settings, arms[run.arm], size) if size else run.cost
+        return replace(run, cost=cost)
+
+    return replace(
+        plan,
+        costs={arm: pretraining_cost(run, sizes.get(arm)) for arm, run in arms.items()},
+        continued_runs=tuple(map(recounted, plan.continued_runs)),
+        vocab_sizes=sizes,
+    )

@@ -1,0 +1,102 @@
+"""Arms whose scores may be due to chance, or are not above those of an untrained network."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from harness.analysis.comparison.differences import AVERAGE, Compared, above_level
+from harness.analysis.results import Results
+from harness.analysis.statistics.bootstrap import Difference
+from harness.leaderboard.build import experiment_runs
+from harness.leaderboard.measured_rows import is_baseline
+from harness.leaderboard.table import Table
+from harness.report.difference_tables import interval, points
+from harness.report.run_checks import chance, guesses
+from harness.tasks.custom import tasks_of
+from harness.tasks.task import Column
+
+ZERO_BY_CHANCE = ("matthews", "pearson", "spearman")
+"""Metrics whose expected value is 0 without knowledge."""
+
+
+def chance_levels(results: Results, table: Table) -> dict[str, float]:
+    """Column to the score x 100 of the best guess: as declared by the task, else 0 of a correlation
+    and the share of the most frequent label of an accuracy; without columns of other metrics."""
+    found = chance(table)
+    tasks = tasks_of(results.suite)
+    for column in table.columns:
+        is_class = tasks[column.task].kind == "classification"
+        if column.name in found:
+            continue
+        if column.metrics[0] in ZERO_BY_CHANCE and len(column.metrics) == 1:
+            found[column.name] = 0.0
+        elif column.metrics == ("accuracy",) and is_class and (labels := _labels(results, column)):
+            most = Counter(labels).most_common(1)[0][1]
+            found[column.name] = 100 * most / len(labels)
+    return found
+
+
+def _labels(results: Results, column: Column) -> list[object]:
+    """The labels of a column's examples; empty if no run is finished."""
+    for run in results.finetune_runs:
+        if run.task == column.task and run.key in results.finished:
+            rows = results.predictions(run.key)
+            return list(rows[rows["split"] == column.split]["label"])
+    return []
+
+
+def near_chance(results: Results, table: Table) -> Iterator[str]:
+    """A sentence on the columns in which no arm, and those in which some arms, are not
+    significantly above chance."""
+    levels, runs = chance_levels(results, table), results.get(experiment_runs)
+    arms = [arm for arm in results.arms if not guesses(results, arm)]
+    of_all, of_some = [], []
+    for column in table.columns:
+        if (level := levels.get(column.name)) is None:
+            continue
+        found = {arm: above_level(runs[arm], column, level) for arm in arms}
+        measured = {arm: one for arm, one in found.items() if one}
+        low = {arm: one for arm, one in measured.items() if one.low <= 0}
+        if low and len(low) == len(measured):
+            of_all.append(f"{column.name} ({level:.1f}; {_listed(low, level)})")
+        elif low:
+            of_some.append(f"{column.name} ({level:.1f}; {_listed(low, level)})")
+    if of_all:
+        yield f"No arm is significantly above chance on {', '.join(of_all)}."
+    if of_some:
+        yield f"Some arms are not significantly above chance on {', '.join(of_some)}."
+
+
+def _listed(found: dict[str, Difference], level: float) -> str:
+    return ", ".join(f"{arm} {level + one.estimate:.1f}" for arm, one in found.items())
+
+
+def near_controls(results: Results, compared: Compared) -> Iterator[str]:
+    """A sentence on each untrained network and baseline that some trained arms do not exceed
+    significantly in the average."""
+    controls = _controls(results)
+    trained = [arm for arm in results.arms if arm not in controls]
+    for control, kind in controls.items():
+        found = {arm: compared(arm, control)[AVERAGE] for arm in trained}
+        low = [f"{arm} ({_shown(one)})" for arm, one in found.items() if one and one.low <= 0]
+        if low:
+            yield (
+                f"Not significantly above {control}, {kind}, in the average: {', '.join(low)}; "
+                "differences in points with 95 % intervals."
+            )
+
+
+def _shown(found: Difference) -> str:
+    return f"{points(found.estimate)}, {interval(found)}"
+
+
+def _controls(results: Results) -> dict[str, str]:
+    """Arm without pretraining to what it is."""
+    found = {}
+    for arm in results.plan.arms:
+        run = arm.pretrain
+        started = run.model.checkpoint or run.init_from or arm.evaluate.continued_pretraining
+        if is_baseline(run.model.family):
+            found[arm.name] = "a baseline"
+        elif run.budget.is_zero and not started:
+            found[arm.name] = "an untrained network"
+    return found

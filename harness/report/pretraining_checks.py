@@ -1,0 +1,54 @@
+"""Pretraining that was too short, or that learned hardly anything."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from harness.analysis.frames.runs import pretrain_runs_frame
+from harness.analysis.results import Results
+from harness.data.corpora.token_stream import TokenStream
+from harness.plan.checks.pretraining import few_updates, long_warmup, unfilled_vocabulary
+
+HARDLY_BELOW = 0.95
+"""Held-out loss as a share of the loss by token frequencies from which on a run has hardly learned
+anything."""
+MAX_TOKENS = 1_000_000
+"""Tokens of the training text that are counted."""
+
+
+def short_pretraining(results: Results) -> list[str]:
+    """What the plan has warned of: few updates, a long warmup, an unfilled vocabulary."""
+    plan = results.plan
+    found = (*few_updates(plan), *long_warmup(plan), *unfilled_vocabulary(plan))
+    return [f"{line}." for line in found]
+
+
+def unlearned(results: Results) -> Iterator[str]:
+    """A sentence on the arms whose held-out loss is hardly below that of predicting every token by
+    its frequency in the training text."""
+    losses = results.get(pretrain_runs_frame).groupby("arm", sort=False)["loss"].mean().dropna()
+    named = []
+    for arm in results.plan.arms:
+        if arm.name in losses.index and not arm.pretrain.budget.is_zero:
+            loss, by_frequency = float(losses[arm.name]), frequency_loss(results, arm.name)
+            if by_frequency and loss > HARDLY_BELOW * by_frequency:
+                named.append(f"{arm.name} {loss:.2f} against {by_frequency:.2f}")
+    if named:
+        yield (
+            "Pretraining learned hardly more than the frequencies of tokens, by the held-out loss "
+            f"in nats against that of the frequencies alone: {', '.join(named)}."
+        )
+
+
+def frequency_loss(results: Results, arm: str) -> float | None:
+    """Mean loss on the held-out text of an arm, in nats per token, of a model that knows the
+    frequencies of tokens alone, with one added to each count; null for checkpoints."""
+    keys = (key for (name, _), key in results.plan.pretrain_keys.items() if name == arm)
+    tokens = results.plan.stages[next(keys)].parents.get("tokens")
+    if tokens is None or tokens not in results.finished:
+        return None
+    folder = results.files(tokens)
+    train, held_out = (TokenStream.open(folder / name).tokens for name in ("train", "validation"))
+    size = 1 + int(max(train[:MAX_TOKENS].max(), held_out.max()))
+    counts = 1 + np.bincount(train[:MAX_TOKENS], minlength=size)
+    return float(np.mean(-np.log(counts / counts.sum())[held_out]))

@@ -1,0 +1,43 @@
+"""The end of a run in the terminal: verdicts and threats."""
+
+from dataclasses import dataclass
+
+from harness.analysis.results import Results
+from harness.report.comparison import compared_table
+from harness.report.difference_tables import interval, p_of_claim, points
+from harness.report.run_scores import all_run_scores
+from harness.report.threats import findings
+from harness.report.verdict import Verdict, judge
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a report concludes."""
+
+    verdicts: tuple[str, ...]
+    """A line for each expected difference: whether it is confirmed, refuted or inconclusive, with
+    the difference in the average and its interval."""
+    threats: tuple[str, ...]
+    """A sentence or two on each threat to validity that was found."""
+
+
+def summary(results: Results) -> Summary:
+    """Verdicts and threats, as in the report.
+
+    Raises:
+        ValueError: runs of a task were scored on different examples.
+    """
+    table, pairs = results.get(compared_table)
+    threats, _ = findings(results, table, pairs, results.get(all_run_scores))
+    verdicts = (_line(judge(pair)) for pair in pairs if pair.expected)
+    return Summary(tuple(verdicts), tuple(threats))
+
+
+def _line(verdict: Verdict) -> str:
+    pair, found = verdict.pair, verdict.pair.average
+    figures = (
+        f", {points(found.estimate)} points (95 % interval {interval(found)}, {p_of_claim(pair)})"
+        if found
+        else ""
+    )
+    return f"{pair.first} > {pair.second}: {verdict.word}{figures}; {verdict.reason}"

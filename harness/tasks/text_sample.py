@@ -1,0 +1,42 @@
+"""A few texts of a task, read without loading its data set."""
+
+import csv
+import json
+from itertools import islice
+
+from harness.data.microworld import examples
+from harness.tasks.load_examples import file_of, texts_of
+from harness.tasks.preprocessing import PREPROCESSORS, Columns
+from harness.tasks.task import FileData, MicroworldData, Task
+
+
+def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
+    """The texts of at most `number` train examples, or the words of each for tagging; empty for
+    tasks without a train set and for data sets of the Hub, which take seconds to open.
+
+    Raises:
+        ValueError: the data are missing, or do not match the declaration of the task.
+    """
+    if task.train is None:
+        return []
+    if isinstance(task.data, MicroworldData):
+        columns: Columns = examples.sample(task.data.generator, task.train, number)
+    elif isinstance(task.data, FileData):
+        columns = _first_rows(task, task.data, number)
+    else:
+        return []
+    prepared = PREPROCESSORS[task.prepare](columns) if task.prepare else columns
+    return texts_of(task, prepared)[:number]
+
+
+def _first_rows(task: Task, data: FileData, number: int) -> Columns:
+    """The columns of the first rows of the train file; cells of CSV files are text."""
+    assert task.train is not None
+    file = file_of(task, task.train)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            read = csv.DictReader(stream) if data.source == "csv" else map(json.loads, stream)
+            rows = [dict(row) for row in islice(read, number)]
+    except (UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
+        raise ValueError(f"{file} must be {data.source} in UTF-8, but: {error}") from error
+    return {name: [row.get(name) or "" for row in rows] for name in (rows[0] if rows else ())}

@@ -1,0 +1,199 @@
+"""Warnings of plans: each check on a plan that it is about, and on one that it is not about."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.experiment.arms import combinations, resolve_arm
+from harness.experiment.declaration import Declaration
+from harness.experiment.experiment import Experiment
+from harness.plan.checks import CHECKS, plan_warnings
+from harness.plan.costs import pretraining_cost
+from harness.plan.factory import load_plan, make_plan
+from harness.plan.learned_vocabularies import VOCAB_SIZE, with_learned_vocabularies
+from harness.plan.plan import Plan
+from tests.paths import ROOT
+
+PRETRAIN: dict[str, Any] = {
+    "size": "nano",
+    "corpus": "microworld",
+    "tokenizer": {"vocab_size": 1_500},
+    "phases": [{"fraction": 1, "sequence_length": 128}],
+    "batch_size": 16,
+    "budget": {"steps": 500},
+}
+
+
+def planned(pretrain: Any = None, **fields: Any) -> Plan:
+    base = {"name": "x", "question": "which?", "evaluate": {"tasks": ["micro-sst2"]}}
+    values = base | {"pretrain": PRETRAIN | (pretrain or {})} | fields
+    experiment = Experiment.model_validate(values)
+    arms = [resolve_arm(experiment, *picked) for picked in combinations(experiment.grid)]
+    return make_plan(Declaration(experiment, tuple(arms)))
+
+
+def found(check: str, plan: Plan) -> list[str]:
+    return list(CHECKS[check](plan))
+
+
+def test_the_shipped_quickstart_has_no_warning() -> None:
+    assert plan_warnings(load_plan(ROOT / "experiments" / "quickstart.yaml")) == []
+
+
+def test_few_updates_with_the_batch_size_and_the_budget_that_give_more() -> None:
+    tokens = 47 * 256 * 128
+    plan = planned({"batch_size": 256, "budget": {"tokens": tokens}})
+    (line,) = found("few_updates", plan)
+    assert line.startswith("x: 47 pretraining updates are fewer than 500")
+    assert "lower pretrain.batch_size from 256 to 24" in line
+    assert f"raise pretrain.budget.tokens to {tokens * 500 / 47:,.0f} or more" in line
+    enough = planned({"batch_size": 24, "budget": {"tokens": tokens}})
+    assert plan.costs["x"].steps == 47 and (enough.costs["x"].steps or 0) >= 500
+    assert found("few_updates", enough) == []
+
+
+@pytest.mark.parametrize(
+    ("pretrain", "warned"),
+    [
+        ({"budget": {"steps": 499}}, True),
+        ({"budget": {"steps": 500}}, False),
+        ({"budget": {"steps": 0}}, False),  # the from-scratch control
+        ({"budget": {"seconds": 1}}, False),  # of unknown updates
+    ],
+)
+def test_few_updates_are_those_of_networks_that_are_trained(pretrain: Any, warned: bool) -> None:
+    assert bool(found("few_updates", planned(pretrain))) == warned
+
+
+def test_equal_arms_share_a_warning_and_what_they_build_on_is_checked() -> None:
+    grid = {"pretrain.objective.transform.mask_rate": [0.15, 0.3]}
+    (line,) = found("few_updates", planned({"budget": {"steps": 100}}, grid=grid))
+    assert line.startswith("mask_rate=0.15, mask_rate=0.3: 100 pretraining updates")
+    (line,) = found("few_updates", planned({"init_from": {"budget": {"steps": 100}}}))
+    assert line.startswith("init_from of x: 100 pretraining updates")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "warned"),
+    [
+        ({"warmup_fraction": 0.5}, False),
+        ({"warmup_fraction": 0.51}, True),
+        ({"warmup_steps": 251}, True),
+        ({"warmup_steps": 10_000}, True),  # longer than the run
+        ({"warmup_steps": 251, "decay": "inverse_sqrt"}, False),
+    ],
+)
+def test_a_warmup_that_is_longer_than_half(schedule: Any, warned: bool) -> None:
+    assert bool(found("long_warmup", planned({"schedule": schedule}))) == warned
+
+
+def test_a_learned_vocabulary_counts_and_changes_no_stage() -> None:
+    plan = planned()
+    (tokenizer,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenizer"]
+    learned = with_learned_vocabularies(plan, {tokenizer: {VOCAB_SIZE: 973.0}})
+    assert learned.vocab_sizes == {"x": 973}
+    assert learned.stages == plan.stages
+    smaller = pretraining_cost(planned({"tokenizer": {"vocab_size": 973}}).arms[0].pretrain)
+    assert learned.costs["x"] == smaller
+    (line,) = found("unfilled_vocabulary", learned)
+    assert line.startswith("x: the corpus fills 973 of the 1,500 declared entries of wordpiece")
+    assert found("unfilled_vocabulary", plan) == []
+    full = with_learned_vocabularies(plan, {tokenizer: {VOCAB_SIZE: 1_490.0}})
+    assert found("unfilled_vocabulary", full) == []
+
+
+def test_updates_of_a_budget_in_flops_follow_from_the_declaration() -> None:
+    plan = planned({"budget": {"flops": 1e11}})
+    (tokenizer,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenizer"]
+    cost = with_learned_vocabularies(plan, {tokenizer: {VOCAB_SIZE: 973.0}}).costs["x"]
+    before = plan.costs["x"]
+    assert (cost.steps, cost.tokens) == (before.steps, before.tokens)
+    assert cost.flops and before.flops and cost.flops < before.flops
+    assert cost.parameters and before.parameters
+    assert before.parameters - cost.parameters == (1_500 - 973) * 64
+
+
+def own_task(folder: Path, texts: list[str]) -> dict[str, Any]:
+    file = folder / "reviews.csv"
+    file.write_text("text,label\n" + "".join(f'"{text}",{i % 2}\n' for i, text in enumerate(texts)))
+    task = {
+        "name": "reviews",
+        "kind": "classification",
+        "data": {"source": "csv", "files": {"train": str(file), "validation": str(file)}},
+        "text_fields": ["text"],
+        "label_field": "label",
+        "labels": ["0", "1"],
+        "metrics": ["accuracy"],
+    }
+    return {"suite": {"name": "own", "tasks": [task]}}
+
+
+def test_long_texts_of_a_file_are_found_by_their_words(tmp_path: Path) -> None:
+    texts = ["word " * 40] * 3 + ["word " * 10] * 17
+    evaluate = own_task(tmp_path, texts) | {"protocol": {"max_sequence_length": 30}}
+    phases = [{"fraction": 1, "sequence_length": 64}]
+    (line,) = found("long_texts", planned({"phases": phases}, evaluate=evaluate))
+    assert line.startswith("all arms: texts longer than evaluate.protocol.max_sequence_length (30)")
+    assert "at least 15 % of reviews" in line
+    evaluate["protocol"] = {"max_sequence_length": 64}
+    assert found("long_texts", planned({"phases": phases}, evaluate=evaluate)) == []
+    short = [{"fraction": 0.5, "sequence_length": 16}, {"fraction": 0.5, "sequence_length": 32}]
+    (line,) = found("long_texts", planned({"phases": short}, evaluate=evaluate))
+    assert "pretraining reads at most 32 tokens" in line and "15 % of reviews" in line
+    relative = {"phases": short, "recipe": "llama"}  # no learned positions
+    assert found("long_texts", planned(relative, evaluate=evaluate)) == []
+
+
+def test_tasks_that_an_arm_cannot_do_are_named_with_the_reason() -> None:
+    plan = replace(planned(), unsupported={("x", "micro-sst2"): "it has no text"})
+    assert found("unsupported_tasks", plan) == ["x cannot do any task: it has no text"]
+
+
+def test_missing_data_with_the_command_that_fetches_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub.constants as constants
+
+    monkeypatch.delenv("HARNESS_DATA", raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    evaluate = {"suite": "glue-v1", "tasks": ["cola"]}
+    plan = planned({"corpus": "wikitext2"}, evaluate=evaluate)
+    (line,) = found("missing_data", plan)
+    assert line.startswith("Salesforce/wikitext, cola: neither in HARNESS_DATA nor in the cache")
+    command = "harness data fetch Salesforce/wikitext/wikitext-2-v1 nyu-mll/glue/cola"
+    assert command in line
+    for folder, path in (("Salesforce___wikitext", "wikitext-2-v1"), ("nyu-mll___glue", "cola")):
+        prepared = tmp_path / "datasets" / folder / path / "0.0.0" / "abc"
+        prepared.mkdir(parents=True)
+        (prepared / "dataset_info.json").write_text("{}")
+    assert found("missing_data", plan) == []
+    assert found("missing_data", planned()) == []
+
+
+SPACE = {"learning_rate": [1e-4, 1e-3], "epochs": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("sweep", "words"),
+    [
+        ({"trials": 10, "sampler": "tpe"}, "the first 10 trials of tpe are random"),
+        ({"trials": 11, "sampler": "tpe"}, ""),
+        ({"trials": 2, "sampler": "random"}, ""),
+        ({"trials": 4, "sampler": "grid"}, "4 trials for a grid of 6 points"),
+        ({"trials": 6, "sampler": "grid"}, ""),
+        ({"trials": 9, "sampler": "grid"}, "9 trials for a grid of 6 points"),
+        ({"trials": 0, "sampler": "tpe"}, ""),
+    ],
+)
+def test_samplers_and_trials(sweep: Any, words: str) -> None:
+    lines = found("unsuited_sampler", planned(sweep=sweep | {"space": SPACE}))
+    assert len(lines) == bool(words) and words in " ".join(lines)
+
+
+def test_a_pruner_without_enough_trials_is_found() -> None:
+    sweep = {"trials": 5, "sampler": "tpe", "pruner": "median", "space": SPACE}
+    _, line = found("unsuited_sampler", planned(sweep=sweep))
+    assert "prunes no trial before the 6th, but there are 5" in line

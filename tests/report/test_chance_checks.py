@@ -1,0 +1,85 @@
+"""Arms near chance, and arms that are no better than what was never pretrained."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.analysis.comparison.differences import above_level
+from harness.leaderboard.build import experiment_runs
+from harness.pretraining.budget import Budget
+from harness.pretraining.recipes import RECIPES
+from harness.report.chance_checks import chance_levels, near_chance, near_controls
+from harness.report.comparison import compared_arms
+from harness.tasks import TASKS
+from tests.made_up_results import MadeUpResults, table_of
+
+Fabricate = Callable[..., MadeUpResults]
+
+
+def test_two_arms_that_tie_at_chance_are_named_with_their_scores(fabricate: Fabricate) -> None:
+    data = fabricate({"one": 0.5, "other": 0.5}, tasks=("qnli",))
+    (sentence,) = near_chance(data, table_of(data))
+    means = data.scores.groupby("arm")["value"].mean() * 100
+    level = 100 * (TASKS["qnli"].chance or 0.0)
+    expected = f"(qnli ({level:.1f}; one {means['one']:.1f}, other {means['other']:.1f})"
+    assert sentence == f"No arm is significantly above chance on {expected[1:]}."
+
+
+def test_one_arm_at_chance_beside_one_that_learned(fabricate: Fabricate) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.5}, tasks=("qnli",))
+    (sentence,) = near_chance(data, table_of(data))
+    assert sentence.startswith("Some arms are not significantly above chance on qnli (")
+    assert "bad" in sentence and "good" not in sentence
+    assert [
+        *near_chance(learned := fabricate({"good": 0.9}, tasks=("qnli",)), table_of(learned))
+    ] == []
+
+
+def test_the_interval_is_that_of_the_mean_against_a_constant(fabricate: Fabricate) -> None:
+    """With one example set per run only the seeds count; both parts by hand."""
+    data = fabricate({"one": 0.6}, tasks=("qnli",), seeds=(3, 1))
+    table = table_of(data)
+    arm = data.get(experiment_runs)["one"]
+    found = above_level(arm, table.columns[0], 50.0)
+    assert found is not None
+    scores = 100 * data.scores["value"].to_numpy()
+    assert found.estimate == pytest.approx(scores.mean() - 50)
+    part_of_seeds = 4.302653 * scores.std(ddof=1) / np.sqrt(3)  # t with 2 degrees of freedom
+    assert (found.high - found.low) / 2 >= part_of_seeds * (1 - 1e-6)
+    assert above_level({}, table.columns[0], 50.0) is None
+
+
+def test_levels_that_a_task_does_not_declare_come_from_its_labels(
+    fabricate: Fabricate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = fabricate({"one": 0.5}, tasks=("qnli", "cola"))
+    for task in ("qnli", "cola"):
+        undeclared = TASKS[task].model_copy(update={"chance": None})
+        monkeypatch.setitem(TASKS, task, undeclared)
+    table = table_of(data)
+    assert all(row.name != "chance" for row in table.references)
+    labels = data.predictions("one-qnli-0-0")["label"]
+    share = max(np.mean(labels == 0), np.mean(labels == 1))
+    found = chance_levels(data, table)
+    assert found == {"cola": 0.0, "qnli": pytest.approx(100 * share)}
+
+
+def test_arms_that_do_not_exceed_an_untrained_network(fabricate: Fabricate) -> None:
+    data = fabricate({"good": 0.95, "idle": 0.6, "scratch": 0.6, "words": 0.6})
+    recipes = {
+        "scratch": RECIPES["bert"].model_copy(update={"budget": Budget(tokens=0)}),
+        "words": RECIPES["bag_of_words"],
+    }
+    arms = [replace(arm, pretrain=recipes.get(arm.name, arm.pretrain)) for arm in data.plan.arms]
+    declaration = replace(data.plan.declaration, arms=tuple(arms))
+    data.plan = replace(data.plan, declaration=declaration)
+    compared = data.get(compared_arms)
+    first, second = near_controls(data, compared)
+    assert first.startswith("Not significantly above scratch, an untrained network, in the average")
+    assert second.startswith("Not significantly above words, a baseline, in the average: ")
+    found = compared("idle", "scratch")["average"]
+    assert found is not None
+    assert "idle (" in first and "good" not in first and "words (" not in first
+    assert f"{found.estimate:+.1f}".replace("-", "−") in first

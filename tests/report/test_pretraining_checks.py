@@ -1,0 +1,66 @@
+"""Pretraining that learned hardly anything, against losses by hand."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from harness.analysis.frames.runs import pretrain_runs_frame
+from harness.analysis.results import Results
+from harness.data.corpora.token_stream import TokenStream
+from harness.pretraining.budget import Budget
+from harness.pretraining.recipes import RECIPES
+from harness.report.pretraining_checks import frequency_loss, unlearned
+
+TRAIN, HELD_OUT = [0, 0, 0, 1, 1, 2], [0, 1, 3]
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    for name, ids in (("train", TRAIN), ("validation", HELD_OUT)):
+        (tmp_path / name).mkdir()
+        for array in ("tokens", "sentences", "documents", "bytes"):
+            np.save(tmp_path / name / f"{array}.npy", np.array(ids, dtype=np.uint16))
+    assert TokenStream.open(tmp_path / "train").num_tokens == len(TRAIN)
+    return tmp_path
+
+
+def results_of(tokens: Path, losses: dict[str, float]) -> Results:
+    """Arms with these held-out losses on one text; `scratch` is not trained."""
+    budgets = {arm: Budget(tokens=0 if arm == "scratch" else 100) for arm in losses}
+    arms = [
+        SimpleNamespace(
+            name=arm, pretrain=RECIPES["bert"].model_copy(update={"budget": budgets[arm]})
+        )
+        for arm in losses
+    ]
+    stages: dict[str, Any] = {arm: SimpleNamespace(parents={"tokens": "text"}) for arm in losses}
+    stages["alone"] = SimpleNamespace(parents={})
+    keys = {(arm, seed): arm for arm in losses for seed in (0, 1)} | {("imported", 0): "alone"}
+    plan: Any = SimpleNamespace(arms=arms, stages=stages, pretrain_keys=keys)
+    results = Results(plan, store=cast(Any, None))
+    found = {arm: {"validation_loss": loss, "seconds": 1.0} for arm, loss in losses.items()}
+    results.__dict__["finished"] = {
+        key: SimpleNamespace(metrics=found.get(key, {})) for key in ("text", *losses)
+    }
+    results.files = lambda key: {"text": tokens}[key]  # type: ignore[method-assign]
+    return results
+
+
+def test_the_loss_of_frequencies_with_one_added_to_each(tokens: Path) -> None:
+    results = results_of(tokens, {"bert": 1.0})
+    shares = np.array([4, 3, 2, 1]) / 10
+    assert frequency_loss(results, "bert") == pytest.approx(-np.log(shares[HELD_OUT]).mean())
+    assert frequency_loss(results, "imported") is None
+
+
+def test_losses_hardly_below_that_of_frequencies_are_named(tokens: Path) -> None:
+    by_frequency = -np.log(np.array([0.4, 0.3, 0.1])).mean()
+    losses = {"idle": 0.96 * by_frequency, "good": 0.9 * by_frequency, "scratch": 9.0}
+    results = results_of(tokens, losses)
+    assert len(results.get(pretrain_runs_frame)) == 6
+    (sentence,) = unlearned(results)
+    assert sentence.endswith(f": idle {losses['idle']:.2f} against {by_frequency:.2f}.")
+    assert [*unlearned(results_of(tokens, {"good": 0.5}))] == []
