@@ -166,8 +166,9 @@ def fabricate() -> Callable[..., MadeUpResults]:
                     for name, value in score(TASKS[task], given, answers).items()
                 }
                 defined = {name: value for name, value in metrics.items() if value is not None}
-                metrics = defined | {"seconds": 1.5}
-                finished[key] = StageResult(key, "finetune", key, metrics, "", "")
+                finished[key] = StageResult(
+                    key, "finetune", key, defined | {"seconds": 1.5}, "", ""
+                )
                 finetune_runs.append(FinetuneRun(arm, task, pretrain, finetune, key))
         experiment = {
             "name": "made-up",

@@ -31,7 +31,7 @@ def network(folder: Path) -> Any:
 def test_a_model_in_memory_scores_as_its_folder(
     folder: Path, tokenizer: Any, tmp_path: Path
 ) -> None:
-    options = {"seeds": 1, "tasks": ["micro-cola"], "store": tmp_path}
+    options: dict[str, Any] = {"seeds": 1, "tasks": ["micro-cola"], "store": tmp_path}
     study = harness.evaluate(network(folder), tokenizer, "micro-glue-v1", *FAST, **options)
     (arm,) = study.plan.arms
     assert (study.name, arm.name) == ("my-bert-micro-glue-v1", "My.BERT")

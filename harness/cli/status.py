@@ -47,8 +47,8 @@ def status(
 
 def _print_summary(stages: "pd.DataFrame") -> None:
     """Numbers of stages by kind and state with the seconds spent, then the stages to look at."""
-    from harness.execution.progress import duration
     from harness.execution.status import STATES
+    from harness.execution.time_left import duration
 
     states = [state for state in STATES if (stages["state"] == state).any()]
     rows = []

@@ -85,7 +85,7 @@ def test_a_notebook_shows_one_bar_that_is_updated(
     odd = replace(first, label="<b>odd</b>")
     monkeypatch.setitem(plan.stages, first.key, odd)
     with Display(plan, Console(quiet=True, force_jupyter=True)) as display_of_run:
-        display_of_run.begin([first, second], {}, capacity=1)
+        display_of_run.begin([first, second], capacity=1)
         display_of_run.tick({first.key: {"done": 1, "total": 4}})
         display_of_run.finished(first, 1.0)
         display_of_run.failed(second, "no memory")

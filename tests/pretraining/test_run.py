@@ -264,7 +264,8 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
         def keep(self, trainer: pl.Trainer, *_: Any) -> None:
             rows.append({name: float(x) for name, x in trainer.callback_metrics.items()})
 
-        on_train_batch_end = on_validation_end = keep
+        on_train_batch_end = keep  # type: ignore[assignment]
+        on_validation_end = keep  # type: ignore[assignment]
 
     monkeypatch.setitem(CALLBACKS, "logged", Logged)
     return rows

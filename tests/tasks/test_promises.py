@@ -58,7 +58,9 @@ def test_a_task_is_one_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     monkeypatch.setitem(TASKS, "toy", TOY_TASK)
 
-    assert "toy" in dict(rows("tasks")) and "toys/reviews" in details("tasks", "toy")
+    assert "toy" in {row["name"] for row in rows("tasks")} and "toys/reviews" in details(
+        "tasks", "toy"
+    )
     assert ("toys/reviews", ("toy",)) in [(one.path, one.users) for one in data_sets()]
     assert fingerprint(TOY_TASK).startswith("sha256:")
     assert len(load_examples(TOY_TASK, "train")) == 6
@@ -76,7 +78,7 @@ def test_a_suite_is_one_value(monkeypatch: pytest.MonkeyPatch) -> None:
     suite = Suite(name="toys-v1", columns=main_columns([TOY_TASK]), citation="none")
     monkeypatch.setitem(SUITES, "toys-v1", suite)
     assert suite.tasks == ("toy",)
-    assert "toys-v1" in dict(rows("suites"))
+    assert "toys-v1" in {row["name"] for row in rows("suites")}
     assert Evaluate.read({"suite": "toys-v1"}).chosen == {"toy": TOY_TASK}
 
 

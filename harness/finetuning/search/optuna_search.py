@@ -152,7 +152,9 @@ def _shown(key: str, trial: Trial, sweep: Sweep) -> FrozenTrial:
         state=states.get(trial.state, TrialState.FAIL),
         value=trial.value if trial.state in states else None,
         params=dict(trial.params),
-        distributions=_distributions(sweep.space),
+        distributions=_distributions(
+            {**shared(sweep.space), **own(sweep.space, trial.params.get(ADAPTATION))}
+        ),
         user_attrs={**about, "seconds": trial.seconds, "epochs": trial.epochs},
     )
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -27,7 +28,7 @@ SIZES = {
     "initializer_range": 0.1,
     "pad_token_id": 0,
 }
-UNLISTED = {
+UNLISTED: dict[str, tuple[str, dict[str, Any]]] = {
     "mpnet": (
         "MPNetForMaskedLM",
         {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
@@ -46,7 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for name, (network, fields) in UNLISTED.items():
         made[name] = tmp_path_factory.mktemp("unlisted") / name
-        config = transformers.CONFIG_MAPPING[name](**SIZES, **fields)
+        config = transformers.CONFIG_MAPPING[name](**{**SIZES, **fields})
         torch.manual_seed(0)
         getattr(transformers, network)(config).save_pretrained(made[name])
     return made

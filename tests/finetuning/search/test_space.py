@@ -14,6 +14,7 @@ from harness.finetuning.search import optuna_search
 from harness.finetuning.search.optuna_search import Trial
 from harness.finetuning.search.space import parameters, points
 from harness.finetuning.search.sweep import Sweep
+from harness.study import Study
 
 LORA = {"rank": [4, 8, 16], "learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}}
 SPACE: dict[str, Any] = {
@@ -98,7 +99,7 @@ def test_what_is_no_space_is_refused(space: dict[str, Any], message: str) -> Non
         sweep(space=space)
 
 
-def declare(recipe: str, space: dict[str, Any], **more: Any) -> harness.Study:
+def declare(recipe: str, space: dict[str, Any], **more: Any) -> Study:
     return harness.declare(
         {
             "name": "x",
