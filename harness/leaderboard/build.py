@@ -117,10 +117,10 @@ def experiment_table(
         trained=results.get(trained_parameters),
         baselines={arm.name for arm in results.plan.arms if is_baseline(arm.pretrain.model.family)},
     )
-    of_arms = dict.fromkeys(results.arms, chosen)
+    chosen_by = dict.fromkeys(results.arms, chosen)
     unsupported = results.plan.unsupported
     found = reasons(
-        table.rows, table.columns, scores, of_arms, lambda *pair: unsupported.get(pair, "")
+        table.rows, table.columns, scores, chosen_by, lambda *pair: unsupported.get(pair, "")
     )
     return replace(table, missing=found)
 
