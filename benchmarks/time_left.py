@@ -45,7 +45,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         store = Store(Path(folder))
         backend = BACKENDS["processes"](Workspace(store.root), arguments.jobs)
-        with RecordingDisplay(plan, Console()) as display:
+        display = RecordingDisplay(plan, Console())
+        with display:
             done = execute(plan, store, backend, display)
         took = time.monotonic() - display.begun
     assert not done.failed, done.failed
