@@ -9,7 +9,6 @@ import pandas as pd
 from rich.console import Console
 
 from harness.analysis.comparison.differences import same_checkpoints
-from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.recording import record_results
 from harness.analysis.results import Results
@@ -28,7 +27,7 @@ from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin, needs_this_process
 from harness.leaderboard.boards import tied
-from harness.leaderboard.build import experiment_table
+from harness.leaderboard.build import experiment_runs, experiment_table
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
@@ -113,8 +112,7 @@ class Study:
         return make_plan(self.declaration)
 
     def outlook(self, jobs: int | None = None) -> Outlook:
-        """What is known before a run: costs, warnings, and its duration with `jobs` stages at a
-        time."""
+        """What is known before a run of `jobs` stages at a time: costs, warnings, duration."""
         return outlook(self.plan, existing_store(self.folder), jobs)
 
     @property
@@ -228,9 +226,7 @@ class Study:
     def resampled(self) -> dict[str, dict[str, Runs]]:
         """Arm to task to scores of its runs on bootstrap samples of the examples, the input of
         `harness.analysis.statistics`."""
-        results = self.results
-        scores, layout = results.get(scores_frame), experiment_table(results).layout
-        return arm_runs(results.arms, scores, results.counts, layout)
+        return self.results.get(experiment_runs)
 
     def figures(self) -> "dict[str, Plot]":
         """Name to figure of the report; notebooks display them."""
