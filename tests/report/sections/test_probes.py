@@ -39,7 +39,7 @@ def test_both_formats_show_them(tmp_path: Path, fabricate: Callable[..., MadeUpR
     skills = {"good": 0.9, "mute": 0.6}
     write_report(fabricate(skills, probes=FRAME), tmp_path)
     readme = (tmp_path / "README.md").read_text()
-    assert "p:\n\n| category |" in readme.partition("## Probes")[2]
+    assert "p:\n\n| category |" in readme.partition("<b>Probes</b>")[2]
     assert f"mute: {WHY}." in readme
     assert "<h3>p</h3>" in (tmp_path / "index.html").read_text()
     write_report(fabricate(skills), tmp_path)
@@ -58,7 +58,7 @@ def test_of_many_categories_the_mean_is_shown_and_the_rest_folded(
     shown, _, folded = (
         (tmp_path / "README.md")
         .read_text()
-        .partition("## Probes")[2]
+        .partition("<b>Probes</b>")[2]
         .partition("<details><summary>p, by category</summary>")
     )
     assert "| overall |" in shown and "| c3 |" not in shown
