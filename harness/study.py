@@ -8,26 +8,22 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from rich.console import Console
 
-from harness.analysis.comparison.differences import same_checkpoints
 from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import unknown_name
 from harness.exchange.checkpoints.arm_models import ArmModels
-from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
-from harness.execution.executor import Execution, execute
-from harness.execution.job import Workspace
+from harness.execution.executor import Execution
 from harness.execution.outlook import Outlook, outlook
-from harness.execution.progress import Display
+from harness.execution.run_plan import run_plan
 from harness.execution.status import stage_states
-from harness.execution.time_left import learned_durations
 from harness.experiment.data_checks import check_data
 from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
-from harness.experiment.plugins import add_plugin, needs_this_process
-from harness.leaderboard.boards import tied
-from harness.leaderboard.build import experiment_runs, experiment_table
+from harness.experiment.plugins import add_plugin
+from harness.leaderboard.boards import ranked_table
+from harness.leaderboard.build import experiment_runs
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
@@ -152,12 +148,7 @@ class Study:
         Raises:
             StagesFailedError: stages failed; the results of the others are kept.
         """
-        in_process = any(needs_this_process(name) for name in self.experiment.plugins)
-        executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
-        backend = BACKENDS[executor](Workspace(self.store.root), jobs)
-        earlier = learned_durations(self.store.finished().values())
-        with Display(self.plan, console or Console(quiet=True), earlier) as display:
-            self.last_run = execute(self.plan, self.store, backend, display)
+        self.last_run = run_plan(self.plan, self.store, jobs, console, executor)
         if self.last_run.computed or self.name not in self.store.experiments():
             record_results(self.results)
         if raise_on_failure:
@@ -183,14 +174,7 @@ class Study:
             ValueError: no run has finished, a task or the averaging rule is unknown, or the rule
                 uses tasks that the suite does not have.
         """
-        results = self.results.require(scores=True)
-        return tied(
-            experiment_table(results, average, tasks),
-            results.get(scores_frame),
-            self.store,
-            results.finished,
-            same_checkpoints(self.plan.differences),
-        )
+        return ranked_table(self.results.require(scores=True), average, tasks)
 
     def leaderboard(
         self, average: str | None = None, tasks: Sequence[str] | None = None

@@ -8,14 +8,20 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
-from harness.analysis.comparison.differences import MAX_ROWS, Compared, comparer
+from harness.analysis.comparison.differences import (
+    MAX_ROWS,
+    Compared,
+    comparer,
+    same_checkpoints,
+)
 from harness.analysis.comparison.resampling import arm_runs
-from harness.analysis.results import stage_counts
+from harness.analysis.frames.scores import scores_frame
+from harness.analysis.results import Results, stage_counts
 from harness.experiment.arms import Arm
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.compatibility import unsupported_reason
 from harness.leaderboard.board_filter import BoardFilter
-from harness.leaderboard.build import build, row_names
+from harness.leaderboard.build import build, experiment_table, row_names
 from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.measured_rows import is_baseline
@@ -144,6 +150,26 @@ def _unsupported(arm: Mapping[str, Any], task: str) -> str:
         return ""
     adapted = Arm("", {}, {}, pretrain, evaluate).adapted
     return unsupported_reason(TASKS[task], evaluate.protocol, evaluate.adaptation, adapted)
+
+
+def ranked_table(
+    results: Results, average: str | None = None, tasks: Sequence[str] | None = None
+) -> Table:
+    """The table of an experiment, with ranks shared by arms that do not differ significantly.
+
+    Args:
+        average, tasks: as for `experiment_table`.
+
+    Raises:
+        ValueError: as `experiment_table` does.
+    """
+    return tied(
+        experiment_table(results, average, tasks),
+        results.get(scores_frame),
+        results.store,
+        results.finished,
+        same_checkpoints(results.plan.differences),
+    )
 
 
 def tied(

@@ -1,0 +1,28 @@
+"""Runs a plan on a backend of this machine, with a progress display."""
+
+from rich.console import Console
+
+from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
+from harness.execution.executor import Execution, execute
+from harness.execution.job import Workspace
+from harness.execution.progress import Display
+from harness.execution.time_left import learned_durations
+from harness.experiment.plugins import needs_this_process
+from harness.plan.plan import Plan
+from harness.store.store import Store
+
+
+def run_plan(
+    plan: Plan,
+    store: Store,
+    jobs: int | None = None,
+    console: Console | None = None,
+    executor: str | None = None,
+) -> Execution:
+    """Computes the results that the store lacks; the arguments are those of `Study.run`."""
+    in_process = any(needs_this_process(name) for name in plan.experiment.plugins)
+    executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
+    backend = BACKENDS[executor](Workspace(store.root), jobs)
+    earlier = learned_durations(store.finished().values())
+    with Display(plan, console or Console(quiet=True), earlier) as display:
+        return execute(plan, store, backend, display)
