@@ -46,14 +46,7 @@ def squad(answer: str, correct: tuple[str, ...]) -> dict[str, float]:
     """`exact_match` and `f1` of an answer in 0..1, with the best of the correct ones."""
     from torchmetrics.functional.text import squad
 
-<<<<<<< HEAD
-    answers: dict[str, list[str] | list[int]] = {
-        "text": list(correct),
-        "answer_start": [0] * len(correct),
-    }
-=======
     answers: Any = {"text": list(correct), "answer_start": [0] * len(correct)}
->>>>>>> w-metrics
     with double_precision():
         found = squad({"id": "", "prediction_text": answer}, {"id": "", "answers": answers})
     return {name: float(score) / 100 for name, score in found.items()}
