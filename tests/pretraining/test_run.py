@@ -22,6 +22,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
+from harness.pretraining.history import HistoryLogger
 from harness.pretraining.module import Perplexity, values
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import Step
@@ -110,15 +111,68 @@ def test_killed_and_resumed_ends_bit_for_bit_the_same(
 ) -> None:
     """At the start, in the middle, at the change of length, and after the last update."""
     spec = make_spec(**(PAIRS if pairs else {}))
-    whole = run(spec, "whole")
+    whole = run(spec, "whole", loggers=[HistoryLogger(tmp_path / "whole.jsonl")])
+    cut = tmp_path / "cut.jsonl"
+    loggers = [HistoryLogger(cut)]
     with pytest.raises(KilledError):
-        run(spec, "cut", progress=kill_at(kill), compute=EVERY_STEP)
-    figures = run(spec, "cut")
+        run(spec, "cut", progress=kill_at(kill), compute=EVERY_STEP, loggers=loggers)
+    figures = run(spec, "cut", loggers=[HistoryLogger(cut)])
     assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
     curves = [(tmp_path / name / "out/curve.csv").read_text() for name in ("whole", "cut")]
     assert curves[0] == curves[1]
     timings = ("seconds", "tokens_per_second")
     assert all(figures[name] == whole[name] for name in whole if name not in timings)
+    assert history(cut) == history(tmp_path / "whole.jsonl")
+
+
+def history(path: Path) -> list[dict[str, float]]:
+    """The lines of a history, without what depends on the speed of the machine."""
+    timings = ("time", "train/tokens_per_second")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{name: one[name] for name in one if name not in timings} for one in lines]
+
+
+def test_an_interrupted_run_repeats_no_point(run: Runner, tmp_path: Path) -> None:
+    """The updates after the only checkpoint, at 3, are logged before and after the resume."""
+    log = tmp_path / "history.jsonl"
+    with pytest.raises(KilledError):
+        run(make_spec(), progress=kill_at(3), compute=EVERY_STEP)
+    for step in (9, 12):
+        with pytest.raises(KilledError):
+            run(make_spec(), progress=kill_at(step), loggers=[HistoryLogger(log)])
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(4, 13))
+    times = [line["time"] for line in lines]
+    assert times == sorted(times)
+
+
+def test_the_logged_figures_are_those_of_the_curve(run: Runner, tmp_path: Path) -> None:
+    log = tmp_path / "history.jsonl"
+    run(make_spec(), loggers=[HistoryLogger(log)])
+    with (tmp_path / "run/out/curve.csv").open() as file:
+        curve = list(csv.DictReader(file))
+    *found, held_out = history(log)
+    assert held_out["step"] == 12 and held_out["validation/loss"] > 0
+    for name, column in (("loss", "train_loss"), ("learning_rate", "learning_rate")):
+        assert [one[f"train/{name}"] for one in found] == [float(row[column]) for row in curve]
+    assert all(one["train/gradient_norm"] > 0 for one in found)
+
+
+@pytest.mark.parametrize("max_grad_norm", [0.5, 0.0])
+def test_the_gradient_norm_is_that_of_all_gradients(data: Path, max_grad_norm: float) -> None:
+    optimizer = Optimizer(learning_rate=1e-3, max_grad_norm=max_grad_norm)
+    spec = make_spec(optimizer=optimizer)
+    module = make_module(spec, Vocabulary.load(data / "tokenizer"), 0, {}, 12)
+    generator = torch.Generator().manual_seed(0)
+    for weight in module.trained:
+        weight.grad = torch.randn(weight.shape, generator=generator)
+
+    def gradients() -> torch.Tensor:
+        return torch.cat([w.grad.flatten() for w in module.trained if w.grad is not None])
+
+    expected = gradients().double().square().sum().sqrt().item()
+    assert module._clip_gradients(measured=True).item() == pytest.approx(expected, rel=1e-5)
+    assert gradients().norm().item() == pytest.approx(max_grad_norm or expected, rel=1e-4)
 
 
 def test_resume_goes_on_from_the_checkpoint(run: Runner) -> None:
@@ -207,11 +261,11 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
     rows: list[dict[str, float]] = []
 
     class Logged(pl.Callback):
-        def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        def keep(self, trainer: pl.Trainer, *_: Any) -> None:
             rows.append({name: float(x) for name, x in trainer.callback_metrics.items()})
 
-        def on_validation_end(self, trainer: pl.Trainer, *_: Any) -> None:
-            self.on_train_batch_end(trainer)
+        on_train_batch_end = keep  # type: ignore[assignment]
+        on_validation_end = keep  # type: ignore[assignment]
 
     monkeypatch.setitem(CALLBACKS, "logged", Logged)
     return rows
