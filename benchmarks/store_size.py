@@ -24,6 +24,8 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 import yaml
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from benchmarks import common
 from harness.analysis.frames.scores import scores_frame
@@ -141,6 +143,9 @@ def generate(study: Study, stage: Stage, folder: Path, rng: np.random.Generator)
     """Made-up metrics and files of a stage."""
     folder.mkdir(parents=True)
     metrics = {"seconds": 1.0, "validation_loss": float(rng.uniform(2, 3))}
+    if stage.kind == "tokenizer":
+        vocabulary = {"[UNK]": 0}
+        Tokenizer(WordLevel(vocabulary, unk_token="[UNK]")).save(str(folder / "tokenizer.json"))
     if stage.kind == "pretrain":
         tokens = np.arange(100) * 1000
         curve = {"step": range(100), "tokens": tokens, "train_loss": 7 - tokens / 4e4}

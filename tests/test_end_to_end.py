@@ -173,8 +173,10 @@ def test_mlflow_shows_the_study(study: Study) -> None:
     from mlflow.server import handlers
 
     with pytest.MonkeyPatch.context() as patch:
+        uri = f"sqlite:///{study.store.root / 'mlflow.db'}"
         patch.setattr(handlers, "_tracking_store", None)
-        patch.setenv("_MLFLOW_SERVER_FILE_STORE", f"sqlite:///{study.store.root / 'mlflow.db'}")
+        patch.setenv("_MLFLOW_SERVER_FILE_STORE", uri)
+        patch.setenv("MLFLOW_TRACKING_URI", uri)  # which the server sets and leaves
         client, api = server.test_client(), "/api/2.0/mlflow"
         found = client.get(f"{api}/experiments/get-by-name?experiment_name=small").get_json()
         wanted = {
