@@ -41,17 +41,26 @@ SMALL: dict[str, Any] = {
     "model": {"max_position": 64},
     "budget": {"steps": UPDATES},
 }
+PUBLISHED = ("dropout", "attention_dropout", "initializer_range")
+"""Fields of the model that keep the recipe's values, in place of those of small sizes."""
 NARROW = {"albert", "electra", "electra_mlm"}
 """Recipes whose embeddings are narrower than their states."""
 
 
 def small(recipe: str) -> Pretrain:
     """The recipe, its kind of network and its objective, in miniature."""
-    fields = {**SMALL, "recipe": recipe}
+    published = RECIPES[recipe].model.model_dump(include=set(PUBLISHED))
+    factor = RECIPES[recipe].optimizer.embedding_learning_rate_factor
+    fields = {
+        **SMALL,
+        "recipe": recipe,
+        "model": SMALL["model"] | published,
+        "optimizer": SMALL["optimizer"] | {"embedding_learning_rate_factor": factor},
+    }
     if RECIPES[recipe].model.facts.kind == "baseline":
         fields["budget"] = {"steps": 0}
     if recipe in NARROW:
-        fields["model"] = SMALL["model"] | {"embedding_size": 16}
+        fields["model"] |= {"embedding_size": 16}
     if RECIPES[recipe].teacher:
         fields["teacher"] = {"size": SIZE | {"num_layers": 4}, "objective": {"dupe_factor": 1}}
     return resolve_pretrain(fields)
