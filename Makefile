@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 JOBS ?= 2
 
-.PHONY: quickstart install test check lint schema docs clean
+.PHONY: quickstart install test campaigns check lint schema docs clean
 
 quickstart: $(STAMP)
 	$(BIN)/harness run experiments/quickstart.yaml
@@ -18,6 +18,10 @@ install: $(STAMP)
 # Two workers of one thread each are faster than one of two: the models are small.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+
+# Tests that train for minutes.
+campaigns: $(STAMP)
+	$(BIN)/python -m pytest -m campaign
 
 check: test
 

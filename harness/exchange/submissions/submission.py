@@ -59,7 +59,8 @@ def _arm(results: Results, arm: str | None) -> str:
     names = [one.name for one in results.plan.arms]
     arm = names[0] if arm is None and len(names) == 1 else arm
     if arm not in names:
-        raise ValueError(f"--arm must be one of {', '.join(names)}, but is {arm}")
+        given = "is missing" if arm is None else f"is {arm}"
+        raise ValueError(f"--arm must be one of {', '.join(names)}, but {given}")
     return str(arm)
 
 
