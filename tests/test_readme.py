@@ -1,6 +1,5 @@
 """The commands and the Python of README.md as printed, on an experiment made small."""
 
-import os
 import re
 import shlex
 import shutil
@@ -88,7 +87,9 @@ def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         else:
             assert code == 0, (words, output)
     assert [command[1:4] for command in servers] == [["-m", "mlflow", "ui"]]
-    assert {"my-report", "my-model", "out.parquet", "site", "my-study.yaml"} <= set(os.listdir())
+    assert {"my-report", "my-model", "out.parquet", "site", "my-study.yaml"} <= {
+        path.name for path in Path().iterdir()
+    }
 
 
 def test_the_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
