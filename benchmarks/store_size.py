@@ -254,13 +254,13 @@ def measure(num_runs: int, root: Path) -> dict[str, tuple[float, float]]:
 def page(found: dict[str, Any]) -> str:
     """The figures as markdown."""
     setting = (
-        f"A store of {found['runs'][0]:,.0f} finished runs, of stages and of the studies that show "
-        f"them; {found['machine']}. Seconds include "
+        f"A store of {found['runs'][0]:,.0f} finished runs; {found['machine']}. Seconds include "
         "waiting for other work on the machine, CPU seconds do not."
     )
     rows = [
         [name, f"{found[name][0]:.1f}", f"{found[name][1]:.1f}", f"{limit:.0f}"]
         for name, limit in LIMITS.items()
+        if name in found
     ]
     head = ("command", "seconds", "CPU seconds", "limit")
     return common.markdown(__file__, "Size of the store", setting, head, rows)

@@ -12,7 +12,7 @@ from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
-from harness.core.config import unknown_name
+from harness.core.config import as_declared, unknown_name
 from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.execution.executor import Execution
 from harness.execution.outlook import Outlook, outlook
@@ -83,12 +83,11 @@ class Study:
         Raises:
             ValueError: the experiment is invalid or data are missing; one line per problem.
         """
-        if not isinstance(experiment, Mapping):
-            experiment = experiment.model_dump(mode="json", exclude_unset=True)
+        data: dict[str, Any] = as_declared(experiment)
         if names := [add_plugin(plugin) for plugin in plugins]:
-            experiment = {**experiment, "plugins": [*experiment.get("plugins", ()), *names]}
-        data = with_files(experiment, Path(store) / "data")
-        declaration = from_data(data, overrides, variants)
+            data["plugins"] = [*data.get("plugins", ()), *names]
+        files = with_files(data, Path(store) / "data")
+        declaration = from_data(files, overrides, variants)
         check_data(declaration)
         return cls(declaration, store)
 

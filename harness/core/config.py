@@ -89,6 +89,18 @@ def as_tuples(data: Any) -> Any:
     return tuple(as_tuples(value) for value in data) if isinstance(data, (list, tuple)) else data
 
 
+def as_declared(data: Any) -> Any:
+    """`data` with config values as plain data: the fields that were set, and those that name a
+    kind."""
+    if isinstance(data, ConfigModel):
+        names = data.model_fields_set | (set(KIND_FIELDS) & set(type(data).model_fields))
+        fields = (name for name in type(data).model_fields if name in names)
+        return {name: as_declared(getattr(data, name)) for name in fields}
+    if isinstance(data, Mapping):
+        return {name: as_declared(value) for name, value in data.items()}
+    return [as_declared(value) for value in data] if isinstance(data, (list, tuple)) else data
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """The error message for a name that is not among the known ones, with the closest match."""
     names = list(known)

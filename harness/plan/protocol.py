@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from harness.core.config import ConfigModel
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.search.space import branches_of
-from harness.plan.differences import flat_fields
+from harness.plan.differences import flat_fields, is_declared
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 
@@ -31,14 +32,19 @@ def protocol_of(plan: Plan) -> dict[str, object]:
 
 
 def _base(plan: Plan) -> Evaluate:
-    """`evaluate` of the experiment, with the settings that all arms share: sizes determine some."""
-    base, arms = plan.experiment.evaluate, [arm.evaluate for arm in plan.arms]
-    shared = {
-        name: getattr(arms[0], name)
-        for name in ("finetune", "protocol")
-        if all(getattr(arm, name) == getattr(arms[0], name) for arm in arms)
-    }
-    return base.model_copy(update=shared)
+    """`evaluate` of the experiment, with the settings that the sizes of its arms determine, where
+    all arms without a value of their own agree."""
+    base = plan.experiment.evaluate
+    parts: dict[str, ConfigModel] = {"finetune": base.finetune, "protocol": base.protocol}
+    for name, part in parts.items():
+        shared: dict[str, Any] = {}
+        for field in type(part).model_fields:
+            path = f"evaluate.{name}.{field}"
+            own = [getattr(arm.evaluate, name) for arm in plan.arms if not is_declared(path, [arm])]
+            values = {getattr(one, field) for one in own}
+            shared |= {field: values.pop()} if len(values) == 1 else {}
+        parts[name] = part.model_copy(update=shared)
+    return base.model_copy(update=parts)
 
 
 def _exceptions(plan: Plan) -> dict[str, object]:

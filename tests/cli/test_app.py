@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.data import hub
 from harness.experiment.registries import REGISTRIES, members
 from harness.store.store import Store
 from tests.paths import EXPERIMENTS
@@ -60,7 +61,11 @@ def test_the_shell_completes_registries_and_members(words: str, expected: list[s
 
 
 @pytest.mark.parametrize("path", OFFLINE, ids=lambda path: path.stem)
-def test_every_shipped_experiment_can_be_planned(path: Path) -> None:
+def test_every_shipped_experiment_can_be_planned(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if path.parent.name == "checkpoints":  # a mirror may lack some of their many data sets
+        monkeypatch.delenv(hub.MIRROR, raising=False)
     code, output = call("plan", str(path))
     assert code == 0, output
     assert "what differs between arms" in output

@@ -91,7 +91,7 @@ def _pearson(x: Array, y: Array) -> float:
 
     if _constant(x) or _constant(y):
         return float("nan")
-    return float(pearson_corrcoef(torch.from_numpy(x), torch.from_numpy(y)))
+    return float(pearson_corrcoef(torch.tensor(x), torch.tensor(y)))
 
 
 def _ranks(values: Array) -> Array:

@@ -17,8 +17,8 @@ from harness.exchange.checkpoints.descriptions import (
 )
 from harness.exchange.checkpoints.model_card import render
 from harness.exchange.checkpoints.selection import of_stage
+from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models import SIZES
-from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
 from harness.store.store import Store
 
@@ -91,8 +91,8 @@ def test_a_source_is_one_sentence() -> None:
 def test_changes_to_the_recipe_are_named() -> None:
     assert recipe_changes(RECIPES["bert"]) == []
     assert "by the recipe bert." in render(CARD)
-    changes = {"size": SIZES["nano"], "batch_size": 8, "budget": Budget(tokens=1_000)}
-    run = RECIPES["bert"].model_copy(update=changes)
+    changes = {"batch_size": 8, "budget": {"tokens": 1_000}}
+    run = resolve_pretrain({"recipe": "bert", "size": SIZES["nano"].model_dump(), **changes})
     assert recipe_changes(run) == ["batch_size", "budget"]
     text = render(replace(CARD, run=run))
     assert "by the recipe bert with changes." in text

@@ -31,7 +31,9 @@ from harness.finetuning.search.sweep import Sweep
 from harness.leaderboard.build import build
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.render import render
+from harness.models import SIZES
 from harness.plan.protocol import protocol_digest, protocol_text
+from harness.pretraining.recipes.small_sizes import evaluation_settings
 from harness.store.recorded import imported_scores, recorded_experiments
 from harness.store.store import Store
 from harness.study import Study
@@ -156,7 +158,9 @@ def test_the_same_results_are_not_imported_twice(file: Path, tmp_path: Path) -> 
 
 
 def spec(**protocol: Any) -> dict[str, Any]:
-    evaluate = Evaluate(protocol=protocol).model_dump(mode="json")
+    of_size = evaluation_settings(SIZES["nano"])
+    fields = {**of_size, "protocol": of_size["protocol"] | protocol}
+    evaluate = Evaluate.read(fields).model_dump(mode="json")
     sweep = Sweep().model_dump(mode="json")
     return {"experiment": {"sweep": sweep}, "arms": {"a": {"evaluate": evaluate}}}
 

@@ -57,6 +57,7 @@ pretrain:
   recipe: t5
   corpus: microworld
   size: nano
+  phases: [{{fraction: 1, sequence_length: 512}}]
   objective: {objective}
   budget: {{flops: 1e12}}
 evaluate:

@@ -65,7 +65,7 @@ def test_the_first_page_is_searched(site):
     assert seen["arm"] == [2, "2 found"]  # the board that it stands on, and its experiment
     assert seen["table"] == [1, "1 found"]
     assert seen["none"] == [0, "0 found"]
-    assert seen["again"] == seen["all"] == 22
+    assert seen["again"] == seen["all"] == 23
 
 
 def test_a_board_is_searched_and_keeps_what_scores_are_read_against(site):
