@@ -198,7 +198,8 @@ def test_mlflow_shows_the_study(study: Study) -> None:
 
 
 def shown(study: Study) -> pd.DataFrame:
-    """The runs of the study's MLflow experiment: arm, key, status, and steps of the loss."""
+    """The runs of the study's stages in its MLflow experiment, to which another test adds seeds:
+    arm, key, status, and steps of the loss."""
     client = MlflowClient(f"sqlite:///{study.store.root / 'mlflow.db'}")
     experiment = client.get_experiment_by_name(study.name)
     assert experiment
@@ -206,8 +207,9 @@ def shown(study: Study) -> pd.DataFrame:
     for run in client.search_runs([experiment.experiment_id], "tags.key != ''"):
         points = client.get_metric_history(run.info.run_id, "train/loss")
         steps = tuple(sorted(point.step for point in points))
-        rows.append((run.data.tags["arm"], run.data.tags["key"], run.info.status, steps))
-    return pd.DataFrame(sorted(rows), columns=["arm", "key", "status", "steps"])
+        if (key := run.data.tags["key"]) in study.plan.stages:
+            rows.append((run.data.tags["arm"], key, run.info.status, steps))
+    return pd.DataFrame(sorted(set(rows)), columns=["arm", "key", "status", "steps"])
 
 
 def test_every_search_is_a_study_of_optuna(study: Study, folder: Path) -> None:

@@ -63,6 +63,8 @@ def load_plugin(name: str) -> str:
             plugin = points[name].load() if name in points else module
         except Exception as error:  # whatever the code of others raises
             problem = f"{type(error).__name__}: {error}"
+            if isinstance(error, ModuleNotFoundError) and error.name == name:
+                problem = "no such module; put the folder of its file on PYTHONPATH"
             raise ValueError(f"the plug-in {name!r} cannot be imported: {problem}") from error
         _add(name, plugin, _module_source(name, module))
     return _loaded[name]
