@@ -185,7 +185,7 @@ def test_unknown_arms_seeds_and_benchmarks(finished: Any) -> None:
     with pytest.raises(ValueError, match="--arm must be one of bert, but is roberta"):
         submission.write_submission("glue", results, arm="roberta")
     results.arms = ("bert", "roberta")
-    with pytest.raises(ValueError, match="--arm must be one of bert, roberta, but is None"):
+    with pytest.raises(ValueError, match="--arm must be one of bert, roberta, but is missing"):
         submission.write_submission("glue", results)
 
 
