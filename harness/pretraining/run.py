@@ -67,10 +67,9 @@ def pretrain(
     """
     vocabulary = Vocabulary.load(tokenizer)
     micro_batch_tokens = compute.micro_batch_tokens or default_micro_batch_tokens()
-    folders = folders or {}
 
     def prepared(run: Pretrain, num_steps: int) -> tuple[PretrainingModule, Feed]:
-        module = make_module(run, vocabulary, seed, folders, num_steps)
+        module = make_module(run, vocabulary, seed, folders or {}, num_steps)
         return module, make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
 
     if spec.budget.seconds:
