@@ -29,6 +29,7 @@ from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
 from harness.leaderboard.table import Table
+from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
 from harness.store.store import StageResult, Store
@@ -148,8 +149,10 @@ def _unsupported(arm: Mapping[str, Any], task: str) -> str:
         evaluate = Evaluate.model_validate(arm["evaluate"])
     except (KeyError, ValidationError):
         return ""
-    adapted = Arm("", {}, {}, pretrain, evaluate).adapted
-    return unsupported_reason(TASKS[task], evaluate.protocol, evaluate.adaptation, adapted)
+    known = Arm("", {}, {}, pretrain, evaluate)
+    return unsupported_reason(
+        TASKS[task], evaluate.protocol, evaluate.adaptation, known.adapted
+    ) or chain_unsupported_reason(known, TASKS[task])
 
 
 def ranked_table(

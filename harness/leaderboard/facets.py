@@ -16,15 +16,18 @@ def facets(pretrain: Mapping[str, Any], row: Row) -> Facets:
     Args:
         pretrain: the recorded pretraining fields of its arm.
     """
+    checkpoint = pretrain["model"].get("checkpoint")  # its recorded size and budget mean nothing
     return {
         "family": str(pretrain["model"]["family"]),
-        "size": _size(pretrain["size"]) if "size" in pretrain else "none",
-        "budget": _budget(pretrain["budget"]),
+        "size": "of the checkpoint" if checkpoint else _size(pretrain.get("size")),
+        "budget": "of the checkpoint" if checkpoint else _budget(pretrain["budget"]),
         "seeds": row.seeds,
     }
 
 
-def _size(size: Mapping[str, Any]) -> str:
+def _size(size: Mapping[str, Any] | None) -> str:
+    if size is None:  # recorded by another version
+        return "unknown"
     named = (name for name, one in SIZES.items() if one.model_dump(mode="json") == size)
     return next(named, f"{size['num_layers']} layers x {size['hidden_size']}")
 
@@ -33,7 +36,7 @@ def _budget(budget: Mapping[str, Any]) -> str:
     spent = {unit: number for unit, number in budget.items() if number}
     return (
         ", ".join(
-            f"{number:,.6g} {unit}" if number < 1e5 else f"{number:.3g} {unit}"
+            f"{number:.3g} {unit}" if unit == "flops" else f"{number:,} {unit}"
             for unit, number in spent.items()
         )
         or "no pretraining"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import jinja2
 
 RANK_INTERVALS = (
-    "Rank interval: the ranks that a row may have by its average among the rows with two "
-    "pretraining seeds or more, jointly for all rows at 95 % confidence (p by Holm's method over "
-    "all pairs)."
+    "Place: the places that a row may have by its average among the rows with two pretraining "
+    "seeds or more, jointly for all rows at 95 % confidence (p by Holm's method over all pairs). "
+    "Places count rows; ranks count groups of rows that do not differ significantly."
 )
 HTML = """<figure class="leaderboard">
 {%- macro head() %}
@@ -26,7 +26,7 @@ HTML = """<figure class="leaderboard">
 {%- for column in table.columns %}
 <th scope="col">{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
 {%- endfor %}<th scope="col">seeds</th>
-{%- if table.has_rank_intervals %}<th scope="col">rank interval</th>{% endif %}
+{%- if table.has_rank_intervals %}<th scope="col">place</th>{% endif %}
 {%- for name in table.more_heads %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
 {%- endmacro %}
 {%- macro empty(why) %}<td class="missing"><details><summary aria-label="missing: why">–</summary>

@@ -60,10 +60,11 @@ def _reason(
         return NOT_FINISHED
     found = runs[row, column.task]
     found = found[(found["split"] == column.split) & found["metric"].isin(column.metrics)]
-    undefined = int(found["value"].isna().sum())
-    if undefined:
+    runs_of = found.groupby(["pretrain_seed", "finetune_seed"])["value"]
+    undefined = runs_of.agg(lambda values: values.isna().any())
+    if undefined.any():
         return (
-            f"The metric is undefined in {undefined} of {len(found)} runs, as a correlation is "
-            "with constant predictions."
+            f"The metric is undefined in {undefined.sum()} of {len(undefined)} runs, as a "
+            "correlation is with constant predictions."
         )
     return OTHER_METRICS

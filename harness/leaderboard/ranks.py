@@ -85,7 +85,8 @@ def _separable(size: int, p_values: Mapping[tuple[int, int], float]) -> np.ndarr
 
 
 def rank_intervals(rows: Sequence[Row], compared: Compared) -> dict[str, tuple[int, int]]:
-    """Row to the lowest and the highest rank that it may have by its average.
+    """Row to the first and the last place that it may have by its average. Places count rows, where
+    the ranks of `with_ties` count groups of rows.
 
     A row ranks below all that are significantly better and above all that are significantly worse.
     With p by Holm over all pairs, all intervals hold together at 95 % confidence (Mogstad et al.

@@ -83,7 +83,7 @@ class Row:
     finetune_seeds: int = 0
     """Largest number of fine-tuning seeds of one pretraining seed and column."""
     rank_interval: tuple[int, int] | None = None
-    """Ranks that the row may have at 95 % confidence, jointly for all rows; null if unknown."""
+    """Places that the row may have at 95 % confidence, jointly for all rows; null if unknown."""
     deterministic: bool = False
     """Whether its runs use no random seeds."""
 

@@ -45,7 +45,7 @@ def write_report(results: Results, out: Path) -> None:
     """Writes the report of an experiment into the folder `out`, which is created if necessary.
 
     Equal results give equal files, except for times: the line on cost, the section on cost, the
-    provenance, and `stages.csv`.
+    provenance, and the seconds in `stages.csv` and `trials.csv`.
 
     Raises:
         ValueError: the results do not fit the suite, or runs of a task were scored on different

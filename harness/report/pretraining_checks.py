@@ -42,12 +42,15 @@ def unlearned(results: Results) -> Iterator[str]:
 
 def frequency_loss(results: Results, arm: str) -> float | None:
     """Mean loss on the held-out text of an arm, in nats per token, of a model that knows the
-    frequencies of tokens alone, with one added to each count; null for checkpoints."""
+    frequencies of tokens alone, with one added to each count; null for checkpoints and if the
+    tokens have been deleted."""
     keys = (key for (name, _), key in results.plan.pretrain_keys.items() if name == arm)
     tokens = results.plan.stages[next(keys)].parents.get("tokens")
     if tokens is None or tokens not in results.finished:
         return None
     folder = results.files(tokens)
+    if not (folder / "train").exists():
+        return None
     train, held_out = (TokenStream.open(folder / name).tokens for name in ("train", "validation"))
     size = 1 + int(max(train[:MAX_TOKENS].max(), held_out.max()))
     counts = 1 + np.bincount(train[:MAX_TOKENS], minlength=size)

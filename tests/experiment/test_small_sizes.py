@@ -104,6 +104,9 @@ def test_declared_fields_take_precedence(names: set[str]) -> None:
         for field in FIELDS[name] if isinstance(FIELDS[name], dict) else ():
             expected = FIELDS[name] if name in names else plain[name]
             assert resolved[name][field] == expected[field]
+    assert "batch_size" not in names or resolved["batch_size"] == 3
+    lengths = [phase["sequence_length"] for phase in resolved["phases"]]
+    assert lengths == ([8] if "phases" in names else [64])
 
 
 def test_the_batch_follows_the_length_and_the_budget() -> None:

@@ -14,9 +14,11 @@ COLUMNS = (
 )
 TASKS = {"sst2", "stsb", "mrpc"}
 
+COLUMNS_OF_SCORES = ["arm", "task", "split", "metric", "pretrain_seed", "finetune_seed", "value"]
+
 
 def reasons(rows, tasks=TASKS, unsupported=""):
-    frame = pd.DataFrame(rows, columns=["arm", "task", "split", "metric", "value"])
+    frame = pd.DataFrame(rows, columns=COLUMNS_OF_SCORES)
     scores = tuple(None for _ in COLUMNS)
     found = missing.reasons(
         [Row("a", scores, None)], COLUMNS, frame, {"a": tasks}, lambda row, task: unsupported
@@ -26,14 +28,16 @@ def reasons(rows, tasks=TASKS, unsupported=""):
 
 def test_reasons():
     rows = [
-        ("a", "stsb", "validation", "spearman", np.nan),
-        ("a", "stsb", "validation", "spearman", 0.5),
-        ("a", "mrpc", "validation", "accuracy", 0.5),
+        ("a", "stsb", "validation", "spearman", 0, 0, np.nan),
+        ("a", "stsb", "validation", "spearman", 0, 1, 0.5),
+        ("a", "mrpc", "validation", "accuracy", 0, 0, 0.5),
     ]
     found = reasons(rows)
     assert found["SST-2"] == missing.NOT_FINISHED
     assert "undefined in 1 of 2 runs" in found["STS-B"]
     assert found["MRPC"] == missing.OTHER_METRICS
+    both = [("a", "mrpc", "validation", metric, 0, 0, np.nan) for metric in ("accuracy", "f1")]
+    assert "undefined in 1 of 1 runs" in reasons(both)["MRPC"]
     assert reasons(rows, tasks={"sst2"})["STS-B"] == missing.NOT_CHOSEN
     assert reasons(rows, unsupported="too few layers")["SST-2"] == (
         "The arm does not support the task: too few layers."
@@ -42,5 +46,5 @@ def test_reasons():
 
 def test_full_rows_have_none():
     row = Row("a", tuple(Score(1.0) for _ in COLUMNS), Score(1.0))
-    frame = pd.DataFrame(columns=["arm", "task", "split", "metric", "value"])
+    frame = pd.DataFrame(columns=COLUMNS_OF_SCORES)
     assert missing.reasons([row], COLUMNS, frame, {}, lambda *_: "") == {}

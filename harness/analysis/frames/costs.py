@@ -1,13 +1,13 @@
 """Costs of stages."""
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from harness.analysis.results import Results
 from harness.experiment.recipe_defaults import ROLES
+from harness.plan.arm_stages import arm_stages
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.plan import Plan
 
@@ -91,42 +91,42 @@ def total_costs(results: Results) -> pd.DataFrame:
     """What was spent on each arm, and on `ALL_ARMS`: the columns TOTALS, indexed by arm.
 
     `tokens` and `flops` are those of all finished pretraining runs, continued ones included; FLOPs
-    are as planned. `hours` are summed over all finished stages, whether computed in parallel or
-    not. A stage that arms share counts for each of them, and once for all arms.
+    are as planned, with the learned vocabulary where it is known. `hours` are summed over all
+    finished stages, whether computed in parallel or not. A stage that arms share counts for each of
+    them, and once for all arms.
     """
     plan = results.plan
-    own = {arm.name: _with_ancestors(plan, _last_stages(plan, arm.name)) for arm in plan.arms}
+    own: dict[str, set[str]] = {arm.name: set() for arm in plan.arms}
+    for found in arm_stages(plan):
+        own[found.arm].add(found.stage.key)
     own[ALL_ARMS] = set(plan.stages)
-    rows = [_total(results, keys & results.finished.keys()) for keys in own.values()]
+    flops = _flops(plan)
+    rows = [_total(results, keys & results.finished.keys(), flops) for keys in own.values()]
     return pd.DataFrame(rows, index=list(own), columns=TOTALS)
 
 
-def _total(results: Results, keys: set[str]) -> tuple[float, float, float]:
+def _total(
+    results: Results, keys: set[str], flops: Mapping[str, float]
+) -> tuple[float, float, float]:
     stages = results.plan.stages
     trained = [key for key in keys if stages[key].kind in ("pretrain", "continue_pretraining")]
     tokens = [results.metric(key, "tokens") for key in trained]
     return (
         math.fsum(number for number in tokens if not math.isnan(number)),
-        math.fsum(stages[key].flops for key in trained),
+        math.fsum(flops[key] for key in trained),
         results.seconds(sorted(keys)) / 3600,
     )
 
 
-def _last_stages(plan: Plan, arm: str) -> set[str]:
-    """Keys of the stages of an arm that results are read from."""
-    runs: list[Any] = [*plan.finetune_runs, *plan.probe_runs, *plan.continued_runs]
-    runs += plan.retained_losses
-    return {run.key for run in runs if run.arm == arm} | {
-        key for (name, _), key in plan.pretrain_keys.items() if name == arm
-    }
-
-
-def _with_ancestors(plan: Plan, keys: set[str]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(keys)
-    while waiting:
-        key = waiting.pop()
-        if key not in found:
-            found.add(key)
-            waiting += plan.stages[key].parents.values()
-    return found
+def _flops(plan: Plan) -> dict[str, float]:
+    """Key to FLOPs of each stage, those of pretraining with the learned vocabulary."""
+    found = {key: stage.flops for key, stage in plan.stages.items()}
+    arms = {arm.name: arm.pretrain for arm in plan.arms}
+    for (name, _), key in plan.pretrain_keys.items():
+        found[key] = plan.costs[name].flops or found[key]
+        for role in ROLES:
+            if spec := getattr(arms[name], role):
+                other = plan.stages[key].parents[role]
+                cost = pretraining_cost(spec, plan.vocab_sizes.get(name))
+                found[other] = cost.flops or found[other]
+    return found | {run.key: run.cost.flops for run in plan.continued_runs if run.cost.flops}

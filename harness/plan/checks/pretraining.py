@@ -1,5 +1,6 @@
 """Pretraining that is too short to learn from."""
 
+import math
 from collections.abc import Iterator
 
 from harness.experiment.recipe_defaults import ROLES
@@ -31,7 +32,8 @@ def _more_updates(run: Pretrain, steps: int) -> str:
     """What gives FEW_UPDATES."""
     factor = FEW_UPDATES / max(1, steps)
     (unit, value) = next(iter(run.budget.model_dump(exclude_none=True).items()))
-    amount = f"{value * factor:.2g}" if unit == "flops" else f"{value * factor:,.0f}"
+    needed = math.ceil(value * factor)
+    amount = f"{needed + 0.05 * needed:.2g}" if unit == "flops" else f"{needed:,}"  # rounded up
     budget = f"raise pretrain.budget.{unit} to {amount} or more"
     smaller = int(run.batch_size / factor)
     if unit == "steps" or not smaller:

@@ -27,7 +27,7 @@ def cost_line(results: Results) -> str:
 
 
 def total_cost_section(results: Results) -> Section:
-    """The cost of each arm; all times of the report except for those of the line."""
+    """The cost of each arm."""
     tables = {
         "": _totals(results),
         "One pretraining seed, as planned": pretraining_table(results),
