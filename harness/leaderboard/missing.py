@@ -60,8 +60,8 @@ def _reason(
         return NOT_FINISHED
     found = runs[row, column.task]
     found = found[(found["split"] == column.split) & found["metric"].isin(column.metrics)]
-    runs_of = found.groupby(["pretrain_seed", "finetune_seed"])["value"]
-    undefined = runs_of.agg(lambda values: values.isna().any())
+    is_undefined = found.assign(undefined=found["value"].isna())
+    undefined = is_undefined.groupby(["pretrain_seed", "finetune_seed"])["undefined"].any()
     if undefined.any():
         return (
             f"The metric is undefined in {undefined.sum()} of {len(undefined)} runs, as a "
