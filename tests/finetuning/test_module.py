@@ -1,4 +1,4 @@
-"""Fine-tuning: pooling by hand, deterministic, learns; every family under one protocol."""
+"""Fine-tuning: deterministic, learns; every family under one protocol."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,6 @@ from harness.finetuning.heads.classifier import Classifier
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Batch, Encoded, Ragged, pad_rows
 from harness.finetuning.multitask import MultitaskModel, TaskData
-from harness.finetuning.pooling import ScalarMix, pool
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict
 from harness.models import FAMILIES, MODELS, Size
@@ -120,37 +119,11 @@ def examples_of(data: Encoded) -> Examples:
     return Examples([("",)] * data.num_items, data.targets)
 
 
-POOLED = {
-    "cls": [1.0, -4.0],
-    "last": [3.0, -5.0],
-    "ends": [3.0, -4.0],
-    "mean": [2.0, -4.5],
-    "max": [3.0, -4.0],
-}
-
-
-@pytest.mark.parametrize("pooling", POOLED)
-def test_pooling_ignores_padding(pooling: str) -> None:
-    states = torch.tensor([[[1.0, -4.0], [3.0, -5.0], [99.0, 99.0]]])
-    assert pool(states, torch.tensor([[1, 1, 0]]), pooling).tolist() == [POOLED[pooling]]
-
-
 @pytest.mark.parametrize("reading", ["causal", "encoder_decoder", "cbow"])
 def test_cls_pooling_needs_a_first_token_with_context(reading: str) -> None:
     family = {"causal": "gpt2", "encoder_decoder": "bart", "cbow": "static"}[reading]
     with pytest.raises(ValueError, match=f"first token.*in a {reading} model; set it to native"):
         Classifier(make(family, reading), 2, Protocol(pooling="cls"))
-
-
-def test_a_mix_of_layers_by_hand() -> None:
-    layers = [torch.full((1, 2, 3), value) for value in (1.0, 2.0, 6.0)]
-    mix = ScalarMix(3)
-    torch.testing.assert_close(mix(layers), torch.full((1, 2, 3), 3.0))
-    with torch.no_grad():
-        mix.weights.copy_(torch.tensor([0.0, 1.0, 2.0]))
-        mix.gamma.fill_(2.0)
-    shares = np.exp([0.0, 1.0, 2.0]) / np.exp([0.0, 1.0, 2.0]).sum()
-    torch.testing.assert_close(mix(layers)[0, 0, 0].item(), 2 * float(shares @ [1.0, 2.0, 6.0]))
 
 
 def test_collate_pads_to_the_longest(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -423,14 +396,3 @@ def test_constant_predictions_have_null_correlation() -> None:
     examples = Examples([("",)] * 3, np.array([1.0, 2.0, 3.0]))
     scores = score(task, examples, np.array([2.0, 2.0, 2.0]))
     assert scores == {"pearson": None, "spearman": None}
-
-
-def test_a_batch_of_one_is_standardised_by_running_statistics() -> None:
-    from harness.finetuning.heads.classifier import Standardise
-
-    torch.manual_seed(0)
-    layer = Standardise(4, affine=False).train()
-    for _ in range(200):
-        layer(5 + 2 * torch.randn(32, 4))
-    one = layer(torch.full((1, 4), 7.0))
-    torch.testing.assert_close(one, torch.ones(1, 4), atol=0.2, rtol=0)
