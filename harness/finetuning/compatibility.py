@@ -97,7 +97,7 @@ def unsupported_reason(
             return own.problem
     kind = _model_type(run)
     why = unsupported_adaptation(adaptation, kind, lambda: _names(run))
-    why = why or _too_small(protocol, adaptation, run)
+    why = why or too_small(protocol, adaptation, run)
     if not why and answered_as_text(task, protocol):
         return _unsupported_text(protocol, adaptation, run)
     return why
@@ -111,7 +111,7 @@ def _unsupported_prompt(task: Task, protocol: Protocol, run: Pretrain) -> str:
     return unsupported_request(run.objective.components[-1][1])
 
 
-def _too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
+def too_small(protocol: Protocol, adaptation: Adaptation, run: Pretrain) -> str:
     """Why the network has too few layers to train or too few positions to read; empty if not."""
     model = run.model
     if model.checkpoint:

@@ -33,6 +33,7 @@ class RunCallback(pl.Callback):
         assert isinstance(module, PretrainingModule)
         now = monotonic()
         module.seconds += now - self.last
+        module.timed_tokens = module.tokens
         self.last = now
         for share in self._due(module):
             with atomic_folder(self.path.parent / CHECKPOINTS / fraction_name(share)) as draft:

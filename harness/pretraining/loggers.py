@@ -48,7 +48,9 @@ def _tensorboard(target: LogTarget) -> "Logger":
     """Event files below logs/tensorboard of the store, for TensorBoard."""
     from pytorch_lightning.loggers import TensorBoardLogger
 
-    return TensorBoardLogger(target.folder / "tensorboard", name=target.path, version="")
+    # The key keeps the curves of other settings under the same label apart.
+    name = f"{target.path} {target.key[:8]}"
+    return TensorBoardLogger(target.folder / "tensorboard", name=name, version="")
 
 
 def _csv(target: LogTarget) -> "Logger":
@@ -63,8 +65,18 @@ def _wandb(target: LogTarget) -> "Logger":
     """Runs of Weights & Biases, in a project named as the experiment."""
     from pytorch_lightning.loggers import WandbLogger
 
+    class FinishedWandbLogger(WandbLogger):
+        """Finishes its run with the training: processes run several stages, and a logger continues
+        the run that is open in its process."""
+
+        def finalize(self, status: str) -> None:
+            super().finalize(status)
+            if self._experiment is not None:
+                self._experiment.finish(exit_code=0 if status == "success" else 1)
+                self._experiment = None
+
     run = f"{target.key}-{target.prefix}".rstrip("-/")
-    return WandbLogger(
+    return FinishedWandbLogger(
         project=target.experiment, name=target.path, id=run, save_dir=target.folder, resume="allow"
     )
 

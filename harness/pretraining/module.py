@@ -38,6 +38,8 @@ class PretrainingModule(pl.LightningModule):
         """(step, tokens, mean loss since the row before, learning rate)."""
         self.tokens = 0
         self.seconds = 0.0
+        self.timed_tokens = 0
+        """Tokens of the updates that `seconds` covers: all but the current one."""
         self.since = (0, 0.0)
         """Tokens and seconds at the last row of the curve."""
         # Sum of the losses since the curve's last row; rarely copied, as this synchronises the GPU.
@@ -107,8 +109,8 @@ class PretrainingModule(pl.LightningModule):
         figures = {"loss": loss, "learning_rate": rate, "gradient_norm": float(norm)}
         tokens, seconds = self.since
         if self.seconds > seconds:
-            figures["tokens_per_second"] = (self.tokens - tokens) / (self.seconds - seconds)
-        self.since = (self.tokens, self.seconds)
+            figures["tokens_per_second"] = (self.timed_tokens - tokens) / (self.seconds - seconds)
+        self.since = (self.timed_tokens, self.seconds)
         log_figures(self, **figures, **values(self.logged))
         self.logged.clear()
 
@@ -193,6 +195,7 @@ class PretrainingModule(pl.LightningModule):
         state = checkpoint["harness"]
         self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
         self.tokens, self.seconds = state["tokens"], state["seconds"]
+        self.timed_tokens = self.tokens
         self.since = (self.tokens, self.seconds)
 
     def figures(self) -> dict[str, float]:

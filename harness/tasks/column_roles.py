@@ -34,7 +34,7 @@ MAX_VALUES = 20
 MIN_WORDS = 2
 """Fewest words, on average, of a column that is taken for a text by its content."""
 SAMPLE = 1_000
-"""Rows that decide on the content of a column."""
+"""Rows by which a column is recognised as a text."""
 
 
 def label_column(rows: Rows, used: Sequence[str] = ()) -> str:

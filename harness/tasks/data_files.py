@@ -1,8 +1,11 @@
 """Files of a task declared by its data: their formats, columns and the files beside them."""
 
+import gzip
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
 """Suffix to format; text formats may end in `.gz`, too."""
@@ -40,7 +43,8 @@ def evaluation_file(train: str) -> tuple[str, str] | None:
 def _beside(train: Path) -> Iterator[tuple[str, str]]:
     for split, names in SPLITS.items():
         for name in names:
-            file = train.with_name(train.name.replace("train", name))
+            before, _, after = train.name.rpartition("train")
+            file = train.with_name(f"{before}{name}{after}")
             if file.expanduser().is_file():
                 yield split, str(file)
 
@@ -59,21 +63,50 @@ def header(file: Path, file_format: str) -> list[str]:
 
             return list(pq.read_schema(file).names)
         if file_format == "jsonl":
-            return _fields(file)
-        separator = "\t" if file_format == "tsv" else ","
-        head = pd.read_csv(file, sep=separator, nrows=0, encoding="utf-8-sig", index_col=False)
+            return list(next(_objects(file), {}))
+        head = pd.read_csv(file, nrows=0, **_csv_options(file_format))
         return [str(name) for name in head.columns]
     except (OSError, ValueError) as error:  # errors of pandas and pyarrow are one of them
         reason = " ".join(str(error).split())
         raise ValueError(f"{file} must be {file_format} in UTF-8, but: {reason}") from error
 
 
-def _fields(file: Path) -> list[str]:
-    """The keys of the object in the first line of a JSON-lines file."""
-    import gzip
+def first_rows(file: Path, file_format: str, number: int) -> dict[str, list[Any]]:
+    """Column to values of at most `number` first rows of a file; cells of CSV files are text.
 
+    Raises:
+        ValueError: the file is not in this format.
+    """
+    import pandas as pd
+
+    try:
+        if file_format == "parquet":
+            import pyarrow.parquet as pq
+
+            batches = pq.ParquetFile(file).iter_batches(number)
+            batch = next(batches, None)
+            return {} if batch is None else batch.to_pydict()
+        if file_format == "jsonl":
+            rows = list(islice(_objects(file), number))
+            return {name: [row.get(name) for row in rows] for name in (rows[0] if rows else ())}
+        options = {"dtype": str, "keep_default_na": False, **_csv_options(file_format)}
+        frame = pd.read_csv(file, nrows=number, **options)
+        return {str(name): column.tolist() for name, column in frame.items()}
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{file} must be {file_format} in UTF-8, but: {reason}") from error
+
+
+def _csv_options(file_format: str) -> dict[str, Any]:
+    separator = "\t" if file_format == "tsv" else ","
+    return {"sep": separator, "encoding": "utf-8-sig", "index_col": False}
+
+
+def _objects(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON-lines file."""
     with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as stream:
-        first = json.loads(stream.readline().decode("utf-8-sig"))
-    if not isinstance(first, dict):
-        raise ValueError(f"each line must have a JSON object, and the first has {first!r:.40}")
-    return list(first)
+        for line in stream:
+            found = json.loads(line.decode("utf-8-sig"))
+            if not isinstance(found, dict):
+                raise ValueError(f"each line must be a JSON object, but one is {found!r:.40}")
+            yield found

@@ -99,12 +99,18 @@ def _with_classes(
     if "labels" not in fields:
         fields = {**fields, "labels": _classes(labels["train"], fields["label_field"])}
         _check_classes(fields, names)
-    dev = names.get(split or "", names["train"])
-    majority = max(Counter(dev).values()) / len(dev)
-    metrics = ["accuracy", "macro_f1"]
-    fields = {"metrics": metrics[::-1] if majority > MAX_MAJORITY else metrics, **fields}
-    chance = {"chance": round(majority, 4)} if fields["metrics"][0] == "accuracy" else {}
+    metrics = ["accuracy", "macro_f1"]  # by the train labels: the first selects settings
+    if _majority(names["train"]) > MAX_MAJORITY:
+        metrics.reverse()
+    fields = {"metrics": metrics, **fields}
+    level = round(_majority(names.get(split or "", names["train"])), 4)
+    chance = {"chance": level} if fields["metrics"][0] == "accuracy" else {}
     return {**chance, **fields}
+
+
+def _majority(names: Sequence[str]) -> float:
+    """The share of the most frequent class."""
+    return max(Counter(names).values()) / len(names)
 
 
 def _check_classes(fields: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> None:
@@ -184,7 +190,7 @@ def _labels(rows: Rows, fields: Mapping[str, Any], split: str) -> list[Any]:
         one, other = column[numbers.index(True)], column[numbers.index(False)]
         raise ValueError(
             f"the labels must be all numbers or all text, but {field!r} has {one!r} and {other!r}; "
-            f"mend the file, or set labels to list all classes"
+            f"correct the file, or set labels to list all classes"
         )
     return column
 
@@ -207,7 +213,7 @@ def _kind(labels: Sequence[Any], fields: Mapping[str, Any]) -> str:
     field, distinct = fields["label_field"], set(labels)
     if len(distinct) == 1:
         raise ValueError(
-            f"the labels must be of two or more kinds, but {field!r} has {labels[0]!r} alone"
+            f"at least two different labels are needed, but {field!r} has only {labels[0]!r}"
         )
     if "kind" in fields:
         return str(fields["kind"])

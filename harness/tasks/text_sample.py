@@ -1,10 +1,7 @@
 """A few texts of a task, read without loading its data set."""
 
-import csv
-import json
-from itertools import islice
-
 from harness.data.microworld import examples
+from harness.tasks.data_files import first_rows
 from harness.tasks.load_examples import file_of, texts_of
 from harness.tasks.preprocessing import PREPROCESSORS, Columns
 from harness.tasks.task import FileData, MicroworldData, Task
@@ -30,13 +27,7 @@ def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
 
 
 def _first_rows(task: Task, data: FileData, number: int) -> Columns:
-    """The columns of the first rows of the train file; cells of CSV files are text."""
+    """The columns of the first rows of the train file; empty texts for missing values."""
     assert task.train is not None
-    file = file_of(task, task.train)
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            read = csv.DictReader(stream) if data.source == "csv" else map(json.loads, stream)
-            rows = [dict(row) for row in islice(read, number)]
-    except (UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
-        raise ValueError(f"{file} must be {data.source} in UTF-8, but: {error}") from error
-    return {name: [row.get(name) or "" for row in rows] for name in (rows[0] if rows else ())}
+    rows = first_rows(file_of(task, task.train), data.source, number)
+    return {name: [value or "" for value in column] for name, column in rows.items()}

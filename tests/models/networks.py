@@ -72,7 +72,7 @@ def saved(backbone: Backbone, folder: Path) -> Backbone:
 
 def without_gradient(learner: Learner, batch: dict[str, Tensor]) -> set[str]:
     """Parameters that the losses of a batch do not reach."""
-    sum(learner.losses(batch).values(), torch.zeros(())).backward()
+    sum(learner(batch)[0].values(), torch.zeros(())).backward()
     return {name for name, parameter in learner.named_parameters() if parameter.grad is None}
 
 
@@ -80,7 +80,7 @@ def overfit(learner: Learner, batch: dict[str, Tensor], steps: int = 80) -> floa
     """Mean loss after some updates on one batch."""
     optimizer = torch.optim.AdamW(learner.parameters(), lr=3e-3, weight_decay=0.0)
     for _ in range(steps):
-        loss = learner.losses(batch)["token"] / len(batch["targets"])
+        loss = learner(batch)[0]["token"] / len(batch["targets"])
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
@@ -91,4 +91,4 @@ def overfit(learner: Learner, batch: dict[str, Tensor], steps: int = 80) -> floa
 def mean_loss(learner: Learner, batch: dict[str, Tensor]) -> Tensor:
     """The mean token loss, as transformers' networks return it."""
     with torch.no_grad():
-        return learner.losses(batch)["token"] / len(batch["targets"])
+        return learner(batch)[0]["token"] / len(batch["targets"])

@@ -1,6 +1,7 @@
 """Pretraining: losses against transformers' own, resume bit for bit, accumulation, clear ends."""
 
 import csv
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from harness.data.corpora.token_stream import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
+from harness.pretraining import callbacks
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.history import HistoryLogger
 from harness.pretraining.module import Perplexity, values
@@ -130,6 +132,20 @@ def history(path: Path) -> list[dict[str, float]]:
     timings = ("time", "train/tokens_per_second")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     return [{name: one[name] for name in one if name not in timings} for one in lines]
+
+
+def test_the_speed_of_a_row_is_that_of_its_updates(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If every update takes a second, by a clock that the callback reads once per update."""
+    monkeypatch.setattr(callbacks, "monotonic", itertools.count().__next__)
+    path = tmp_path / "speed.jsonl"
+    run(make_spec(), "speed", loggers=[HistoryLogger(path)])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    speeds = [one["train/tokens_per_second"] for one in lines if "train/tokens_per_second" in one]
+    rows = (tmp_path / "speed/out/curve.csv").read_text().splitlines()[1:]
+    tokens = [0, *(int(row.split(",")[1]) for row in rows)]
+    assert speeds == [after - before for before, after in itertools.pairwise(tokens[:-1])]
 
 
 def test_an_interrupted_run_repeats_no_point(run: Runner, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from harness.tasks.inference import inferred
 from harness.tasks.load_examples import load_examples
 from harness.tasks.summary import summary
 from harness.tasks.task import Split, Task
+from harness.tasks.text_sample import sample_texts
 
 VALIDATION = Split(name="validation")
 WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
@@ -58,6 +59,7 @@ def test_a_file_is_enough(tmp_path: Path, suffix: str) -> None:
         "mine: classification, text -> label (bad: 24, good: 24); "
         f"48 train, 12 validation (20% of reviews.{suffix}); accuracy, macro_f1"
     )
+    assert sample_texts(found, 5) == [(text,) for text in frame()["text"][:5]]
 
 
 def test_the_order_of_rows_does_not_change_the_hold_out(tmp_path: Path) -> None:
@@ -98,12 +100,13 @@ def test_a_class_of_one_example_stays_in_train() -> None:
 def test_a_file_beside_the_train_file_is_the_dev_set(
     tmp_path: Path, names: list[str], split: str
 ) -> None:
-    data = written(tmp_path, frame(20), "my_train.csv")
-    paths = [written(tmp_path, frame(10), f"my_{name}.csv") for name in names]
+    data = written(tmp_path, frame(20), "constraints_train.csv")
+    paths = [written(tmp_path, frame(10), f"constraints_{name}.csv") for name in names]
     found = task({"data": data})
     assert found.data.files == {"train": data, split: paths[0]}  # type: ignore[union-attr]
     assert [one.name for one in found.evaluation] == [split]
-    assert f"20 train, 10 {split} (my_{names[0]}.csv), 10 of them also in train" in summary(found)
+    sizes = f"20 train, 10 {split} (constraints_{names[0]}.csv), 10 of them also in train"
+    assert sizes in summary(found)
 
 
 def test_a_test_file_without_labels_is_not_the_dev_set(tmp_path: Path) -> None:
@@ -133,6 +136,13 @@ def test_kind_labels_and_metric(
         assert np.bincount(labels).tolist() == [4, 4, 4]
 
 
+def test_the_dev_labels_do_not_choose_the_metric(tmp_path: Path) -> None:
+    data = written(tmp_path, frame(20))
+    written(tmp_path, frame(10, label=["good"] * 9 + ["bad"]), "dev.csv")
+    found = task({"data": data})
+    assert (found.metrics, found.chance) == (("accuracy", "macro_f1"), 0.9)
+
+
 def test_whole_scores_are_values(tmp_path: Path) -> None:
     rows = frame(score=np.arange(60) % 6).drop(columns="label")
     assert task({"data": written(tmp_path, rows)}).kind == "regression"
@@ -152,7 +162,7 @@ def test_given_fields_are_kept_and_equal_the_inferred_ones(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("rows", "dev", "message"),
     [
-        (frame(label=["good"] * 60), None, "two or more kinds, but 'label' has 'good' alone"),
+        (frame(label=["good"] * 60), None, "two different labels are needed, but 'label' has only 'good'"),
         (frame(label=[f"c{row}" for row in range(60)]), None, "of the 60 values .* all are differ"),
         (
             frame(text=["fine meal"] * 59 + [" "]),

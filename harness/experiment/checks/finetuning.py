@@ -7,7 +7,12 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.experiment.experiment import Experiment
 from harness.finetuning.adaptation import ADAPTATIONS, Adaptation, Full
-from harness.finetuning.compatibility import answered_as_text, layers_problem, settings_problem
+from harness.finetuning.compatibility import (
+    answered_as_text,
+    layers_problem,
+    settings_problem,
+    too_small,
+)
 from harness.finetuning.protocol import UNSEEING, Finetune
 from harness.finetuning.search.space import (
     ADAPTATION,
@@ -122,12 +127,22 @@ def _branch_problem(arm: Arm, branch: str, space: Mapping[str, Range | Choices])
     """Why an arm cannot try an adaptation with its searched settings; empty if it can."""
     if arm.pretrain.model.facts.kind == "baseline" or not arm.evaluate.adaptation.trains:
         return ""
-    adaptation = ADAPTATIONS[branch]
-    fields = {name.rpartition(".")[2]: ends(found)[0] for name, found in space.items()}
+    fields = {name.rpartition(".")[2]: ends(found) for name, found in space.items()}
+    first = {name: values[0] for name, values in fields.items()}
+    tried = [first, *({**first, name: one} for name, values in fields.items() for one in values)]
+    why = next(filter(None, (_trial_problem(arm, branch, fields) for fields in tried)), "")
+    return why and f"{branch} of {arm.name!r}: {why}"
+
+
+def _trial_problem(arm: Arm, branch: str, fields: Mapping[str, Choice]) -> str:
+    """Why an arm cannot try one choice of settings; empty if it can."""
+    known = ADAPTATIONS[branch]
+    own = {name: value for name, value in fields.items() if name in type(known).model_fields}
     update = {name: value for name, value in fields.items() if name in Finetune.model_fields}
     settings = arm.evaluate.finetune.model_copy(update=update)
-    why = next(_settings(arm, settings, adaptation), "")
-    return why and f"{branch} of {arm.name!r}: {why}"
+    tried = known.model_copy(update=own)
+    problem = next(_settings(arm, settings, tried), "")
+    return problem or too_small(arm.evaluate.protocol, tried, arm.adapted)
 
 
 def _check_searched(arm: Arm, name: str, value: Choice) -> None:
@@ -144,6 +159,9 @@ def _check_searched(arm: Arm, name: str, value: Choice) -> None:
             f"known: {known_fields}"
         )
     check_tried(type(adaptation), field, value, kind=adaptation.kind)
+    tried = adaptation.model_copy(update={field: value})
+    if why := too_small(arm.evaluate.protocol, tried, arm.adapted):
+        raise ValueError(f"{arm.name!r}: {why}")
 
 
 def _check_setting(arm: Arm, name: str, value: Choice) -> None:

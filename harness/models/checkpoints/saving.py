@@ -53,6 +53,9 @@ def save_checkpoint(model: Any, tokenizer: Any, root: Path) -> Path:
         model.save_pretrained(draft)
         tokenizer.save_pretrained(draft)
         folder = root / files.fingerprint(str(draft), None).rpartition(":")[2][:16]
-        if not folder.exists():
+        try:
             draft.rename(folder)
+        except OSError:  # another process has saved an equal model
+            if not folder.exists():
+                raise
     return folder

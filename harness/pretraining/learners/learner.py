@@ -50,10 +50,6 @@ class Learner(nn.Module):
         """Loss name to its sum over the targets [M] of a batch, a scalar []."""
         return cross_entropies(predictions)
 
-    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
-        """Loss name to its sum over the targets [M] of a batch, a scalar []."""
-        return self.losses_of(self.predictions(batch, component), batch)
-
     def forward(
         self, batch: TensorBatch, component: int = 0, measured: bool = False
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -105,8 +105,8 @@ def vocabulary_size(corpus: Corpus) -> int:
 
 
 def batch_size(budget: Budget, sequence_length: float) -> int:
-    """Sequences of `sequence_length` tokens per update: about UPDATES updates, in batches of at
-    least MIN_BATCH_TOKENS; a power of 2."""
+    """Sequences of `sequence_length` tokens per update, a power of 2: about UPDATES updates, in
+    batches of at least MIN_BATCH_TOKENS; that many for budgets in other units than tokens."""
     tokens = max(MIN_BATCH_TOKENS, (budget.tokens or 0) / UPDATES)
     return max(1, 2 ** round(math.log2(tokens / sequence_length)))
 

@@ -8,6 +8,7 @@ from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm
 from harness.plan.differences import flat_fields
+from harness.plan.plan import FinetuneRun
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,18 @@ def _protocol(side: Side) -> dict[str, Any]:
     }
     for name in ("adaptation", "protocol", "finetune"):
         fields |= flat_fields(f"evaluate.{name}", getattr(evaluate, name))
+    stages = side.results.plan.stages
+    if any(stages[run.key].spec.get("own_length") for run in _runs(side)):
+        fields["evaluate.protocol.max_sequence_length"] = "the model's own"
     fields |= dict(flat_fields("sweep", sweep)) if sweep else {"sweep.trials": 0}
     return fields
 
 
+def _runs(side: Side) -> list[FinetuneRun]:
+    return [run for run in side.results.finetune_runs if run.arm == side.arm.name]
+
+
 def _data(side: Side) -> dict[str, Any]:
     """Task to what identifies its data and its definition."""
-    runs = [run for run in side.results.finetune_runs if run.arm == side.arm.name]
-    specs = {run.task: side.results.plan.stages[run.key].spec for run in runs}
+    specs = {run.task: side.results.plan.stages[run.key].spec for run in _runs(side)}
     return {task: (spec.get("fingerprint"), spec.get("content")) for task, spec in specs.items()}

@@ -74,7 +74,7 @@ def read(backbone: Backbone, batch: TensorBatch, **more: Any) -> Any:
 
 def loss(model: Distilled, name: str) -> float:
     with torch.no_grad():
-        return model.losses(make_batch())[name].item()
+        return model(make_batch())[0][name].item()
 
 
 def logits(backbone: Backbone) -> Tensor:
@@ -172,7 +172,7 @@ def test_all_that_is_trained_learns_and_the_teacher_does_not(settings: Distillat
     before = {name: value.clone() for name, value in model.teacher.state_dict().items()}
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-2)
-    sum(model.losses(make_batch()).values(), torch.zeros(())).backward()
+    sum(model(make_batch())[0].values(), torch.zeros(())).backward()
     for name, weight in model.named_parameters():
         assert (weight.grad is not None) == weight.requires_grad, name
     optimizer.step()
@@ -197,7 +197,7 @@ def test_the_teacher_is_in_no_checkpoint() -> None:
 
 def test_losses_of_no_weight_are_not_computed() -> None:
     model = distilled(TINYBERT, network("bert", NARROW))
-    assert set(model.losses(make_batch())) == {"hidden", "attention"}
+    assert set(model(make_batch())[0]) == {"hidden", "attention"}
     assert set(model.predictions(make_batch())) == {"token"}
     frozen = {name for name, weight in model.named_parameters() if not weight.requires_grad}
     assert frozen
@@ -220,14 +220,14 @@ def test_every_loss_is_counted() -> None:
 def test_one_batch_is_learned(settings: Distillation) -> None:
     model = distilled(settings, network("bert", seed=4))
     optimizer = torch.optim.AdamW([w for w in model.parameters() if w.requires_grad], lr=3e-3)
-    losses, first, last = model.losses(make_batch()), {}, {}
+    losses, first, last = model(make_batch())[0], {}, {}
     first = {name: value.item() for name, value in losses.items()}
     for _ in range(100):
         optimizer.zero_grad()
-        sums = model.losses(make_batch())
+        sums = model(make_batch())[0]
         torch.stack([model.weights[name] * value for name, value in sums.items()]).sum().backward()
         optimizer.step()
-    last = {name: value.item() for name, value in model.losses(make_batch()).items()}
+    last = {name: value.item() for name, value in model(make_batch())[0].items()}
     if "cosine" in last:
         assert last["cosine"] < 0.3 * first["cosine"]
     else:

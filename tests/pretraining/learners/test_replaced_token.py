@@ -84,7 +84,7 @@ def original(batch: TensorBatch) -> Tensor:
 def means(model: ReplacedTokenDetection, batch: TensorBatch) -> dict[str, float]:
     with torch.no_grad():
         losses, counts = (
-            model.losses(batch),
+            model(batch)[0],
             {"token": 6, "replaced": int((batch["input_ids"] != 0).sum())},
         )
     return {name: losses[name].item() / counts[name] for name in losses}
@@ -98,7 +98,7 @@ def table(backbone: Backbone) -> Tensor:
 
 def gradient(model: ReplacedTokenDetection, loss: str, weight: Tensor) -> float:
     model.zero_grad()
-    model.losses(make_batch())[loss].backward()
+    model(make_batch())[0][loss].backward()
     return 0.0 if weight.grad is None else weight.grad.abs().sum().item()
 
 
@@ -182,7 +182,7 @@ def test_losses_at_the_start(name: str, sharing: Sharing) -> None:
 @pytest.mark.parametrize("name", ["bert", "electra_small", "deberta_v3", "modernbert"])
 def test_all_that_is_trained_learns(name: str, width: float, sharing: Sharing) -> None:
     model = make_learner(name, sharing, width)
-    torch.stack(list(model.losses(make_batch()).values())).sum().backward()
+    torch.stack(list(model(make_batch())[0].values())).sum().backward()
     for weight_name, weight in model.named_parameters():
         if weight.requires_grad:
             assert weight.grad is not None, weight_name
@@ -223,7 +223,7 @@ def test_disentangled_tables(width: float) -> None:
     assert not delta.any()
     embedded = model.backbone.network.get_input_embeddings()(ids)
     assert torch.equal(embedded, model.generator.network.get_input_embeddings()(ids))
-    model.losses(make_batch())["replaced"].backward()
+    model(make_batch())[0]["replaced"].backward()
     assert all(weight.grad is None for weight in model.generator.parameters())
     assert gradient(model, "replaced", delta) > 0
     assert gradient(model, "token", base) > 0
@@ -233,7 +233,7 @@ def test_disentangled_tables(width: float) -> None:
 
 def test_no_gradient_through_the_samples() -> None:
     model = make_learner("electra", "none")
-    model.losses(make_batch())["replaced"].backward()
+    model(make_batch())[0]["replaced"].backward()
     assert all(weight.grad is None for weight in model.generator.parameters())
 
 
@@ -241,7 +241,7 @@ def trained(sharing: Sharing, name: str = "electra", steps: int = 3) -> Replaced
     model = make_learner(name, sharing)
     optimizer = torch.optim.AdamW([w for w in model.parameters() if w.requires_grad], lr=1e-2)
     for _ in range(steps):
-        torch.stack(list(model.losses(make_batch()).values())).sum().backward()
+        torch.stack(list(model(make_batch())[0].values())).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
     return model
@@ -281,7 +281,7 @@ def test_state_of_a_checkpoint(sharing: Sharing) -> None:
     again.load_state_dict(model.state_dict())
     batch = make_batch()
     with torch.no_grad():
-        ours, theirs = model.losses(batch), again.losses(batch)
+        ours, theirs = model(batch)[0], again(batch)[0]
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
@@ -316,7 +316,7 @@ def test_generators_have_the_published_size(
 def test_pair_loss_is_the_discriminators() -> None:
     spec = make_spec("electra", ReplacedToken(generator_width=0.5), sentence_pair="sop")
     batch = make_batch() | {"pair_label": torch.tensor([1, 0, 1])}
-    assert set(make_replaced_token(spec, TOKENS, 0).losses(batch)) == {"token", "replaced", "pair"}
+    assert set(make_replaced_token(spec, TOKENS, 0)(batch)[0]) == {"token", "replaced", "pair"}
 
 
 @pytest.mark.parametrize(
