@@ -30,12 +30,11 @@ def few_updates(plan: Plan) -> Iterator[str]:
 
 def _more_updates(run: Pretrain, steps: int) -> str:
     """What gives FEW_UPDATES."""
-    factor = FEW_UPDATES / max(1, steps)
     (unit, value) = next(iter(run.budget.model_dump(exclude_none=True).items()))
-    needed = math.ceil(value * factor)
+    needed = math.ceil(value * FEW_UPDATES / max(1, steps))
     amount = f"{needed + 0.05 * needed:.2g}" if unit == "flops" else f"{needed:,}"  # rounded up
     budget = f"raise pretrain.budget.{unit} to {amount} or more"
-    smaller = int(run.batch_size / factor)
+    smaller = int(run.batch_size * steps / FEW_UPDATES)
     if unit == "steps" or not smaller:
         return budget
     return f"lower pretrain.batch_size from {run.batch_size} to {smaller}, or {budget}"
