@@ -4,7 +4,8 @@ file. A view, like `harness.execution.study_runs`; the trials are results of sta
 import json
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
+from typing import Any
 
 from harness.execution.job import Workspace
 from harness.execution.study_runs import State
@@ -31,6 +32,7 @@ class SearchStudies:
         }
         self.shown: dict[str, int] = {}
         """Name of a study to the number of its trials, as far as this process has added them."""
+        self._trials: dict[str, list[dict[str, Any]]] = {}
 
     def are_complete(self, finished: Mapping[str, StageResult]) -> bool:
         """Whether the studies have all finished trials.
@@ -48,8 +50,11 @@ class SearchStudies:
         self._discard_if_damaged()
         if not self.path.exists():
             return False
-        with closing(sqlite3.connect(self.path)) as database:
-            counts = dict(database.execute(COUNTS).fetchall())
+        try:
+            with closing(sqlite3.connect(self.path)) as database:
+                counts = dict(database.execute(COUNTS).fetchall())
+        except sqlite3.OperationalError:  # another process writes, or the file is empty
+            return False
         return all(counts.get(name) == number for name, number in expected.items())
 
     def update(self, states: Mapping[str, State]) -> None:
@@ -73,9 +78,21 @@ class SearchStudies:
     def _num_finished(self, stage: Stage, states: Mapping[str, State]) -> int:
         """Number of finished trials of a search; those of a running `tpe` study are unknown."""
         if self._is_sequential:
-            done = isinstance(states.get(stage.key), StageResult)
-            return self.plan.experiment.sweep.size if done else 0
+            return len(self._sequential_trials(stage, states))
         return sum(isinstance(states.get(key), StageResult) for key in stage.parents.values())
+
+    def _sequential_trials(self, stage: Stage, states: Mapping[str, State]) -> list[dict[str, Any]]:
+        """The trials of a finished `tpe` study; none of those stored without them."""
+        result = states.get(stage.key)
+        if not isinstance(result, StageResult):
+            return []
+        if result.run_id not in self._trials:
+            try:
+                text = read_file(result.artifact_uri, "trials.json")
+            except FileNotFoundError:
+                text = "[]"
+            self._trials[result.run_id] = json.loads(text)
+        return self._trials[result.run_id]
 
     @property
     def _is_sequential(self) -> bool:
@@ -86,10 +103,8 @@ class SearchStudies:
 
         self._discard_if_damaged()
         found: dict[str, Trial] = {}
-        if self._is_sequential and isinstance(result := states.get(stage.key), StageResult):
-            with suppress(FileNotFoundError):  # results of versions before 0.2
-                for one in json.loads(read_file(result.artifact_uri, "trials.json")):
-                    found[f"{stage.spec['study']}-{one['number']}"] = Trial(**one)
+        for one in self._sequential_trials(stage, states) if self._is_sequential else ():
+            found[f"{stage.spec['study']}-{one['number']}"] = Trial(**one)
         for key in stage.parents.values():
             result, kind = states.get(key), self.plan.stages[key].kind
             if kind == "trial" and isinstance(result, StageResult):

@@ -47,6 +47,7 @@ class StudyRuns:
         self.digests = {arm.name: arm_digest(plan, arm) for arm in plan.arms}
         self.sent: dict[str, int] = {}
         """Run id to the number of bytes of its history that it has."""
+        self.interrupted = False
 
     def are_complete(self, finished: Mapping[str, StageResult]) -> bool:
         """Whether all finished stages are shown; does not import mlflow if the store is local.
@@ -73,7 +74,7 @@ class StudyRuns:
             Exception: whatever MLflow raises.
         """
         for one in self.stages:
-            if one.stage.key in states:
+            if one.stage.key in states and not self.interrupted:
                 self._update(one, states[one.stage.key])
 
     def finish(self, states: Mapping[str, State]) -> None:
@@ -92,13 +93,15 @@ class StudyRuns:
             self.server.set_status(run_id, FINISHED if results <= finished.keys() else FAILED)
 
     def interrupt(self) -> None:
-        """Marks running runs as killed; the next process continues them.
+        """Marks the running runs of this process as killed; the next process continues them.
 
         Raises:
             Exception: whatever MLflow raises.
         """
+        self.interrupted = True  # also in the thread that may still be in `update`
+        own = {*self.__dict__.get("arms", {}).values(), *self.sent}
         for run in self.store.tracked(self.name):
-            if run.status == RUNNING:
+            if run.status == RUNNING and run.run_id in own:
                 self.server.set_status(run.run_id, KILLED)
 
     @cached_property

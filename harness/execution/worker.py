@@ -49,6 +49,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
                 return None
             return StageOutput(**json.loads(result.read_text()))
         workspace.log("start", job.key)
+        (folder / "error.txt").unlink(missing_ok=True)  # of an earlier attempt
         rmtree(workspace.output(job.key), ignore_errors=True)
         workspace.output(job.key).mkdir(parents=True)
         workspace.state(job.key).mkdir(exist_ok=True)
@@ -68,7 +69,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             for name in job.plugins:
                 plugins.load_plugin(name)
             metrics = STAGES[job.kind](context)
-        except BaseException:
+        except Exception:
             (folder / "error.txt").write_text(traceback.format_exc())
             raise
         if workspace.history(job.key).exists():

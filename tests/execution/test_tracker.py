@@ -172,7 +172,11 @@ def test_histories_grow_while_a_stage_runs(plan: Plan, store: Store, client: Mlf
         file.write('{"step": 3, "ti')
     first.update({key: RUNNING})
     assert history(client, run) == [(1, 8.0), (2, 7.0)]
+    study(plan, store).interrupt()  # of a process that shows none of these runs
+    assert {one.info.status for one in runs(client, condition)} == {"RUNNING"}
     first.interrupt()
+    assert {one.info.status for one in runs(client)} == {"KILLED"}
+    first.update({key: RUNNING})  # by the thread of the interrupted process
     assert {one.info.status for one in runs(client)} == {"KILLED"}
     live.unlink()
     log(live, range(1, 4))  # the complete lines, continued
