@@ -40,7 +40,8 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         console.print(f"expected: {comparison.better} > {comparison.worse}")
     console.print(_arms(plan))
     console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
-    console.print(_differences(plan))
+    if plan.differences:
+        console.print(_differences(plan))
     counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
     stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     console.print(f"{len(plan.stages)} stages: {stages}")
@@ -130,14 +131,18 @@ def _differences(plan: Plan) -> Table:
     for arm in plan.arms:
         table.add_column(arm.name)
     for path, values in condensed(plan.differences):
-        table.add_row(path, _reason(path, plan), *(str(values[arm.name]) for arm in plan.arms))
+        table.add_row(
+            path, _reason(path, plan), *(value_text(values[arm.name]) for arm in plan.arms)
+        )
     return table
 
 
 def _reason(path: str, plan: Plan) -> str:
+    """What sets the field: an axis, or, in arms without a value of their own, size or recipe."""
     if path in plan.declared:
         return "axis"
-    return "recipe" if "pretrain.recipe" in plan.differences else "size"
+    causes = {"size" if is_of_size(path, arm.pretrain) else "recipe" for arm in plan.arms}
+    return " or ".join(sorted(causes))
 
 
 def _differences_from_first(plan: Plan, table: Table) -> Table:
@@ -146,7 +151,7 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
     table.add_column(f"differences from {arms[0]}; (r): set by recipe or size")
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
-            f"{path.removeprefix('pretrain.')} = {value}"
+            f"{path.removeprefix('pretrain.')} = {value_text(value)}"
             + ("" if path in plan.declared else " (r)")
             for path, value in fields
         ]
