@@ -10,13 +10,15 @@ from rich.table import Table
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
 from harness.experiment.declaration import Declaration
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.recipe_defaults import ROLES, is_of_size
 from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
+from harness.finetuning.search.space import space_text
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
+from harness.report.arm_tables import value_text
 from harness.tasks.summary import summary
 from harness.tasks.task import FileData
 
@@ -51,6 +53,9 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
+    if experiment.sweep.trials:
+        sweep = experiment.sweep
+        console.print(f"search: {sweep.label}: {space_text(sweep.space)}", markup=False)
     own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
     for line in (*own, power_line(plan, spread), known.estimate.line):
         if line:
@@ -138,11 +143,16 @@ def _differences(plan: Plan) -> Table:
 
 
 def _reason(path: str, plan: Plan) -> str:
-    """What sets the field: an axis, or, in arms without a value of their own, size or recipe."""
+    """What sets the field: an axis, or the recipe or a small size where an arm has no value of its
+    own."""
     if path in plan.declared:
         return "axis"
-    causes = {"size" if is_of_size(path, arm.pretrain) else "recipe" for arm in plan.arms}
-    return " or ".join(sorted(causes))
+    if path.startswith("evaluate.") or "pretrain.recipe" not in plan.differences:
+        return "size"
+    values = plan.differences.get(path, {})  # none for a whole nested run
+    having = [arm for arm in plan.arms if values.get(arm.name) is not None]
+    causes = {"size" if is_of_size(path, arm.pretrain) else "recipe" for arm in having}
+    return " or ".join(sorted(causes)) or "recipe"
 
 
 def _differences_from_first(plan: Plan, table: Table) -> Table:

@@ -27,12 +27,12 @@ def losses_beside_frequencies(results: Results) -> dict[str, tuple[float, float]
     """Arm to its held-out loss, and to that of predicting every token by its frequency in the
     training text; without arms of which one is unknown."""
     losses = results.get(pretrain_runs_frame).groupby("arm", sort=False)["loss"].mean().dropna()
-    found = {}
-    for arm in results.plan.arms:
-        if arm.name in losses.index and not arm.pretrain.budget.is_zero:
-            if by_frequency := frequency_loss(results, arm.name):
-                found[arm.name] = float(losses[arm.name]), by_frequency
-    return found
+    arms = (arm for arm in results.plan.arms if not arm.pretrain.budget.is_zero)
+    return {
+        arm.name: (float(losses[arm.name]), by_frequency)
+        for arm in arms
+        if arm.name in losses.index and (by_frequency := frequency_loss(results, arm.name))
+    }
 
 
 def unlearned(losses: Mapping[str, tuple[float, float]]) -> Iterator[str]:

@@ -12,6 +12,12 @@ from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.table import Table
+from harness.plan.checks.settings import (
+    more_pretraining,
+    shared_learning_rate,
+    small_checkpoints,
+    unlike_defaults,
+)
 from harness.report import chance_checks, pretraining_checks, run_checks, search_checks
 from harness.report.comparison import compared_arms
 from harness.report.difference_tables import num_columns
@@ -43,6 +49,7 @@ def findings(
     threats_found = [
         *_few_seeds(table),
         *pretraining_checks.short_pretraining(results),
+        *_unlike_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),
@@ -112,6 +119,12 @@ def _few_seeds(table: Table) -> Iterator[str]:
         named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
         several = len(set(arms.values())) > 1
         yield seed_note(count, f"Some arms ({named})") if several else seed_note(count)
+
+
+def _unlike_arms(results: Results) -> list[str]:
+    """What differs between arms besides what the experiment asks about."""
+    checks = (unlike_defaults, small_checkpoints, shared_learning_rate, more_pretraining)
+    return [f"{line}." for check in checks for line in check(results.plan)]
 
 
 def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from harness import load
-from harness.analysis.frames.runs import FINETUNE_COLUMNS
 from harness.analysis.comparison.differences import AVERAGE
+from harness.analysis.frames.runs import FINETUNE_COLUMNS
 from harness.analysis.results import Results
 from harness.leaderboard.build import build
 from harness.leaderboard.measured_rows import run_scores
