@@ -15,10 +15,9 @@ from harness.experiment.resolution import ResolvedField, arm_fields, experiment_
 from harness.finetuning.search.space import space_text
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.differences import condensed, differences_from_first
+from harness.plan.differences import condensed, differences_from_first, shown
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
-from harness.report.arm_tables import value_text
 from harness.tasks.summary import summary
 from harness.tasks.task import FileData
 
@@ -136,9 +135,7 @@ def _differences(plan: Plan) -> Table:
     for arm in plan.arms:
         table.add_column(arm.name)
     for path, values in condensed(plan.differences):
-        table.add_row(
-            path, _reason(path, plan), *(value_text(values[arm.name]) for arm in plan.arms)
-        )
+        table.add_row(path, _reason(path, plan), *(shown(values[arm.name]) for arm in plan.arms))
     return table
 
 
@@ -161,7 +158,7 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
     table.add_column(f"differences from {arms[0]}; (r): set by recipe or size")
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
-            f"{path.removeprefix('pretrain.')} = {value_text(value)}"
+            f"{path.removeprefix('pretrain.')} = {shown(value)}"
             + ("" if path in plan.declared else " (r)")
             for path, value in fields
         ]
