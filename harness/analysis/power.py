@@ -28,6 +28,7 @@ PRIORS: Mapping[str, float] = {
 one fine-tuning run each, in points: root mean square over the arms of the reports in `reports/`."""
 OTHER_SEEDS = (5, 10)
 ONE_POINT = 1.0
+ONE_SEED = "one pretraining seed cannot show that arms differ"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class SeedSpread:
 
 def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     """The smallest difference in the average that the seeds of a plan can detect, in one sentence;
-    null for a single arm, and if no spread is known.
+    null for a single arm. Where the spread between seeds is unknown, as for own tasks, in standard
+    deviations between seeds.
 
     Args:
         measured: the spread in earlier results; null means PRIORS.
@@ -50,11 +52,35 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     evaluate = plan.experiment.evaluate
     some_tasks = set(evaluate.chosen) != set(evaluate.suite_value.tasks)
     spread = measured or _prior(evaluate.suite_value.name, is_part=some_tasks)
-    if spread is None or len(plan.arms) < 2:
+    if len(plan.arms) < 2:
         return None
     seeds = plan.experiment.seeds
     paired = not any(path.startswith("pretrain.") for path in plan.differences)
+    if spread is None:
+        return _without_spread(len(seeds.pretrain), paired)
     return _sentence(spread, len(seeds.pretrain), len(seeds.finetune), paired)
+
+
+def _without_spread(num_pretrain: int, paired: bool) -> str:
+    """Power in standard deviations, with the points that they are on the suites of PRIORS."""
+    unit = Components(1.0, math.nan, 0.0)
+
+    def detectable(number: int) -> float:
+        return minimum_detectable_difference(unit, number, 1, paired=paired)
+
+    least = detectable(num_pretrain)
+    if math.isinf(least):
+        start = ONE_SEED
+    else:
+        low, high = (least * spread for spread in (min(PRIORS.values()), max(PRIORS.values())))
+        start = (
+            f"{num_pretrain} pretraining seeds detect differences in the average from about "
+            f"{least:.1f} standard deviations between seeds (80 % power), which on the suites of "
+            f"the committed reports are {low:.1f} to {high:.1f} points"
+        )
+    others = [f"{n} seeds from {detectable(n):.1f}" for n in OTHER_SEEDS if n > num_pretrain]
+    source = "the spread on these tasks is unknown: take it from earlier results with --store"
+    return "; ".join([start, *others, source])
 
 
 def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
@@ -65,7 +91,7 @@ def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: 
 
     least = detectable(num_pretrain)
     if math.isinf(least):
-        start = "one pretraining seed cannot show that arms differ"
+        start = ONE_SEED
     else:
         less = ", or less because arms share checkpoints" if paired else ""
         start = (

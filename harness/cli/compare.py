@@ -30,7 +30,8 @@ def compare(
         str, typer.Argument(metavar="A", help="arm, or EXPERIMENT:ARM", autocompletion=_arms)
     ],
     second: Annotated[
-        str | None, typer.Argument(metavar="B", help="arm", autocompletion=_arms)
+        str | None,
+        typer.Argument(metavar="B", help="arm, or EXPERIMENT@VARIANT:ARM", autocompletion=_arms),
     ] = None,
     format: options.TableFormat = options.Format.md,
     average: options.Average = None,
@@ -38,7 +39,8 @@ def compare(
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
-    """Compares two arms: EXPERIMENT A B, or across experiments EXPERIMENT:A EXPERIMENT:B.
+    """Compares two arms: EXPERIMENT A B, or across experiments EXPERIMENT:A EXPERIMENT:B; with
+    variants EXPERIMENT@VARIANT:A.
 
     Prints the difference of the average and of each column with 95 % interval and p, the examples
     that only one arm answers right, and the fields in which the arms differ.
@@ -48,7 +50,7 @@ def compare(
             found = _across(str(experiment), first, store, set_, variant)
         else:
             study = options.load_study(experiment, set_, variant, store)
-            found = (study, first, study, second)
+            found = (*_side(first, study, store), *_side(second, study, store))
         one, arm, other, beside = found
         text = one.compare(arm, beside, other, average).render(format.value)
     print(text.rstrip("\n"))
@@ -64,15 +66,28 @@ def _across(
     options.require(
         not set_ and not variant, "--set and --variant need one experiment and two arms, A B"
     )
-    (path, arm), (beside, other) = map(_parts, (first, second))
-    study = options.load_study(path, None, None, store)
-    same = path == beside
-    return study, arm, study if same else options.load_study(beside, None, None, store), other
+    (named, arm), (beside, other) = map(_parts, (first, second))
+    study = _study(named, store)
+    return study, arm, study if named == beside else _study(beside, store), other
 
 
-def _parts(text: str) -> tuple[Path, str]:
+def _side(text: str, study: "Study", store: Path) -> "tuple[Study, str]":
+    """The study and the arm that `ARM` or `EXPERIMENT@VARIANT:ARM` names."""
+    named, _, arm = text.partition(":")
+    if arm and options.is_experiment(named.partition("@")[0]):
+        return _study(named, store), arm
+    return study, text
+
+
+def _study(named: str, store: Path) -> "Study":
+    """The study of `EXPERIMENT` or `EXPERIMENT@VARIANT`, with one or several variants."""
+    experiment, *variants = named.split("@")
+    return options.load_study(Path(experiment), None, variants, store)
+
+
+def _parts(text: str) -> tuple[str, str]:
     """Experiment and arm of `EXPERIMENT:ARM`."""
     experiment, _, arm = text.partition(":")
     needed = f"give an experiment and two arms, or EXPERIMENT:ARM twice, but {text!r} has no ':ARM'"
     options.require(bool(arm), needed)
-    return Path(experiment), arm
+    return experiment, arm

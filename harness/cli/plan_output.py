@@ -10,11 +10,12 @@ from rich.table import Table
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
 from harness.experiment.declaration import Declaration
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.recipe_defaults import ROLES, is_of_size
 from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
+from harness.finetuning.search.space import space_text
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.differences import condensed, differences_from_first
+from harness.plan.differences import condensed, differences_from_first, shown
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.tasks.summary import summary
@@ -40,7 +41,8 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         console.print(f"expected: {comparison.better} > {comparison.worse}")
     console.print(_arms(plan))
     console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
-    console.print(_differences(plan))
+    if plan.differences:
+        console.print(_differences(plan))
     counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
     stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     console.print(f"{len(plan.stages)} stages: {stages}")
@@ -50,6 +52,9 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
         f"{experiment.sweep.size} trials for every arm and task"
     )
+    if experiment.sweep.trials:
+        sweep = experiment.sweep
+        console.print(f"search: {sweep.label}: {space_text(sweep.space)}", markup=False)
     own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
     for line in (*own, power_line(plan, spread), known.estimate.line):
         if line:
@@ -130,14 +135,21 @@ def _differences(plan: Plan) -> Table:
     for arm in plan.arms:
         table.add_column(arm.name)
     for path, values in condensed(plan.differences):
-        table.add_row(path, _reason(path, plan), *(str(values[arm.name]) for arm in plan.arms))
+        table.add_row(path, _reason(path, plan), *(shown(values[arm.name]) for arm in plan.arms))
     return table
 
 
 def _reason(path: str, plan: Plan) -> str:
+    """What sets the field: an axis, or the recipe or a small size where an arm has no value of its
+    own."""
     if path in plan.declared:
         return "axis"
-    return "recipe" if "pretrain.recipe" in plan.differences else "size"
+    if path.startswith("evaluate.") or "pretrain.recipe" not in plan.differences:
+        return "size"
+    values = plan.differences.get(path, {})  # none for a whole nested run
+    having = [arm for arm in plan.arms if values.get(arm.name) is not None]
+    causes = {"size" if is_of_size(path, arm.pretrain) else "recipe" for arm in having}
+    return " or ".join(sorted(causes)) or "recipe"
 
 
 def _differences_from_first(plan: Plan, table: Table) -> Table:
@@ -146,7 +158,7 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
     table.add_column(f"differences from {arms[0]}; (r): set by recipe or size")
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
-            f"{path.removeprefix('pretrain.')} = {value}"
+            f"{path.removeprefix('pretrain.')} = {shown(value)}"
             + ("" if path in plan.declared else " (r)")
             for path, value in fields
         ]

@@ -114,9 +114,25 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
     return resolved
 
 
+def is_of_size(path: str, run: Pretrain) -> bool:
+    """Whether the size of a network determines the field of `pretrain` at dotted `path`, also below
+    `init_from` and `teacher`, unless it is set."""
+    field = path.removeprefix("pretrain.")
+    for role in ROLES:
+        if field.startswith(f"{role}."):
+            other = getattr(run, role)
+            return other is not None and is_of_size(field.removeprefix(f"{role}."), other)
+    return field in small_sizes.IMPLIED and is_small(run)
+
+
+def is_small(run: Pretrain) -> bool:
+    """Whether the settings of small networks apply to a run."""
+    return small_sizes.is_small(run.size, RECIPES[run.recipe].size)
+
+
 def evaluate_defaults(pretrain: Pretrain) -> dict[str, dict[str, Any]]:
     """Fields of `evaluate` that the size of the network determines."""
-    if small_sizes.is_small(pretrain.size, RECIPES[pretrain.recipe].size):
+    if is_small(pretrain):
         return small_sizes.evaluation_settings(pretrain.size)
     return {"finetune": {}, "protocol": {}}
 

@@ -8,7 +8,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.messages import dotted
 from harness.experiment.origins import axis_place
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.recipe_defaults import ROLES, is_small
 from harness.experiment.source import value_at
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes import RECIPES, small_sizes
@@ -65,16 +65,12 @@ def _origin(declaration: Declaration, arm: Arm, keys: Keys, value: Any) -> str:
         return source.place(place).text
     if given := _given(declaration, keys):
         return given
-    if dotted(keys).removeprefix("pretrain.") in small_sizes.IMPLIED and _is_small(arm):
+    if dotted(keys).removeprefix("pretrain.") in small_sizes.IMPLIED and is_small(arm.pretrain):
         return f"hidden size {arm.pretrain.size.hidden_size}"
     recipe = RECIPES[arm.pretrain.recipe].model_dump(mode="json")
     if keys[0] == "pretrain" and value_at(recipe, keys[1:]) == value:
         return f"recipe {arm.pretrain.recipe}"
     return "the run that uses it" if keys[1] in ROLES else DEFAULT
-
-
-def _is_small(arm: Arm) -> bool:
-    return small_sizes.is_small(arm.pretrain.size, RECIPES[arm.pretrain.recipe].size)
 
 
 def _given(declaration: Declaration, keys: Keys) -> str | None:

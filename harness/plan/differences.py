@@ -94,6 +94,11 @@ def _is_absent(rows: Sequence[Mapping[str, Any]], arm: str) -> bool:
     return all(row[arm] is None for row in rows)
 
 
+def shown(value: Any) -> str:
+    """A field's value as text; a dash for null."""
+    return "–" if value is None else str(value)
+
+
 def differences_from_first(
     differences: Differences, arms: Sequence[str]
 ) -> dict[str, list[tuple[str, Any]]]:

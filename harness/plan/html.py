@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
 
 import pandas as pd
 
 from harness.plan.costs import Cost
-from harness.plan.differences import Differences, condensed
+from harness.plan.differences import Differences, condensed, shown
 
 
 def plan_html(
@@ -20,17 +19,13 @@ def plan_html(
     ]
     arms = pd.DataFrame(rows, columns=["arm", "updates", "tokens", "parameters", "FLOPs"])
     fields = [
-        {"field": path, **{arm: _text(value) for arm, value in values.items()}}
+        {"field": path, **{arm: shown(value) for arm, value in values.items()}}
         for path, values in condensed(differences)
     ]
     parts = [f"<p><b>{escape(name)}</b>: {escape(question)} {stages} stages.</p>", _table(arms)]
     if fields:
         parts += ["<p>What differs between arms:</p>", _table(pd.DataFrame(fields))]
     return "\n".join(parts)
-
-
-def _text(value: Any) -> str:
-    return "–" if value is None else str(value)
 
 
 def _table(frame: pd.DataFrame) -> str:

@@ -10,12 +10,9 @@ from harness.leaderboard.build import experiment_runs
 from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.table import Table
 from harness.report.difference_tables import interval, points
-from harness.report.run_checks import chance, guesses
+from harness.report.run_checks import ZERO_BY_CHANCE, chance, guesses
 from harness.tasks.custom import tasks_of
 from harness.tasks.task import Column
-
-ZERO_BY_CHANCE = ("matthews", "pearson", "spearman")
-"""Metrics whose expected value is 0 without knowledge."""
 
 
 def chance_levels(results: Results, table: Table) -> dict[str, float]:
@@ -73,9 +70,9 @@ def _listed(found: dict[str, Difference], level: float) -> str:
 def near_controls(results: Results, compared: Compared) -> Iterator[str]:
     """A sentence on each untrained network and baseline that some trained arms do not exceed
     significantly in the average."""
-    controls = _controls(results)
-    trained = [arm for arm in results.arms if arm not in controls]
-    for control, kind in controls.items():
+    known = controls(results)
+    trained = [arm for arm in results.arms if arm not in known]
+    for control, kind in known.items():
         found = {arm: compared(arm, control)[AVERAGE] for arm in trained}
         low = [f"{arm} ({_shown(one)})" for arm, one in found.items() if one and one.low <= 0]
         if low:
@@ -89,7 +86,7 @@ def _shown(found: Difference) -> str:
     return f"{points(found.estimate)}, {interval(found)}"
 
 
-def _controls(results: Results) -> dict[str, str]:
+def controls(results: Results) -> dict[str, str]:
     """Arm without pretraining to what it is."""
     found = {}
     for arm in results.plan.arms:

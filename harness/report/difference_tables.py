@@ -65,9 +65,14 @@ def every_column(pairs: Iterable[Pair]) -> TextTable:
         [_named(pair), column, *_cells(pair, column)]
         for pair in pairs
         for column, found in pair.differences.items()
-        if found or column == AVERAGE
+        if column == AVERAGE or (found and num_columns(pair) > 1)
     ]
     return TextTable(["arms", "column", *HEAD], rows, text_columns=(0, 1))
+
+
+def num_columns(pair: Pair) -> int:
+    """Number of columns besides the average, which is the same as a single column."""
+    return len(pair.differences) - 1
 
 
 def _named(pair: Pair) -> str:

@@ -1,6 +1,6 @@
 """Pretraining that was too short, or that learned hardly anything."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -23,16 +23,29 @@ def short_pretraining(results: Results) -> list[str]:
     return [f"{line}." for line in found]
 
 
-def unlearned(results: Results) -> Iterator[str]:
-    """A sentence on the arms whose held-out loss is hardly below that of predicting every token by
-    its frequency in the training text."""
+def losses_beside_frequencies(results: Results) -> dict[str, tuple[float, float]]:
+    """Arm to its held-out loss, and to that of predicting every token by its frequency in the
+    training text; without arms of which one is unknown."""
     losses = results.get(pretrain_runs_frame).groupby("arm", sort=False)["loss"].mean().dropna()
-    named = []
-    for arm in results.plan.arms:
-        if arm.name in losses.index and not arm.pretrain.budget.is_zero:
-            loss, by_frequency = float(losses[arm.name]), frequency_loss(results, arm.name)
-            if by_frequency and loss > HARDLY_BELOW * by_frequency:
-                named.append(f"{arm.name} {loss:.2f} against {by_frequency:.2f}")
+    arms = (arm for arm in results.plan.arms if not arm.pretrain.budget.is_zero)
+    return {
+        arm.name: (float(losses[arm.name]), by_frequency)
+        for arm in arms
+        if arm.name in losses.index and (by_frequency := frequency_loss(results, arm.name))
+    }
+
+
+def unlearned(losses: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    """A sentence on the arms whose held-out loss is hardly below that of the frequencies alone.
+
+    Args:
+        losses: result of `losses_beside_frequencies`.
+    """
+    named = [
+        f"{arm} {loss:.2f} against {by_frequency:.2f}"
+        for arm, (loss, by_frequency) in losses.items()
+        if loss > HARDLY_BELOW * by_frequency
+    ]
     if named:
         yield (
             "Pretraining learned hardly more than the frequencies of tokens, by the held-out loss "

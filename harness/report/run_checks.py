@@ -11,7 +11,14 @@ from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.leaderboard.table import Table
 from harness.report.run_scores import RunScores
+from harness.tasks.custom import tasks_of
+from harness.tasks.task import Column, Task
 
+FAR_BELOW = 10.0
+"""Points above chance of reversed answers from which on a run is called inverted."""
+ZERO_BY_CHANCE = ("matthews", "pearson", "spearman")
+"""Metrics whose expected value is 0 without knowledge, and that change their sign if answers are
+reversed."""
 FEW_TRUNCATED = 0.01
 """Share of train examples up to which truncation is not reported."""
 
@@ -31,8 +38,41 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
             "Scores at or below chance, one for each run and column (failed runs in Mosbach et "
             f"al. 2021, section 3): {named}."
         )
-    if collapsed := [arm for arm, (bad, total) in failed.items() if bad == total]:
-        yield f"Collapsed arms, without any run above chance: {', '.join(collapsed)}."
+    inverted = {arm: _inverted(results, table, scores, levels, arm) for arm in counts}
+    if named := [f"{arm} on {', '.join(found)}" for arm, found in inverted.items() if found]:
+        yield (
+            "Runs far below chance, whose answers would score above it if they were reversed: "
+            f"{'; '.join(named)}. They have learned the task inverted: check that labels mean the "
+            "same in the train and the evaluation split."
+        )
+    never = [arm for arm, (bad, total) in failed.items() if bad == total and not inverted[arm]]
+    if never:
+        yield f"Arms without any run above chance: {', '.join(never)}."
+
+
+def _inverted(
+    results: Results, table: Table, scores: RunScores, levels: dict[str, float], arm: str
+) -> list[str]:
+    """`sst2 (8.0; chance 50.9)`: the lowest score of an arm in each column where the reverse of its
+    answers scores more than FAR_BELOW points above chance."""
+    tasks, found = tasks_of(results.suite), []
+    for column in table.columns:
+        both = _with_reversed(tasks[column.task], column)
+        if both is not None and column.name in levels and column.name in scores:
+            low, level = min(scores[column.name][arm], default=both), levels[column.name]
+            if both - low > level + FAR_BELOW:
+                found.append(f"{column.name} ({low:.1f}; chance {level:.1f})")
+    return found
+
+
+def _with_reversed(task: Task, column: Column) -> float | None:
+    """Score x 100 of any answers plus that of their reverse; null if it depends on the answers."""
+    metric, *others = column.metrics
+    if others or (task.kind == "classification" and len(task.labels) != 2):
+        return None
+    if metric == "accuracy":
+        return 100.0 if task.kind == "classification" else None
+    return 0.0 if metric in ZERO_BY_CHANCE else None
 
 
 def chance(table: Table) -> dict[str, float]:
@@ -66,15 +106,27 @@ def planned(results: Results, arm: str, task: str) -> int:
     return int(((runs["arm"] == arm) & (runs["task"] == task)).sum())
 
 
+def has_labels(results: Results, table: Table) -> bool:
+    """Whether some column has a label or value for each of several examples."""
+    return any(len(labels) > 1 for _, labels in _labels(results, table))
+
+
 def constant_labels(results: Results, table: Table) -> Iterator[tuple[str, str]]:
     """(task, split) of each column whose examples all have the same label."""
+    for place, labels in _labels(results, table):
+        if len(labels) > 1 and labels.nunique() == 1:
+            yield place
+
+
+def _labels(results: Results, table: Table) -> Iterator[tuple[tuple[str, str], "pd.Series[float]"]]:
+    """(task, split) and the numeric labels of each column with such labels."""
     keys = results.get(scores_frame).drop_duplicates("task").set_index("task")["key"]
     for task, split in dict.fromkeys((column.task, column.split) for column in table.columns):
         if task in keys.index:
             rows = results.predictions(str(keys[task]))
             labels = rows[rows["split"] == split]["label"]
-            if labels.dtype != object and len(labels) > 1 and labels.nunique() == 1:
-                yield task, split
+            if labels.dtype != object:
+                yield (task, split), labels
 
 
 def constant_runs(results: Results, table: Table) -> Iterator[tuple[str, str, str]]:

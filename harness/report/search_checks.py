@@ -22,9 +22,7 @@ def unequal_trials(results: Results) -> Iterator[str]:
     """A sentence on each task for which the arms had different numbers of trials."""
     for task, trials in results.get(trials_frame).groupby("task", sort=False):
         made = Counter(trials["arm"])
-        arms = [
-            arm for arm in results.arms if planned(results, arm, str(task)) and _tuned(results, arm)
-        ]
+        arms = [arm for arm in trained_arms(results) if planned(results, arm, str(task))]
         if len({made[arm] for arm in arms}) > 1:
             named = ", ".join(f"{arm} {made[arm]}" for arm in arms)
             yield f"Unequal numbers of trials on {task}: {named}. More trials find better settings."
@@ -32,15 +30,20 @@ def unequal_trials(results: Results) -> Iterator[str]:
 
 def untuned(results: Results) -> Iterator[str]:
     """A sentence on the arms without any of the searched hyperparameters."""
-    arms = [arm for arm in results.arms if not _tuned(results, arm)]
+    trained = trained_arms(results)
+    arms = [arm for arm in results.arms if arm not in trained]
     if arms and len(results.get(trials_frame)):
         yield f"Not tuned, because none of the searched hyperparameters applies: {', '.join(arms)}."
 
 
-def _tuned(results: Results, arm: str) -> bool:
-    """Whether an arm is fine-tuned: neither a baseline nor only prompted."""
-    prompted = results.plan.differences.get("evaluate.adaptation.kind", {}).get(arm) == "prompt"
-    return not (prompted or is_baseline(family(results, arm) or ""))
+def trained_arms(results: Results) -> list[str]:
+    """The arms that are fine-tuned: neither baselines nor only prompted."""
+    prompted = results.plan.differences.get("evaluate.adaptation.kind", {})
+    return [
+        arm
+        for arm in results.arms
+        if prompted.get(arm) != "prompt" and not is_baseline(family(results, arm) or "")
+    ]
 
 
 def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, float]]:

@@ -5,14 +5,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.frames.runs import finetune_runs_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.table import Table
+from harness.plan.checks.settings import (
+    more_pretraining,
+    shared_learning_rate,
+    small_checkpoints,
+    unlike_defaults,
+)
 from harness.report import chance_checks, pretraining_checks, run_checks, search_checks
 from harness.report.comparison import compared_arms
+from harness.report.difference_tables import num_columns
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
 
@@ -41,6 +49,7 @@ def findings(
     threats_found = [
         *_few_seeds(table),
         *pretraining_checks.short_pretraining(results),
+        *_unlike_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),
@@ -53,42 +62,54 @@ def findings(
 
 
 def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
-    """Check to a sentence per finding; without checks that the results do not allow. Stages of
-    earlier versions may not have recorded truncation."""
+    """Check to a sentence per finding; without checks that do not apply to these arms and results.
+    Stages of earlier versions may not have recorded truncation."""
     runs, trials = results.get(finetune_runs_frame), results.get(trials_frame)
-    finished = runs[runs["finished"].astype(bool)]
+    trained = set(search_checks.trained_arms(results))
+    finished = runs[runs["finished"].astype(bool) & runs["arm"].isin(trained)]
     found = {"missing scores": _missing_scores(results, table, scores)}
     if len(results.get(scores_frame)):
-        if run_checks.chance(table):
-            found["runs and arms at or below chance"] = run_checks.at_chance(results, table, scores)
-        found |= {
-            "arms that are not significantly above chance": chance_checks.near_chance(
-                results, table
-            ),
-            "arms that are not significantly above an untrained network or a baseline": (
-                chance_checks.near_controls(results, results.get(compared_arms))
-            ),
-            "evaluation sets whose examples all have one label": run_checks.one_label(
-                results, table
-            ),
-            "runs with constant predictions": run_checks.constant_predictions(results, table),
-            "pretraining seeds without scores on every task": run_checks.excluded_seeds(results),
-        }
-    if results.plan.pretrain_keys:
+        found |= _of_scores(results, table, scores)
+    if losses := pretraining_checks.losses_beside_frequencies(results):
         name = "pretraining that learned hardly more than token frequencies"
-        found[name] = pretraining_checks.unlearned(results)
+        found[name] = pretraining_checks.unlearned(losses)
     truncated = [*run_checks.truncated(results)]
     if truncated or (len(finished) and finished["truncated"].notna().all()):
         name = f"truncation of more than {100 * run_checks.FEW_TRUNCATED:g} % of train examples"
         found[name] = iter(truncated)
     if len(finished) or len(trials):
         found["diverged runs"] = run_checks.diverged(results)
-    if len(trials):
+    if len(trials) and len(trained) > 1:
         found["unequal numbers of trials"] = search_checks.unequal_trials(results)
     if beside := search_checks.holdout_beside_dev(results):
         name = f"hold-out scores more than {search_checks.FAR_ABOVE_DEV:g} points above dev"
         found[name] = search_checks.far_above_dev(beside)
     return {name: list(sentences) for name, sentences in found.items()}
+
+
+def _of_scores(results: Results, table: Table, scores: RunScores) -> dict[str, Iterator[str]]:
+    """The checks of scores that apply."""
+    found = {}
+    guided = [arm for arm in results.arms if not run_checks.guesses(results, arm)]
+    if guided and run_checks.chance(table):
+        found["runs and arms at or below chance"] = run_checks.at_chance(results, table, scores)
+    if guided and chance_checks.chance_levels(results, table):
+        name = "arms that are not significantly above chance"
+        found[name] = chance_checks.near_chance(results, table)
+    if 0 < len(chance_checks.controls(results)) < len(results.arms):
+        name = "arms that are not significantly above an untrained network or a baseline"
+        found[name] = chance_checks.near_controls(results, results.get(compared_arms))
+    if run_checks.has_labels(results, table):
+        name = "evaluation sets whose examples all have one label"
+        found[name] = run_checks.one_label(results, table)
+    if guided:
+        name = "runs with constant predictions"
+        found[name] = run_checks.constant_predictions(results, table)
+    several = len({column.task for column in table.columns}) > 1 or len(results.arms) > 1
+    if several and len(results.experiment.seeds.pretrain) > 1:
+        name = "pretraining seeds without scores on every task"
+        found[name] = run_checks.excluded_seeds(results)
+    return found
 
 
 def _few_seeds(table: Table) -> Iterator[str]:
@@ -98,6 +119,12 @@ def _few_seeds(table: Table) -> Iterator[str]:
         named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
         several = len(set(arms.values())) > 1
         yield seed_note(count, f"Some arms ({named})") if several else seed_note(count)
+
+
+def _unlike_arms(results: Results) -> list[str]:
+    """What differs between arms besides what the experiment asks about."""
+    checks = (unlike_defaults, small_checkpoints, shared_learning_rate, more_pretraining)
+    return [f"{line}." for check in checks for line in check(results.plan)]
 
 
 def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
@@ -118,7 +145,12 @@ def _missing_scores(results: Results, table: Table, scores: RunScores) -> Iterat
 
 
 def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:
-    number = sum(found is not None for pair in pairs for found in pair.differences.values())
+    number = sum(
+        found is not None
+        for pair in pairs
+        for name, found in pair.differences.items()
+        if name != AVERAGE or num_columns(pair) > 1
+    )
     if number > 1:
         yield (
             f"{number} differences are shown with unadjusted intervals: if no arms differed, about "

@@ -122,15 +122,8 @@ def _mark(tags: Mapping[str, str], marks: Sequence[str]) -> tuple[str, str]:
 
 
 def finished_runs(database: Path, experiment: str) -> dict[str, int]:
-    """Run id to end time of an experiment's finished runs that are not deleted.
-
-    Args:
-        database: MLflow's SQLite file.
-        experiment: MLflow's name of the experiment.
-
-    Raises:
-        sqlite3.DatabaseError: this version of MLflow has other tables.
-    """
+    """Run id to end time of an experiment's finished runs that are not deleted; for arguments and
+    errors, see `tracked_runs`."""
     query = """
         select run_uuid, end_time from runs join experiments using (experiment_id)
         where experiments.name = ? and status = 'FINISHED' and runs.lifecycle_stage = 'active'

@@ -138,10 +138,19 @@ def test_seeds_that_are_there_are_not_proposed() -> None:
     assert "10 seeds from" in line
 
 
-def test_no_line_for_one_arm_or_an_unknown_spread() -> None:
-    assert power_line(planned(grid={})) is None
+def test_an_unknown_spread_is_the_unit() -> None:
     unknown = planned(evaluate={"suite": "micro-overlap-v1"})
-    assert power_line(unknown) is None
+    effect = minimum_detectable_difference(Components(1.0, 0.0, 0.0), 3, 1)
+    low, high = effect * min(PRIORS.values()), effect * max(PRIORS.values())
+    line = power_line(unknown)
+    assert line and f"about {effect:.1f} standard deviations between seeds (80 % power)" in line
+    assert f"are {low:.1f} to {high:.1f} points; 5 seeds from" in line
+    one = planned(evaluate={"suite": "micro-overlap-v1"}, seeds={"pretrain": 1})
+    assert (power_line(one) or "").startswith("one pretraining seed cannot show that arms differ")
+
+
+def test_no_line_for_one_arm() -> None:
+    assert power_line(planned(grid={})) is None
     incomplete = results({"a": [[50.0], [51.0]]}).query("task == 'micro-sst2'")
     assert "committed reports" in power_line_of(planned(), [incomplete])
 

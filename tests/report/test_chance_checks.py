@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.analysis.comparison.differences import above_level
+from harness.analysis.comparison.differences import AVERAGE, above_level, comparer
 from harness.leaderboard.build import experiment_runs
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
@@ -83,3 +83,22 @@ def test_arms_that_do_not_exceed_an_untrained_network(fabricate: Fabricate) -> N
     assert found is not None
     assert "idle (" in first and "good" not in first and "words (" not in first
     assert f"{found.estimate:+.1f}".replace("-", "−") in first
+
+
+def test_intervals_stay_on_the_scale_of_their_metric(fabricate: Fabricate) -> None:
+    """Two seeds of scores far apart: t with few degrees of freedom leaves the scale."""
+    data = fabricate({"one": 0.5, "other": 0.5}, tasks=("qnli", "cola"), seeds=(2, 1))
+    table, runs = table_of(data), data.get(experiment_runs)
+    for arm in runs.values():
+        for task in ("qnli", "cola"):
+            scores = arm[task].scores
+            for cell in scores:
+                scores[cell][:] = np.array([0.05, 0.95])
+    accuracy = above_level(runs["one"], table.columns[0], 50.0)
+    correlation = above_level(runs["one"], table.columns[1], 0.0)
+    assert accuracy and (accuracy.low, accuracy.high) == (-50.0, 50.0)
+    assert correlation and (correlation.low, correlation.high) == (-100.0, 100.0)
+    found = comparer(runs, table.layout, lambda *arms: False)("one", "other")
+    ends = {name: one and (one.low, one.high) for name, one in found.items()}
+    names = [column.name for column in table.columns]
+    assert ends == {names[0]: (-100, 100), names[1]: (-200, 200), AVERAGE: (-150, 150)}

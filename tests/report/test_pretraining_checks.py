@@ -12,7 +12,11 @@ from harness.analysis.results import Results
 from harness.data.corpora.token_stream import TokenStream
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
-from harness.report.pretraining_checks import frequency_loss, unlearned
+from harness.report.pretraining_checks import (
+    frequency_loss,
+    losses_beside_frequencies,
+    unlearned,
+)
 
 TRAIN, HELD_OUT = [0, 0, 0, 1, 1, 2], [0, 1, 3]
 
@@ -61,6 +65,7 @@ def test_losses_hardly_below_that_of_frequencies_are_named(tokens: Path) -> None
     losses = {"idle": 0.96 * by_frequency, "good": 0.9 * by_frequency, "scratch": 9.0}
     results = results_of(tokens, losses)
     assert len(results.get(pretrain_runs_frame)) == 6
-    (sentence,) = unlearned(results)
+    (sentence,) = unlearned(losses_beside_frequencies(results))
     assert sentence.endswith(f": idle {losses['idle']:.2f} against {by_frequency:.2f}.")
-    assert [*unlearned(results_of(tokens, {"good": 0.5}))] == []
+    learned = losses_beside_frequencies(results_of(tokens, {"good": 0.5}))
+    assert learned.keys() == {"good"} and [*unlearned(learned)] == []

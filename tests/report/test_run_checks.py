@@ -1,6 +1,7 @@
 """Problems with runs that a report finds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,17 @@ import pandas as pd
 import pytest
 
 from harness import load
+from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.frames.runs import FINETUNE_COLUMNS
 from harness.analysis.results import Results
 from harness.leaderboard.build import build
 from harness.leaderboard.measured_rows import run_scores
+from harness.pretraining.recipes import RECIPES
 from harness.report import run_checks, search_checks
+from harness.report.difference_tables import every_column
 from harness.report.run_scores import all_run_scores
 from harness.report.threats import threats
+from harness.tasks import TASKS
 from tests.made_up_results import MadeUpResults, pairs_of, table_of
 
 
@@ -42,13 +47,32 @@ def threats_of(results: Results) -> list[str]:
 def test_runs_at_chance_are_counted_and_collapsed_arms_named(
     fabricate: Callable[..., MadeUpResults],
 ) -> None:
-    data = fabricate({"good": 0.95, "bad": 0.2, "majority": 0.2}, tasks=("sst2", "mrpc"))
+    data = fabricate({"good": 0.95, "bad": 0.5, "majority": 0.2}, tasks=("sst2", "mrpc"))
     families = {"good": "bert", "bad": "bert", "majority": "majority"}
     data = data.but(differences={"pretrain.model.family": families})
-    counted, collapsed = run_checks.at_chance(data, *table_and_scores(data))
+    table, scores = table_and_scores(data)
+    for column in ("sst2", "mrpc"):
+        scores[column]["bad"][:] = 45.0
+    counted, never = run_checks.at_chance(data, table, scores)
     # 2 tasks, 3 x 2 seeds; the baseline is not counted
     assert counted.endswith("arm bad, 12 of its 12.")
-    assert collapsed == "Collapsed arms, without any run above chance: bad."
+    assert never == "Arms without any run above chance: bad."
+
+
+def test_runs_far_below_chance_have_learned_the_task_inverted(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    data = fabricate({"good": 0.95, "bad": 0.08}, tasks=("sst2", "cola", "mnli"), seeds=(2, 1))
+    table, scores = table_and_scores(data)
+    scores["sst2"]["bad"][:] = 10.0, 8.0
+    scores["cola"]["bad"][:] = -9.0, -10.0  # too close to chance
+    _, inverted = run_checks.at_chance(data, table, scores)
+    level = 100 * (TASKS["sst2"].chance or 0.0)  # three classes of MNLI have no reverse
+    assert f"reversed: bad on sst2 (8.0; chance {level:.1f}). " in inverted
+    assert "good" not in inverted and "cola" not in inverted and "mnli" not in inverted
+    scores["cola"]["bad"][:] = -9.0, -10.1
+    _, inverted = run_checks.at_chance(data, table, scores)
+    assert "cola (-10.1; chance 0.0)" in inverted
 
 
 def test_undefined_scores_count_as_at_chance(
@@ -158,7 +182,42 @@ def test_checks_without_findings_are_listed_if_they_were_possible(
     assert "diverged" in last
     assert "unequal numbers" not in last and "hold-out" not in last
     *_, last = threats(searched(data, 0.5), table, (), scores)
-    assert "unequal numbers of trials, hold-out scores more than 10 points above dev" in last
+    assert "hold-out scores more than 10 points above dev" in last
+    assert "unequal numbers of trials" not in last  # of one arm
+
+
+def test_checks_that_do_not_apply_are_not_listed(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    data = fabricate({"good": 0.95}, tasks=("sst2",), seeds=(1, 1))
+    absent = threats(data, *_with_pairs(data))[-1]
+    assert "runs with constant predictions" in absent and "above chance" in absent
+    for name in ("untrained network or a baseline", "without scores on every task", "frequencies"):
+        assert name not in absent
+    several = fabricate({"good": 0.95, "bag": 0.6}, tasks=("sst2", "mrpc"), seeds=(2, 1))
+    families = {"good": "bert", "bag": "bag_of_words"}
+    several = several.but(differences={"pretrain.model.family": families})
+    bag = RECIPES["bag_of_words"]
+    arms = (several.plan.arms[0], replace(several.plan.arms[1], pretrain=bag))
+    declaration = replace(several.plan.declaration, arms=arms)
+    several.plan = replace(several.plan, declaration=declaration)
+    absent = threats(several, *_with_pairs(several))[-1]
+    assert "not significantly above an untrained network or a baseline" in absent
+    assert "pretraining seeds without scores on every task" in absent
+
+
+def _with_pairs(data: MadeUpResults) -> Any:
+    table, scores = table_and_scores(data)
+    return table, pairs_of(data, table), scores
+
+
+def test_the_average_of_one_column_is_no_second_difference(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    data = fabricate({"good": 0.95, "bad": 0.6}, tasks=("sst2",))
+    table, pairs, scores = _with_pairs(data)
+    assert not any("differences are shown" in line for line in threats(data, table, pairs, scores))
+    assert [row[1] for row in every_column(pairs).rows] == [AVERAGE]
 
 
 def test_unfinished_runs_are_not_checked(

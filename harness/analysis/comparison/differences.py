@@ -12,6 +12,7 @@ from harness.analysis.comparison.resampling import ArmRuns, cell_name
 from harness.analysis.statistics.bootstrap import Difference, common_seeds
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
 from harness.analysis.statistics.welch import seed_means, welch
+from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column
 
 LEVEL = 0.95
@@ -97,7 +98,8 @@ def above_level(arm: ArmRuns, column: Column, level: float) -> Difference | None
     if not scores:
         return None
     found = 100 * scores[column]
-    return welch(found, np.full_like(found, level), paired=True, level=LEVEL)
+    difference = welch(found, np.full_like(found, level), paired=True, level=LEVEL)
+    return difference.within(100 - _width(column) - level, 100 - level)
 
 
 def _difference(
@@ -113,7 +115,14 @@ def _difference(
     if not all(map(len, seeds)) or not all(scores):
         return None
     means = [100 * combine(terms, found) for found in scores]
-    return welch(*means, paired=paired and np.array_equal(seeds[0], seeds[1]), level=LEVEL)
+    found = welch(*means, paired=paired and np.array_equal(seeds[0], seeds[1]), level=LEVEL)
+    most = float(combine(terms, {column: np.array(_width(column)) for column in columns}))
+    return found.within(-most, most)
+
+
+def _width(column: Column) -> float:
+    """The largest possible score x 100 of a column minus the smallest."""
+    return 100 * float(np.mean([1 - METRICS[metric].least for metric in column.metrics]))
 
 
 def _seed_scores(arm: ArmRuns, columns: Sequence[Column]) -> dict[Column, np.ndarray]:

@@ -55,6 +55,12 @@ class Difference:
         """Second arm minus first arm."""
         return replace(self, estimate=-self.estimate, low=-self.high, high=-self.low)
 
+    def within(self, least: float, most: float) -> "Difference":
+        """The same with an interval that has no values below `least` and above `most`."""
+        low, high = max(self.low, least), min(self.high, most)
+        # A metric from elsewhere may leave its scale: an interval always includes its estimate.
+        return replace(self, low=min(low, self.estimate), high=max(high, self.estimate))
+
 
 def check_finite(**arrays: Array) -> None:
     """Refuses arrays with NaN or infinite values: comparisons with NaN are false, so that tests

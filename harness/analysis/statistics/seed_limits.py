@@ -33,6 +33,13 @@ def seed_note(num_seeds: int, arms: str = "The arms") -> str:
             f"{arms} have 1 pretraining seed: their intervals do not include the variation between "
             "pretraining runs and hold for these checkpoints only."
         )
+    if num_seeds == 2:
+        return (
+            f"{arms} have 2 pretraining seeds, which hardly bound a difference: the variation "
+            "between seeds is estimated from two runs of an arm, so intervals are three to seven "
+            "times as wide as with 5 seeds, and an inconclusive difference may still be large. "
+            "Declare 3 seeds or more to compare arms."
+        )
     return (
         f"{arms} have {num_seeds} pretraining seeds. So few runs give a rough estimate of the "
         "variation between seeds: only large differences exclude zero, and the intervals assume "

@@ -112,6 +112,19 @@ def ends(dimension: Range | Choices) -> tuple[Choice, ...]:
     return (dimension.low, dimension.high) if isinstance(dimension, Range) else dimension
 
 
+def space_text(space: Space) -> str:
+    """The hyperparameters with what is tried: `learning_rate 0.0001 to 0.003 (log), epochs 2 or
+    3`."""
+    return ", ".join(f"{name} {_tried(found)}" for name, found in parameters(space).items())
+
+
+def _tried(dimension: Range | Choices) -> str:
+    texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in ends(dimension)]
+    if isinstance(dimension, Range):
+        return " to ".join(texts) + (" (log)" if dimension.log else "")
+    return " or ".join(texts)
+
+
 def field_of(name: str) -> tuple[list[type[ConfigModel]], str]:
     """The classes that may have a hyperparameter, and the name of its field there."""
     prefix, _, field = name.rpartition(".")

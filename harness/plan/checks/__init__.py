@@ -9,6 +9,7 @@ from harness.plan.checks.data import missing_data
 from harness.plan.checks.lengths import long_texts
 from harness.plan.checks.pretraining import few_updates, long_warmup, unfilled_vocabulary
 from harness.plan.checks.search import unsuited_sampler
+from harness.plan.checks.settings import small_checkpoints, unlike_defaults
 from harness.plan.plan import Plan
 
 
@@ -25,6 +26,8 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "unsupported_tasks": unsupported_tasks,
     "missing_data": missing_data,
     "unsuited_sampler": unsuited_sampler,
+    "unlike_defaults": unlike_defaults,
+    "small_checkpoints": small_checkpoints,
 }
 """Name to check, in the order of the output. A check yields warnings of one line: what was found,
 and what to change."""

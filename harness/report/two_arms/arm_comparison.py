@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.comparison.differences import AVERAGE, Differences, enough_seeds
+from harness.analysis.comparison.differences import AVERAGE, MIN_SEEDS, Differences
 from harness.analysis.statistics.seed_limits import seed_note
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.render import Format
@@ -100,9 +100,9 @@ def _differences(comparison: ArmComparison) -> TextTable:
     first, second = comparison.names
     head = ["", first, second, "difference", "95 % interval", "p", "p (Holm)"]
     found = comparison.differences[AVERAGE]
-    few = found is not None and not enough_seeds(found)
+    few = [found.num_seeds] if found and 0 < found.num_seeds <= MIN_SEEDS else []
     average = comparison.table.average
-    notes = [f"Average {average.name}: {average.formula}.", NOTE, *([seed_note(1)] if few else [])]
+    notes = [f"Average {average.name}: {average.formula}.", NOTE, *map(seed_note, few)]
     return TextTable(head, rows, title=f"{first} − {second}", notes=notes)
 
 

@@ -127,7 +127,7 @@ CLASS_METRICS: tuple[Metric, ...] = (
         note="mean over all classes of the task, 0 for one neither there nor predicted",
     ),
     mean_metric("micro_f1", correct, note="equals accuracy, as in Gururangan et al. 2020"),
-    counted_metric("matthews", matthews_counts, matthews_from_counts),
+    counted_metric("matthews", matthews_counts, matthews_from_counts, least=-1.0),
     counted_metric(
         "f1_answers",
         f1_answers_counts,

@@ -37,6 +37,8 @@ class Metric:
     """The variant, if the name alone is ambiguous; shown under leaderboards."""
     grouped: bool = False
     """Whether groups are required."""
+    least: float = 0.0
+    """The lowest possible score; the highest is 1."""
 
     def __call__(
         self,
@@ -72,12 +74,14 @@ def counted_metric(
     from_counts: Callable[[Array], Array],
     note: str = "",
     grouped: bool = False,
+    least: float = 0.0,
 ) -> Metric:
     """A metric that is computed from its summed counts.
 
     Args:
         counts: (labels, predictions, groups, names) to [num_units, k].
         from_counts: [..., k] to [...].
+        least: its lowest possible score.
     """
     return Metric(
         name,
@@ -86,6 +90,7 @@ def counted_metric(
         from_counts,
         note=note,
         grouped=grouped,
+        least=least,
     )
 
 

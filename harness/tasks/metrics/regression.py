@@ -118,9 +118,14 @@ def _standard(values: Array) -> Array:
 
 
 VALUE_METRICS: tuple[Metric, ...] = (
-    Metric("pearson", pearson, pearson_counts, correlation),
+    Metric("pearson", pearson, pearson_counts, correlation, least=-1.0),
     Metric(
-        "spearman", spearman, spearman_counts, correlation, note="one correlation over all examples"
+        "spearman",
+        spearman,
+        spearman_counts,
+        correlation,
+        note="one correlation over all examples",
+        least=-1.0,
     ),
     Metric(
         "spearman_mean_of_groups",
@@ -129,5 +134,6 @@ VALUE_METRICS: tuple[Metric, ...] = (
         spearman_mean_from_counts,
         note="unweighted mean of the Spearman correlation in each subset",
         grouped=True,
+        least=-1.0,
     ),
 )

@@ -1,6 +1,7 @@
 """The exact limits of few seeds, as counted by hand."""
 
 import pytest
+from scipy.stats import t
 
 from harness.analysis.statistics.seed_limits import seed_limits, seed_note
 
@@ -22,6 +23,15 @@ def test_seed_limits(seeds, permutation, sign_flip):
 def test_seed_note():
     assert "p below 0.1, a paired sign-flip test none below 0.25" in seed_note(3)
     assert "these checkpoints only" in seed_note(1)
-    assert seed_note(2, "Some arms (a)").startswith("Some arms (a) have 2 pretraining seeds. So")
+    two = seed_note(2, "Some arms (a)")
+    assert two.startswith("Some arms (a) have 2 pretraining seeds, which hardly bound a difference")
+
+
+def test_intervals_of_two_seeds_are_three_to_seven_times_as_wide_as_of_five():
+    """Student's quantiles times the standard error: unpaired with 2 S - 2 degrees of freedom,
+    paired with S - 1."""
+    for per_seed, ratio in ((2, 2.95), (1, 7.2)):
+        two, five = (t.ppf(0.975, per_seed * (s - 1)) / s**0.5 for s in (2, 5))
+        assert two / five == pytest.approx(ratio, abs=0.05)
     with pytest.raises(ValueError, match="at least 1, but is 0"):
         seed_note(0)

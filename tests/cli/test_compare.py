@@ -1,0 +1,38 @@
+"""How `harness compare` names arms of experiments and of their variants."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import options
+from harness.cli.app import app
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["exp.yaml", "a", "b"], ("exp.yaml", "a", "exp.yaml", "b")),
+        (["exp.yaml", "a", "exp.yaml@long:b"], ("exp.yaml", "a", "exp.yaml@long", "b")),
+        (["exp.yaml@x@y:a", "other.yaml:b"], ("exp.yaml@x@y", "a", "other.yaml", "b")),
+        (["exp.yaml", "size:a", "b"], ("exp.yaml", "size:a", "exp.yaml", "b")),
+    ],
+)
+def test_arms_of_experiments_and_variants(
+    arguments: list[str], expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def load(path: Any, set_: Any, variants: Any, store: Any) -> Any:
+        name = "@".join([str(path), *(variants or ())])
+
+        def compare(arm: str, beside: str, other: Any, average: None) -> Any:
+            seen.extend((name, arm, other.name, beside))
+            return SimpleNamespace(render=lambda format: "")
+
+        return SimpleNamespace(name=name, compare=compare)
+
+    monkeypatch.setattr(options, "load_study", load)
+    assert CliRunner().invoke(app, ["compare", *arguments]).exit_code == 0
+    assert tuple(seen) == expected

@@ -1,0 +1,50 @@
+"""What `harness plan` prints of differences and searches."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from harness.cli.plan_output import print_plan
+from harness.execution.outlook import outlook
+from harness.plan.plan import Plan
+from tests.plan.checks.test_checks import planned
+
+
+def printed(plan: Plan) -> str:
+    console = Console(file=StringIO(), width=400)
+    print_plan(outlook(plan, None), console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def cells(output: str, path: str) -> list[str]:
+    (line,) = (line for line in output.splitlines() if line.split()[:1] == [path])
+    return line.split()[1:]
+
+
+def test_what_sets_a_field_where_recipe_and_size_vary() -> None:
+    grid = {
+        "network": {
+            "bert": {"pretrain.recipe": "bert", "pretrain.size": "nano"},
+            "roberta": {"pretrain.recipe": "roberta", "pretrain.size": "tiny"},
+        }
+    }
+    output = printed(planned(grid=grid))
+    assert cells(output, "pretrain.recipe")[0] == "axis"
+    assert cells(output, "pretrain.optimizer.learning_rate")[0] == "size"
+    assert cells(output, "pretrain.optimizer.beta2")[0] == "recipe"
+    assert cells(output, "evaluate.finetune.learning_rate")[0] == "size"
+
+
+def test_a_null_is_a_dash_and_one_arm_has_no_differences() -> None:
+    grid = {"evaluate.finetune.layer_decay": [None, 0.9]}
+    output = printed(planned(grid=grid))
+    assert cells(output, "evaluate.finetune.layer_decay") == ["axis", "–", "0.9"]
+    assert "what differs" not in printed(planned())
+
+
+def test_the_space_of_a_search_is_shown() -> None:
+    space = {"learning_rate": {"low": 1e-4, "high": 3e-3, "log": True}, "epochs": [2, 3]}
+    sweep = {"trials": 4, "sampler": "random", "space": space}
+    line = "search: 4 random trials: learning_rate 0.0001 to 0.003 (log), epochs 2 or 3\n"
+    assert line in printed(planned(sweep=sweep))
+    assert "search:" not in printed(planned())
