@@ -46,6 +46,24 @@ class TransformResult:
     order: np.ndarray | None = None
     """[B, T] rank of each position in the factorisation order (XLNet), -1 if not chosen."""
 
+    def __post_init__(self) -> None:
+        """Checks the arrays that every result has.
+
+        Raises:
+            ValueError: an array has another number of dimensions or another type.
+        """
+        for name, (shape, kind) in FORMS.items():
+            array = np.asarray(getattr(self, name))
+            if (array.ndim, array.dtype) != (shape.count(",") + 1, kind):
+                raise ValueError(
+                    f"TransformResult.{name} must be {shape} {np.dtype(kind)}, but is "
+                    f"{list(array.shape)} {array.dtype}"
+                )
+
+
+FORMS = {"inputs": ("[B, S]", np.int64), "lengths": ("[B]", np.int64), "chosen": ("[B, T]", bool)}
+"""Array of every result to its shape and type."""
+
 
 def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformResult:
     """Results concatenated to one batch, with `width` positions of the original text."""
