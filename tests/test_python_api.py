@@ -2,9 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,7 +15,6 @@ import torch
 from pytorch_lightning.loggers import CSVLogger
 
 import harness
-from harness.core.config import ConfigModel
 from harness.execution.executor import Execution
 from harness.experiment import plugins
 from harness.experiment.declaration import load
@@ -74,31 +72,7 @@ TASKS = {{"my-task": KNOWN_TASKS["micro-sst2"].model_copy(update={{"name": "my-t
 """
 
 
-@pytest.fixture(autouse=True)
-def forget_plugins() -> Iterator[Callable[[], None]]:
-    """Takes the members of plug-ins out of the registries again, as in a new process."""
-    registries = {
-        name: getattr(import_module(home), name) for name, home in plugins.REGISTRIES.items()
-    }
-    before = {name: registry.copy() for name, registry in registries.items()}
-    import_path = sys.path.copy()
-
-    def forget() -> None:
-        for name, registry in registries.items():
-            registry.clear()
-            add = registry.extend if isinstance(registry, list) else registry.update
-            add(before[name])
-        for name in plugins._loaded:
-            sys.modules.pop(name, None)
-        plugins._loaded.clear()
-        plugins._files.clear()
-        plugins._objects.clear()
-        plugins._only_loggers.clear()
-        plugins._rebuild(ConfigModel)
-
-    yield forget
-    forget()
-    sys.path[:] = import_path
+pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
 def changed(**pretrain: Any) -> dict[str, Any]:

@@ -111,8 +111,9 @@ def _check_transforms(plugin: str, members: Mapping[str, Any]) -> None:
     from harness.pretraining.objectives.objective import COMBINATIONS
     from harness.pretraining.objectives.transforms import TRANSFORMS
 
-    kinds = {_kind(settings): settings for settings in TRANSFORMS}
-    for settings in members.get("TRANSFORMS", ()):
+    kinds = {_kind(settings) or "" for settings in TRANSFORMS}
+    new = list(members.get("TRANSFORMS", ()))
+    for settings in new:
         where, kind = f"{plugin}.TRANSFORMS[{settings.__name__}]", _kind(settings)
         if kind is None:
             raise ValueError(
@@ -120,15 +121,15 @@ def _check_transforms(plugin: str, members: Mapping[str, Any]) -> None:
             )
         if kind in kinds:
             raise ValueError(f"{where}: {kind!r} is the kind of another transform")
-        kinds[kind] = settings
+        kinds.add(kind)
     rows = members.get("COMBINATIONS", [])
     for number, (_, _, transforms) in enumerate(rows):
         for name in transforms:
             if name not in kinds:
-                message = unknown_name("the transform", name, kinds)
+                message = unknown_name("the transform", name, sorted(kinds))
                 raise ValueError(f"{plugin}.COMBINATIONS[{number}]: {message}")
     used = {name for *_, transforms in [*COMBINATIONS, *rows] for name in transforms}
-    for kind in kinds:
+    for kind in map(_kind, new):
         if kind not in used:
             raise ValueError(
                 f"{plugin}.COMBINATIONS must have a row that names the transform {kind!r}, in the "

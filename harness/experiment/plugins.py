@@ -159,7 +159,7 @@ def error_line(error: BaseException) -> str | None:
 
 
 def _in_one_line(error: BaseException) -> str:
-    return " ".join("".join(traceback.format_exception_only(error)).split())
+    return ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
 
 
 def _place(error: BaseException) -> str:

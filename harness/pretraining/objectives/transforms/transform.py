@@ -54,14 +54,14 @@ class TransformResult:
         """
         for name, (shape, kind) in FORMS.items():
             array = np.asarray(getattr(self, name))
-            if (array.ndim, array.dtype) != (shape.count(",") + 1, kind):
+            if array.ndim != shape.count(",") + 1 or array.dtype.name != kind:
                 raise ValueError(
-                    f"TransformResult.{name} must be {shape} {np.dtype(kind)}, but is "
+                    f"TransformResult.{name} must be {shape} {kind}, but is "
                     f"{list(array.shape)} {array.dtype}"
                 )
 
 
-FORMS = {"inputs": ("[B, S]", np.int64), "lengths": ("[B]", np.int64), "chosen": ("[B, T]", bool)}
+FORMS = {"inputs": ("[B, S]", "int64"), "lengths": ("[B]", "int64"), "chosen": ("[B, T]", "bool")}
 """Array of every result to its shape and type."""
 
 
