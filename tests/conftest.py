@@ -1,7 +1,9 @@
 """Fixtures and settings of all tests."""
 
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,33 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "_make_tables", copy_tables)
         yield
+
+
+@pytest.fixture
+def forget_plugins() -> Iterator[Callable[[], None]]:
+    """Takes the members of plug-ins out of the registries again, as in a new process."""
+    from harness.core.config import ConfigModel
+    from harness.experiment import plugins
+
+    registries = {
+        name: getattr(import_module(home), name) for name, home in plugins.REGISTRIES.items()
+    }
+    before = {name: registry.copy() for name, registry in registries.items()}
+    import_path = sys.path.copy()
+
+    def forget() -> None:
+        for name, registry in registries.items():
+            registry.clear()
+            add = registry.extend if isinstance(registry, list) else registry.update
+            add(before[name])
+        for name in plugins._loaded:
+            sys.modules.pop(name, None)
+        plugins._loaded.clear()
+        plugins._files.clear()
+        plugins._objects.clear()
+        plugins._only_loggers.clear()
+        plugins._rebuild(ConfigModel)
+
+    yield forget
+    forget()
+    sys.path[:] = import_path

@@ -2,9 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,7 +15,6 @@ import torch
 from pytorch_lightning.loggers import CSVLogger
 
 import harness
-from harness.core.config import ConfigModel
 from harness.execution.executor import Execution
 from harness.experiment import plugins
 from harness.experiment.declaration import load
@@ -74,28 +72,7 @@ TASKS = {{"my-task": KNOWN_TASKS["micro-sst2"].model_copy(update={{"name": "my-t
 """
 
 
-@pytest.fixture(autouse=True)
-def forget_plugins() -> Iterator[Callable[[], None]]:
-    """Takes the members of plug-ins out of the registries again, as in a new process."""
-    registries = {
-        name: getattr(import_module(home), name) for name, home in plugins.REGISTRIES.items()
-    }
-    before = {name: registry.copy() for name, registry in registries.items()}
-
-    def forget() -> None:
-        for name, registry in registries.items():
-            registry.clear()
-            add = registry.extend if isinstance(registry, list) else registry.update
-            add(before[name])
-        for name in plugins._loaded:
-            sys.modules.pop(name, None)
-        plugins._loaded.clear()
-        plugins._objects.clear()
-        plugins._only_loggers.clear()
-        plugins._rebuild(ConfigModel)
-
-    yield forget
-    forget()
+pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
 def changed(**pretrain: Any) -> dict[str, Any]:
@@ -235,7 +212,8 @@ def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
 def test_an_entry_point_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, "pointed_plugin")
     with (tmp_path / "pointed_plugin.py").open("a") as file:
-        file.write("class Mine:\n    SIZES = {'narrow': None}\n")
+        file.write("from harness.models import SIZES as KNOWN\n")
+        file.write("class Mine:\n    SIZES = {'narrow': KNOWN['nano']}\n")
     point = EntryPoint("short-name", "pointed_plugin:Mine", plugins.ENTRY_POINTS)
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point])
     plugins.load_plugin("short-name")
@@ -279,7 +257,7 @@ def test_what_is_no_plugin_is_refused(
 def test_a_wrong_member_is_refused_before_any_is_added(
     members: dict[str, Any], expected: str
 ) -> None:
-    plugin = type("Plugin", (), {"OBJECTIVES": {"mine": None}, **members})
+    plugin = type("Plugin", (), {"OBJECTIVES": {"mine": OBJECTIVES["mlm"]}, **members})
     with pytest.raises(ValueError, match=expected):
         plugins._add("wrong", plugin, b"")
     assert "mine" not in OBJECTIVES and "wrong" not in plugins._loaded

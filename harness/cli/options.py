@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.execution.backends import BACKENDS
+from harness.experiment.plugins import error_line
 
 if TYPE_CHECKING:
     from harness.study import Study
@@ -129,19 +130,24 @@ def require(condition: bool, message: str) -> None:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Prints a ValueError or OSError of the block in place of a traceback.
+    """Prints a ValueError, an OSError or an error of a plug-in in the block in place of a
+    traceback.
 
     Raises:
         typer.Exit: with code 2, if there was such an error.
     """
     try:
         yield
-    except ValueError as error:
-        err.print(str(error), style="red", markup=False)
-        raise typer.Exit(BAD_INPUT) from None
     except BrokenPipeError:  # the reader, such as `| head`, has closed the pipe
         raise
-    except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        err.print(f"{name}{error.strerror or error}", style="red", markup=False)
+    except Exception as error:  # whatever the code of a plug-in raises
+        if not (line := error_line(error) or _line(error)):
+            raise
+        err.print(line, style="red", markup=False)
         raise typer.Exit(BAD_INPUT) from None
+
+
+def _line(error: Exception) -> str | None:
+    if isinstance(error, OSError):
+        return f"{error.filename}: " * bool(error.filename) + (error.strerror or str(error))
+    return str(error) if isinstance(error, ValueError) else None

@@ -13,6 +13,7 @@ from harness.execution.job import StageJob, StageOutput
 from harness.execution.progress import Display
 from harness.execution.time_left import PLANNED_FLOPS, STAGE_SECONDS
 from harness.execution.tracker import Tracker
+from harness.experiment.plugins import PluginError
 from harness.plan.plan import Plan, Stage
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.store.artifacts import Artifact
@@ -181,7 +182,8 @@ class _Loop:
             self.retried.add(outcome.key)
             self.waiting.insert(0, outcome.key)
         elif error is not None:
-            self._fail(stage, f"{type(error).__name__}: {error}")
+            kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
+            self._fail(stage, f"{kind}{error}")
         elif result := self._recorded(stage, outcome.output):
             self.execution.finished[stage.key] = result
             self.tracker.finished(result)

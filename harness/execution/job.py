@@ -106,7 +106,8 @@ class Workspace:
         return content
 
     def error(self, key: str) -> str:
-        """The last line of the traceback of a failed stage; empty if it has not failed."""
+        """The reason of a failed stage, the last line of `error.txt` after its traceback; empty if
+        it has not failed."""
         file = self.folder(key) / "error.txt"
         return file.read_text().strip().splitlines()[-1] if file.exists() else ""
 

@@ -88,10 +88,10 @@ class SearchStudies:
             return []
         if result.run_id not in self._trials:
             try:
-                text = read_file(result.artifact_uri, "trials.json")
+                found = json.loads(read_file(result.artifact_uri, "trials.json"))
             except FileNotFoundError:
-                text = "[]"
-            self._trials[result.run_id] = json.loads(text)
+                found = []
+            self._trials[result.run_id] = found
         return self._trials[result.run_id]
 
     @property

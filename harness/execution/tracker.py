@@ -84,5 +84,5 @@ class Tracker:
         try:
             action()
             self.problems.pop(name, None)
-        except Exception as error:
+        except Exception as error:  # whatever MLflow or Optuna raises: results do not need them
             self.problems[name] = f"{type(error).__name__}: {error}".splitlines()[0]

@@ -35,7 +35,8 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         recorded the stage.
 
     Raises:
-        Exception: whatever the stage raises; its traceback is in `workspace.error`.
+        PluginError: an error in the code of a plug-in.
+        Exception: whatever else the stage raises. The traceback is in `error.txt`.
     """
     from harness.execution.stages import STAGES
     from harness.execution.stages.context import StageContext
@@ -69,8 +70,11 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             for name in job.plugins:
                 plugins.load_plugin(name)
             metrics = STAGES[job.kind](context)
-        except Exception:
-            (folder / "error.txt").write_text(traceback.format_exc())
+        except Exception as error:
+            line = plugins.error_line(error)
+            (folder / "error.txt").write_text("\n".join([traceback.format_exc(), line or ""]))
+            if line:  # the user's own exceptions may not pass between processes
+                raise plugins.PluginError(line) from error
             raise
         if workspace.history(job.key).exists():
             copyfile(workspace.history(job.key), context.out / HISTORY)

@@ -113,14 +113,20 @@ def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[st
 
 
 def _load_plugins(source: Source) -> None:
-    """Loads the plug-ins, so that the fields can name their members."""
+    """Loads the plug-ins, so that the fields can name their members.
+
+    Raises:
+        DeclarationError: one cannot be loaded; the names of its members would be reported, too.
+    """
     names = source.data.get("plugins", [])
     for index, name in enumerate(names if isinstance(names, list) else []):
         try:
             if isinstance(name, str):
-                load_plugin(name)
+                file = source.place(("plugins", index)).file or source.path
+                load_plugin(name, file.resolve().parent)
         except ValueError as error:
             source.report(("plugins", index), f"plugins: {error}")
+            source.raise_problems()
 
 
 def _experiment(source: Source) -> Experiment | None:

@@ -39,6 +39,11 @@ class Place:
     text: str
     """`file:line`, or a command-line option."""
 
+    @property
+    def file(self) -> Path | None:
+        """The file; null for a command-line option."""
+        return Path(self.order[1]) if self.order[1] else None
+
 
 @dataclass
 class Source:

@@ -53,7 +53,7 @@ def names_in(folder: Path) -> ModuleNames | None:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         with torch.device("meta"):
             network = AUTO[representations(folder)[0]].from_config(config)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError):
+    except (TypeError, ValueError, RuntimeError):
         return None  # its code computes with weights: found when it is trained
     return names_of(network)
 

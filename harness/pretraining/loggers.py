@@ -81,7 +81,7 @@ def _wandb(target: LogTarget) -> "Logger":
     )
 
 
-LOGGERS: "dict[str, Callable[[LogTarget], Logger]]" = {
+LOGGERS: dict[str, Callable[[LogTarget], "Logger"]] = {
     "mlflow": _history,
     "tensorboard": _tensorboard,
     "wandb": _wandb,

@@ -39,10 +39,11 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
             f"al. 2021, section 3): {named}."
         )
     inverted = {arm: _inverted(results, table, scores, levels, arm) for arm in counts}
-    if named := [f"{arm} on {', '.join(found)}" for arm, found in inverted.items() if found]:
+    reversed_runs = [f"{arm} on {', '.join(found)}" for arm, found in inverted.items() if found]
+    if reversed_runs:
         yield (
             "Runs far below chance, whose answers would score above it if they were reversed: "
-            f"{'; '.join(named)}. They have learned the task inverted: check that labels mean the "
+            f"{'; '.join(reversed_runs)}. They have learned the task inverted: check that labels mean the "
             "same in the train and the evaluation split."
         )
     never = [arm for arm, (bad, total) in failed.items() if bad == total and not inverted[arm]]

@@ -36,7 +36,7 @@ class SerialBackend(Backend):
             job = self._queue.pop(0)
             try:
                 outcomes.append(Outcome(job.key, run_stage(job, self.workspace)))
-            except Exception as error:
+            except Exception as error:  # whatever a stage raises is its outcome
                 outcomes.append(Outcome(job.key, error=error))
         return outcomes
 

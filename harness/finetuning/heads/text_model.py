@@ -5,6 +5,7 @@ H hidden size, V vocabulary.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -130,7 +131,8 @@ class TextModel(TaskModel):
             eos_token_id=self.end,
             decoder_start_token_id=self._start,
         )
-        written: Tensor = self.backbone.network.generate(  # type: ignore[operator]
+        network: Any = self.backbone.network
+        written: Tensor = network.generate(
             input_ids=source, attention_mask=mask, generation_config=config
         )
         return written[:, given:]

@@ -70,14 +70,14 @@ def prefix(model: TaskModel, adaptation: Prefix) -> None:
     network.requires_grad_(False)
     AttentionInterface.register(ATTENTION, attend)
     AttentionMaskInterface.register(ATTENTION, sdpa_mask)
-    stacks: dict[str, list[nn.Module]] = {}
+    stacks: dict[str, list[Any]] = {}
     for name, module in modules_called(network, names_of(network).attention):
         stacks.setdefault(re.split(r"\.\d+\.", name)[0], []).append(module)
     for number, modules in enumerate(stacks.values()):
         prefixes = Prefixes(len(modules), *_heads(modules[0]), adaptation)
         network.add_module(f"prefixes_{number}", prefixes.to(network.device))
         for layer, module in enumerate(modules):
-            module.prefix = (prefixes, layer)  # type: ignore[assignment]  # a tuple, so not registered as a submodule
+            module.prefix = (prefixes, layer)  # a tuple, so not registered as a submodule
     for part in network.modules():
         if hasattr(part, "config"):
             config: Any = part.config

@@ -7,6 +7,8 @@ that continues in the next document with [7]:
     [CLS] 5 6 [SEP] 7 [SEP]     types 0 0 0 0 0 0
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +31,10 @@ def padded_width(width: int) -> int:
 
 @dataclass(frozen=True)
 class Rows:
-    """Input sequences with special tokens, before the transform."""
+    """Input sequences with special tokens, before the transform.
+
+    Shapes: B rows, T positions. A transform may not change them: the targets are read from them.
+    """
 
     tokens: np.ndarray
     """[B, T] int64."""
@@ -52,6 +57,19 @@ class Rows:
             self.lengths[one],
             self.sentence_starts[one, real],
         )
+
+
+@contextmanager
+def read_only(rows: Rows) -> Iterator[None]:
+    """Makes writing to the arrays of rows [B, T] an error (ValueError) within the block."""
+    arrays = [array for array in vars(rows).values() if array.flags.writeable]
+    for array in arrays:
+        array.flags.writeable = False
+    try:
+        yield
+    finally:
+        for array in arrays:
+            array.flags.writeable = True
 
 
 class Layout:

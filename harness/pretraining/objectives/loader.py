@@ -15,6 +15,8 @@ PREPARED_BATCHES = 4
 """Batches that are prefetched."""
 
 TensorBatch = dict[str, Tensor]
+"""The tensors of a micro-batch by name; `harness.pretraining.objectives.targets` lists them with
+their shapes."""
 
 
 class Step(NamedTuple):

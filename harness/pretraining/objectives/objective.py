@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from harness.core.config import ConfigModel
-from harness.pretraining.objectives.outputs import MaskedToken, Output
+from harness.pretraining.objectives.outputs import MaskedToken, Output, OutputKind
 from harness.pretraining.objectives.transforms import AnyTransform
 from harness.pretraining.objectives.transforms.masking import MASKING, TokenMasking
 
@@ -14,8 +14,8 @@ Representation = Literal[
     "bidirectional", "causal", "prefix", "bilm", "permuted", "encoder_decoder", "cbow"
 ]
 
-TO_TEXT = ("encoder_decoder", "prefix", "causal")
-COMBINATIONS: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = [
+TO_TEXT: tuple[Representation, ...] = ("encoder_decoder", "prefix", "causal")
+COMBINATIONS: list[tuple[OutputKind, tuple[Representation, ...], tuple[str, ...]]] = [
     ("masked_token", ("bidirectional", "causal"), MASKING),
     ("masked_token", ("cbow",), ("none",)),
     ("replaced_token", ("bidirectional",), MASKING),

@@ -47,6 +47,7 @@ class ReplacedToken(ConfigModel):
     own table to the generator's, which gets no gradient from it (He et al. 2023)."""
 
 
+OutputKind = Literal["masked_token", "next_token", "dropped_spans", "whole_text", "replaced_token"]
 Output = Annotated[
     Annotated[
         MaskedToken | NextToken | DroppedSpans | WholeText | ReplacedToken,

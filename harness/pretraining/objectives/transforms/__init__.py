@@ -15,12 +15,14 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from harness.core.config import kind_from_name
-from harness.pretraining.objectives.layout import Rows
+from harness.pretraining.objectives.layout import Rows, read_only
 from harness.pretraining.objectives.transforms import denoising, masking, order, spans
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
-TRANSFORMS: dict[type[Transform], Callable[..., TransformResult]] = {
+Function = Callable[[Any, Rows, np.random.Generator, Vocabulary], TransformResult]
+"""(settings, rows [B, T], generator, vocabulary) to the transformed rows."""
+TRANSFORMS: dict[type[Transform], Function] = {
     order.Identity: order.identity,
     masking.TokenMasking: masking.token_masking,
     masking.NgramMasking: masking.ngram_masking,
@@ -53,8 +55,19 @@ def apply_transform(
 
     Inputs that inserted masks made longer than the rows are truncated, as positions may not
     exceed the row length.
+
+    Raises:
+        ValueError: the transform changes the rows, or does not return a result for each of them.
     """
-    result = TRANSFORMS[type(transform)](transform, rows, rng, vocabulary)
+    with read_only(rows):
+        result = TRANSFORMS[type(transform)](transform, rows, rng, vocabulary)
+    if not isinstance(result, TransformResult) or result.chosen.shape != rows.tokens.shape:
+        chosen = getattr(result, "chosen", None)
+        given = type(result).__name__ if chosen is None else f"one whose chosen is {chosen.shape}"
+        raise ValueError(
+            f"the transform {transform.kind} must return a TransformResult for rows "
+            f"{rows.tokens.shape}, but returned {given}"
+        )
     width = rows.tokens.shape[1]
     if result.inputs.shape[1] <= width:
         return result

@@ -46,6 +46,24 @@ class TransformResult:
     order: np.ndarray | None = None
     """[B, T] rank of each position in the factorisation order (XLNet), -1 if not chosen."""
 
+    def __post_init__(self) -> None:
+        """Checks the arrays that every result has.
+
+        Raises:
+            ValueError: an array has another number of dimensions or another type.
+        """
+        for name, (shape, kind) in FORMS.items():
+            array = np.asarray(getattr(self, name))
+            if array.ndim != shape.count(",") + 1 or array.dtype.name != kind:
+                raise ValueError(
+                    f"TransformResult.{name} must be {shape} {kind}, but is "
+                    f"{list(array.shape)} {array.dtype}"
+                )
+
+
+FORMS = {"inputs": ("[B, S]", "int64"), "lengths": ("[B]", "int64"), "chosen": ("[B, T]", "bool")}
+"""Array of every result to its shape and type."""
+
 
 def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformResult:
     """Results concatenated to one batch, with `width` positions of the original text."""

@@ -1,0 +1,105 @@
+"""Members of plug-ins: their form, and where modules are found."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+import harness
+from harness.experiment import plugins
+
+pytestmark = pytest.mark.usefixtures("forget_plugins")
+
+
+class Mine(harness.Transform):
+    """A transform with a kind of its own."""
+
+    kind: Literal["mine"] = "mine"
+
+
+class Nameless(harness.Transform):
+    """Its kind is no literal."""
+
+    kind: str = "nameless"
+
+
+class Taken(harness.Transform):
+    """Its kind is that of a shipped one."""
+
+    kind: Literal["none"] = "none"
+
+
+def four(settings: Any, rows: Any, rng: Any, vocabulary: Any) -> Any: ...
+
+
+ROW = "must be (output, (representation, ...), (transform, ...))"
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        (
+            {"COMBINATIONS": [("masked_token", "bidirectional", "none")]},
+            f"a_plugin.COMBINATIONS[0] {ROW}, but is ('masked_token', 'bidirectional', 'none'): "
+            "item 2 should be a valid tuple",
+        ),
+        (
+            {"COMBINATIONS": [("masked", ("bidirectional",), ("none",))]},
+            f"a_plugin.COMBINATIONS[0] {ROW}, but is ('masked', ('bidirectional',), ('none',)): "
+            "item 1 should be 'masked_token', ",
+        ),
+        (
+            {"COMBINATIONS": [("masked_token", ("bidirectional",), ("nune",))]},
+            "a_plugin.COMBINATIONS[0]: the transform 'nune' is not known; did you mean 'none'?",
+        ),
+        (
+            {"TRANSFORMS": {Mine: four}},
+            "a_plugin.COMBINATIONS must have a row that names the transform 'mine'",
+        ),
+        (
+            {"TRANSFORMS": {Mine: lambda rows: rows}},
+            "a_plugin.TRANSFORMS[",
+        ),
+        (
+            {"TRANSFORMS": {Nameless: four}},
+            'a_plugin.TRANSFORMS[Nameless] must have a field kind: Literal["name"] = "name"',
+        ),
+        (
+            {"TRANSFORMS": {Taken: four}},
+            "a_plugin.TRANSFORMS[Taken]: 'none' is the kind of another transform",
+        ),
+        ({"SIZES": {"wide": {"num_layers": 1}}}, "a_plugin.SIZES['wide'] must be a Size, but is {"),
+        ({"CALLBACKS": {"one": four}}, "a_plugin.CALLBACKS['one'] must be a class or function wi"),
+        ({"MODULES": {"one": Mine}}, "a_plugin.MODULES['one'] must be a subclass of Pretraining"),
+        ({"METRICS": {"one": 1}}, "a_plugin.METRICS['one'] must be a Metric, but is 1"),
+        (
+            {"METRICS_OF_KIND": {"regression": ("pearsen",)}},
+            "a_plugin.METRICS_OF_KIND['regression']: the metric 'pearsen' is not known; did you",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+)
+def test_a_member_of_another_form_is_refused(members: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        plugins._add("a_plugin", type("Plugin", (), members), b"")
+    assert str(caught.value).startswith(expected) and "\n" not in str(caught.value)
+
+
+def test_a_module_beside_the_experiment_is_found_and_not_hidden(tmp_path: Path) -> None:
+    text = "from harness.models import SIZES as KNOWN\nSIZES = {'my-size': KNOWN['nano']}\n"
+    (tmp_path / "sizes_beside.py").write_text(text)
+    plugins.load_plugin("sizes_beside", tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "sizes_beside.py").write_text(text)
+    plugins.load_plugin("sizes_beside", tmp_path)
+    with pytest.raises(ValueError, match="rename one of them"):
+        plugins.load_plugin("sizes_beside", other)
+
+
+def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "wrong_on_import.py"
+    file.write_text("SIZES = {}\nSIZES['foo']\n")
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        plugins.load_plugin("wrong_on_import", tmp_path)
+    assert str(caught.value).endswith(f"cannot be imported: KeyError: 'foo' ({file}:2)")

@@ -1,0 +1,81 @@
+"""The plug-ins of docs/python.md as printed, on sizes made small; errors in their code."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.study import Study
+from tests.paths import ROOT
+
+PAGE = (ROOT / "docs/python.md").read_text()
+FILES = dict(re.findall(r"^```\w+\n# ([\w.]+)\n(.*?)^```", PAGE, flags=re.M | re.S))
+COMMANDS = re.findall(r"^ {4}harness (.+)$", PAGE, flags=re.M)
+SMALL = [
+    "pretrain.size={num_layers: 1, hidden_size: 16, num_heads: 2, intermediate_size: 32}",
+    "pretrain.corpus={source: microworld, num_tokens: 20_000}",
+    "pretrain.tokenizer.vocab_size=600",
+    "pretrain.phases=[{fraction: 1, sequence_length: 32}]",
+    "pretrain.batch_size=4",
+    "pretrain.budget.tokens=512",
+    "evaluate.protocol={max_train_examples: 32, max_sequence_length: 32}",
+    "evaluate.finetune.epochs=1",
+    "seeds={pretrain: 1, finetune: 1}",
+]
+RAISES = "raise KeyError('foo')\n"
+pytestmark = pytest.mark.usefixtures("forget_plugins")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files of the page, which is neither the working folder nor on the path."""
+    for name, body in FILES.items():
+        (tmp_path / name).write_text(body)
+    return tmp_path
+
+
+def run(*words: str) -> tuple[int, str]:
+    options = [part for field in SMALL for part in ("--set", field)]
+    result = CliRunner().invoke(app, [*words, *options])
+    return result.exit_code, result.output
+
+
+def test_the_example_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In worker processes, which import the plug-ins themselves."""
+    monkeypatch.chdir(folder)
+    assert sorted(command.split()[0] for command in COMMANDS) == ["plan", "run"]
+    for command in COMMANDS:
+        code, output = run(*shlex.split(command), *["--jobs", "1"])
+        assert code == 0, output
+    for name in ("roberta", "periodic", "smoothed", "sts-within-one"):
+        assert name in output
+
+
+def edit(file: Path, signature: str) -> int:
+    """Makes the function with this signature raise; returns the line."""
+    head, tail = file.read_text().split(signature)
+    indent = " " * (len(signature) - len(signature.lstrip()) + 4)
+    file.write_text(f"{head}{signature}{indent}{RAISES}{tail}")
+    return head.count("\n") + 2
+
+
+def test_an_error_while_planning_is_one_line(folder: Path) -> None:
+    file = folder / "periodic_masking.py"
+    line = edit(file, "def periodic_masking(settings, rows, rng, vocabulary):\n")
+    code, output = run("plan", str(folder / "mine.yaml"))
+    place = f"in the plug-in 'periodic_masking' ({file}:{line})"
+    assert (code, output) == (2, f"KeyError: 'foo', {place}\n")
+
+
+def test_an_error_in_a_stage_is_one_line_with_its_traceback_in_a_file(folder: Path) -> None:
+    file = folder / "label_smoothing.py"
+    line = edit(file, "    def loss(self, part, step):\n")
+    study = Study.load(folder / "mine.yaml", SMALL, folder / "runs")
+    study.run(executor="serial", raise_on_failure=False)
+    ((key, reason),) = study.last_run.failed.items()
+    assert reason == f"KeyError: 'foo', in the plug-in 'label_smoothing' ({file}:{line})"
+    report = (folder / "runs" / "work" / key / "error.txt").read_text()
+    assert report.startswith("Traceback") and report.endswith(reason)
