@@ -162,7 +162,11 @@ def test_given_fields_are_kept_and_equal_the_inferred_ones(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("rows", "dev", "message"),
     [
-        (frame(label=["good"] * 60), None, "two different labels are needed, but 'label' has only 'good'"),
+        (
+            frame(label=["good"] * 60),
+            None,
+            "different labels are needed, but 'label' has only 'good'",
+        ),
         (frame(label=[f"c{row}" for row in range(60)]), None, "of the 60 values .* all are differ"),
         (
             frame(text=["fine meal"] * 59 + [" "]),
