@@ -105,6 +105,10 @@ class Workspace:
             return {}
         return content
 
+    def forget_progress(self, key: str) -> None:
+        """Deletes the progress report of an interrupted stage."""
+        (self.folder(key) / "progress.json").unlink(missing_ok=True)
+
     def error(self, key: str) -> str:
         """The last line of the traceback of a failed stage; empty if it has not failed."""
         file = self.folder(key) / "error.txt"

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from harness.plan.costs import Cost
 from harness.plan.differences import Differences, condensed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def plan_html(
     name: str, question: str, stages: int, costs: Mapping[str, Cost], differences: Differences
 ) -> str:
     """The arms with their costs, and the fields in which they differ, as plain tables."""
+    import pandas as pd  # slow
+
     rows = [
         [arm, *map(_count, (one.steps, one.tokens, one.parameters)), _flops(one.flops)]
         for arm, one in costs.items()
@@ -33,7 +36,7 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _table(frame: pd.DataFrame) -> str:
+def _table(frame: "pd.DataFrame") -> str:
     """Cells are escaped."""
     return frame.to_html(index=False, border=0)
 

@@ -1,6 +1,6 @@
 """The plan of an experiment: its stages, and the runs that results are read from."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from harness.experiment.experiment import Experiment
 from harness.models.checkpoints import files
 from harness.plan.costs import Cost
 from harness.plan.html import plan_html
+from harness.plan.stage_kinds import STAGE_KINDS
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,25 @@ class Plan:
         models = [arm.pretrain.model for arm in self.arms]
         named = {(one.checkpoint, one.revision) for one in models if one.checkpoint}
         return sorted(name for name, at in named if files.found(name, at) is None)
+
+    def to_compute(self, finished: Container[str]) -> list[Stage]:
+        """The results that are not finished and the unfinished stages they depend on, parents
+        first.
+
+        Args:
+            finished: keys of finished stages.
+        """
+        stages = self.stages
+        wanted = {
+            key
+            for key, stage in stages.items()
+            if key not in finished and STAGE_KINDS[stage.kind].is_result
+        }
+        for key in reversed(list(stages)):
+            if key in wanted:
+                parents = stages[key].parents.values()
+                wanted |= {parent for parent in parents if parent not in finished}
+        return [stage for key, stage in stages.items() if key in wanted]
 
     def continued_runs_of(self, arm: str) -> list[ContinuedRun]:
         """The continued runs of an arm, for all pretraining seeds."""
