@@ -10,6 +10,7 @@ from rich.console import Console
 
 from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.recording import record_results
+from harness.analysis.power import power_line
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import as_declared, unknown_name
@@ -27,6 +28,7 @@ from harness.leaderboard.build import experiment_runs
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
+from harness.plan.html import paragraph
 from harness.plan.plan import Plan
 from harness.store.store import Store, existing_store
 
@@ -91,6 +93,13 @@ class Study:
         check_data(declaration)
         return cls(declaration, store)
 
+    def __repr__(self) -> str:
+        store, stages = existing_store(self.folder), self.plan.stages
+        done = len(store.finished(stages)) if store else 0
+        arms = ", ".join(arm.name for arm in self.plan.arms)
+        progress = f"{done} of {len(stages)} stages done in {self.folder}"
+        return f"<Study {self.name}: arms {arms}; {progress}>"
+
     @property
     def name(self) -> str:
         """The name of the experiment."""
@@ -136,7 +145,8 @@ class Study:
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
-            console: console for the progress display; null: none, but a bar in notebooks.
+            console: console for the progress display, `rich.console.Console(quiet=True)` for none;
+                null: standard error, or a bar in notebooks.
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
                 if a plug-in is an object of this process.
             raise_on_failure: whether failed stages raise an error at the end of the run.
@@ -290,6 +300,12 @@ class Study:
         return stage_states(self.plan, self.store, self.results.finished)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the plan, and the leaderboard once there are scores."""
-        plan, scored = self.plan._repr_html_(), self.results.scored
-        return plan + (render(self.table(), "html") if scored else "<p>No scores yet.</p>")
+        """What a notebook shows: the plan with its power, expected duration and warnings, and the
+        leaderboard once there are scores."""
+        known, scored = self.outlook(), self.results.scored
+        lines = [power_line(self.plan), known.estimate.line]
+        lines += [f"warning: {line}" for line in known.warnings]
+        parts = [known.plan._repr_html_(), *(paragraph(line) for line in lines if line)]
+        return "\n".join(
+            [*parts, render(self.table(), "html") if scored else paragraph("No scores yet.")]
+        )

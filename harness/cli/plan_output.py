@@ -16,7 +16,6 @@ from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
-from harness.plan.stage_kinds import STAGE_KINDS
 from harness.tasks.summary import summary
 from harness.tasks.task import FileData
 
@@ -41,9 +40,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     console.print(_arms(plan))
     console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
     console.print(_differences(plan))
-    counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
-    stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    console.print(f"{len(plan.stages)} stages: {stages}")
+    console.print(plan.stages_line)
     evaluate = experiment.evaluate
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "

@@ -25,10 +25,15 @@ def ui(
         page = _page(experiment, store) if experiment else ""
         server = os.environ.get("MLFLOW_TRACKING_URI")
         options.require(not server, f"the store is on a server; open {server}/{page}")
-    options.out.print(f"http://127.0.0.1:{port}/{page}")
+    address = f"http://127.0.0.1:{port}/{page}"
+    options.out.print(f"starting MLflow at {address}, which takes some seconds; Ctrl-C ends it")
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
-    sys.exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
+    try:
+        code = subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri])
+    except KeyboardInterrupt:  # the server has received it, too
+        code = 0
+    sys.exit(code)
 
 
 def _page(experiment: Path, store: Path) -> str:

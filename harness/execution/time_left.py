@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from heapq import heapify, heappop, heappush
 from itertools import count
-from statistics import LinearRegression, fmean, linear_regression, median
+from statistics import LinearRegression, linear_regression, median
 
 from harness.execution.provenance import machine
 from harness.plan.plan import Stage
@@ -16,7 +16,8 @@ from harness.store.store import StageResult
 MIN_SHARE = 0.05
 """Share of a running stage from which its duration is extrapolated."""
 RECENT = 5
-"""Equal stages whose mean is taken: on a shared machine, older ones ran under another load."""
+"""Equal stages whose median is taken: the first of a worker imports more, and on a shared machine,
+older ones ran under another load."""
 MIN_RANGE = 2.0
 """Largest to smallest FLOPs of stages from which a fixed part of their durations is estimated."""
 ALIKE: Mapping[str, str] = {
@@ -117,15 +118,15 @@ class Durations:
         return here / before
 
     def of(self, stage: Stage) -> float | None:
-        """Expected seconds: the mean of the last equal stages, of this run or else of earlier ones
-        at the pace of this, else by the FLOPs of the stages of its kind, of kinds alike, or of
+        """Expected seconds: the median of the last equal stages of this run, or of earlier ones
+        at the pace of this run; else by the FLOPs of the stages of its kind, of kinds alike, or of
         earlier runs, in this order; null if none has ended. A stage without FLOPs that was never
         seen counts as instant."""
         return self._seconds(stage.kind, stage.flops)
 
     def _seconds(self, kind: str, flops: float) -> float | None:
         if equal := self.ended.get((kind, flops)):
-            return fmean(equal[-RECENT:])
+            return median(equal[-RECENT:])
         before = self.earlier._seconds(kind, flops) if self.earlier else None
         seen = self.earlier is not None and (kind, flops) in self.earlier.ended
         if flops and not seen:

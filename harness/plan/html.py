@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from harness.experiment.experiment import Experiment
 from harness.plan.costs import Cost
 from harness.plan.differences import Differences, condensed
 
@@ -12,9 +13,14 @@ if TYPE_CHECKING:
 
 
 def plan_html(
-    name: str, question: str, stages: int, costs: Mapping[str, Cost], differences: Differences
+    experiment: Experiment, stages: str, costs: Mapping[str, Cost], differences: Differences
 ) -> str:
-    """The arms with their costs, and the fields in which they differ, as plain tables."""
+    """The expected differences, the arms with their costs, and the fields in which they differ, as
+    plain tables.
+
+    Args:
+        stages: how many stages there are.
+    """
     import pandas as pd  # slow
 
     rows = [
@@ -26,10 +32,17 @@ def plan_html(
         {"field": path, **{arm: _text(value) for arm, value in values.items()}}
         for path, values in condensed(differences)
     ]
-    parts = [f"<p><b>{escape(name)}</b>: {escape(question)} {stages} stages.</p>", _table(arms)]
+    parts = [f"<p><b>{escape(experiment.name)}</b>: {escape(experiment.question)}</p>"]
+    parts += [paragraph(f"expected: {one.better} > {one.worse}") for one in experiment.expect]
+    parts += [_table(arms), paragraph(stages)]
     if fields:
         parts += ["<p>What differs between arms:</p>", _table(pd.DataFrame(fields))]
     return "\n".join(parts)
+
+
+def paragraph(line: str) -> str:
+    """A line of text as HTML."""
+    return f"<p>{escape(line)}</p>"
 
 
 def _text(value: Any) -> str:

@@ -1,5 +1,6 @@
 """The plan of an experiment: its stages, and the runs that results are read from."""
 
+from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -201,7 +202,17 @@ class Plan:
 
         return Cost(total("steps"), total("tokens"), costs[0].parameters, total("flops"))
 
+    @property
+    def stages_line(self) -> str:
+        """The number of stages, and that of each kind: `3 stages: 1 tokenizer, ...`."""
+        counts = Counter(stage.kind for stage in self.stages.values())
+        kinds = ", ".join(f"{counts[kind]} {kind}" for kind in STAGE_KINDS if counts[kind])
+        return f"{len(self.stages)} stages: {kinds}"
+
+    def __repr__(self) -> str:
+        arms = ", ".join(arm.name for arm in self.arms)
+        return f"<Plan {self.experiment.name}: arms {arms}; {self.stages_line}>"
+
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        experiment, stages = self.experiment, len(self.stages)
-        return plan_html(experiment.name, experiment.question, stages, self.costs, self.differences)
+        """What a notebook shows: expected differences, arms with their costs, what differs."""
+        return plan_html(self.experiment, self.stages_line, self.costs, self.differences)
