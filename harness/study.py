@@ -9,8 +9,8 @@ import pandas as pd
 from rich.console import Console
 
 from harness.analysis.frames.scores import probes_frame, scores_frame
-from harness.analysis.recording import record_results
 from harness.analysis.power import power_line
+from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import as_declared, unknown_name

@@ -1,21 +1,16 @@
 """`harness run`: runs an experiment."""
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
 from harness.cli import options
+from harness.cli.signals import exit_code, terminated_as_interrupted
 
 if TYPE_CHECKING:
     from harness.leaderboard.table import Table
     from harness.study import Study
-
-TERMINATED = 143
-"""Exit code after SIGTERM."""
 
 
 def run(
@@ -56,7 +51,7 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
             "to resume",
             style="red",
         )
-        raise typer.Exit(TERMINATED if stop.args else options.INTERRUPTED) from None
+        raise typer.Exit(exit_code(stop)) from None
     if not done.computed and not done.failed:
         options.out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
     if not done.failed or study.results.scored:
@@ -64,24 +59,6 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
     if done.failed:
         options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
         raise typer.Exit(options.FAILED)
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Lets SIGTERM, as schedulers send it, end the block as Ctrl-C does.
-
-    Raises:
-        KeyboardInterrupt: with the number of the signal.
-    """
-
-    def stop(number: int, _: FrameType | None) -> None:
-        raise KeyboardInterrupt(number)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(study: "Study") -> None:
