@@ -9,7 +9,6 @@ import pandas as pd
 from rich.console import Console
 
 from harness.analysis.frames.scores import probes_frame, scores_frame
-from harness.analysis.power import power_line
 from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
@@ -25,10 +24,8 @@ from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin
 from harness.leaderboard.boards import ranked_table
 from harness.leaderboard.build import experiment_runs
-from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
-from harness.plan.html import paragraph
 from harness.plan.plan import Plan
 from harness.store.store import Store, existing_store
 
@@ -97,8 +94,7 @@ class Study:
         store, stages = existing_store(self.folder), self.plan.stages
         done = len(store.finished(stages)) if store else 0
         arms = ", ".join(arm.name for arm in self.plan.arms)
-        progress = f"{done} of {len(stages)} stages done in {self.folder}"
-        return f"<Study {self.name}: arms {arms}; {progress}>"
+        return f"<Study {self.name}: arms {arms}; {done} of {len(stages)} stages done>"
 
     @property
     def name(self) -> str:
@@ -300,12 +296,7 @@ class Study:
         return stage_states(self.plan, self.store, self.results.finished)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the plan with its power, expected duration and warnings, and the
-        leaderboard once there are scores."""
-        known, scored = self.outlook(), self.results.scored
-        lines = [power_line(self.plan), known.estimate.line]
-        lines += [f"warning: {line}" for line in known.warnings]
-        parts = [known.plan._repr_html_(), *(paragraph(line) for line in lines if line)]
-        return "\n".join(
-            [*parts, render(self.table(), "html") if scored else paragraph("No scores yet.")]
-        )
+        """What a notebook shows: the plan, and the leaderboard once there are scores."""
+        from harness.report.notebook import study_html
+
+        return study_html(self.outlook(), self.table() if self.results.scored else None)

@@ -104,7 +104,7 @@ def simulated(plan: Plan, capacity: int, seed: int) -> Iterator[tuple[float, flo
             Running(plan.stages[k], now - began, (now - began) / max(1e-9, end - began))
             for end, k, began in active
         ]
-        yield now, seconds_left(known, running, waiting.values(), capacity)
+        yield now, seconds_left(known, running, list(waiting.values()), capacity)
 
 
 @pytest.mark.parametrize("seed", range(8))
