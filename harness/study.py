@@ -93,8 +93,7 @@ class Study:
     def __repr__(self) -> str:
         store, stages = existing_store(self.folder), self.plan.stages
         done = len(store.finished(stages)) if store else 0
-        arms = ", ".join(arm.name for arm in self.plan.arms)
-        return f"<Study {self.name}: arms {arms}; {done} of {len(stages)} stages done>"
+        return f"<Study {self.name}: {len(self.plan.arms)} arms; {done}/{len(stages)} stages done>"
 
     @property
     def name(self) -> str:
@@ -141,8 +140,7 @@ class Study:
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
-            console: console for the progress display, `rich.console.Console(quiet=True)` for none;
-                null: standard error, or a bar in notebooks.
+            console: of the progress display; null: standard error, or a bar in notebooks.
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
                 if a plug-in is an object of this process.
             raise_on_failure: whether failed stages raise an error at the end of the run.
