@@ -1,12 +1,15 @@
-"""The time left that a run shows at each tenth of its duration, next to what it then took.
+"""The time left that runs show at moments of their duration, next to what they then took.
 
-python benchmarks/time_left.py [--experiment smoke] [--jobs 2]
+python benchmarks/time_left.py [--experiment smoke] [--jobs 2] [--loops 2]
 """
 
 import argparse
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,18 +21,21 @@ from harness.execution.backends import BACKENDS
 from harness.execution.executor import execute
 from harness.execution.job import Workspace
 from harness.execution.progress import Display
+from harness.execution.time_left import Durations, learned_durations
 from harness.plan.factory import load_plan
 from harness.plan.plan import Plan
 from harness.store.store import Store
 
-TENTHS = range(1, 10)
+MOMENTS = (10, 25, 50, 75, 90)
+"""Percent of the duration."""
+BUSY = "while True: pass"
 
 
 class RecordingDisplay(Display):
     """A display that keeps every estimate."""
 
-    def __init__(self, plan: Plan, console: Console) -> None:
-        super().__init__(plan, console)
+    def __init__(self, plan: Plan, console: Console, earlier: Durations | None) -> None:
+        super().__init__(plan, console, earlier)
         self.estimates: list[tuple[float, float | None]] = []
         """(seconds since the start, seconds left as estimated)."""
 
@@ -39,23 +45,56 @@ class RecordingDisplay(Display):
         self.estimates.append((time.monotonic() - self.begun, self.left))
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The estimates of one run into an empty store."""
-    plan = load_plan(Path(arguments.experiment))
-    with TemporaryDirectory() as folder:
+@contextmanager
+def busy_loops(number: int) -> Iterator[None]:
+    """Processes that compute without end beside the block."""
+    loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+
+
+def run(plan: Plan, jobs: int, loops: int, earlier: Durations | None) -> tuple[Any, Durations]:
+    """The estimates of one run into an empty store, and the durations of its stages.
+
+    Args:
+        loops: busy processes beside it.
+        earlier: durations as if the store had them.
+    """
+    with TemporaryDirectory() as folder, busy_loops(loops):
         store = Store(Path(folder))
-        backend = BACKENDS["processes"](Workspace(store.root), arguments.jobs)
-        display = RecordingDisplay(plan, Console())
+        backend = BACKENDS["processes"](Workspace(store.root), jobs)
+        display = RecordingDisplay(plan, Console(), earlier)
         with display:
             done = execute(plan, store, backend, display)
         took = time.monotonic() - display.begun
-    assert not done.failed, done.failed
+        assert not done.failed, done.failed
+        figures = {
+            "loops": loops,
+            "store": "earlier run" if earlier else "empty",
+            "load": round(os.getloadavg()[0], 1),
+            "seconds": round(took, 1),
+            "first": round(display.first.seconds, 1) if display.first else None,
+            "moments": [_at(share * took / 100, took, display.estimates) for share in MOMENTS],
+        }
+        return figures, learned_durations(store.finished().values())
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The estimates of runs on the machine as it is and beside busy loops: with an empty store, and
+    with the durations of the run under the other load."""
+    plan, jobs, loops = load_plan(Path(arguments.experiment)), arguments.jobs, arguments.loops
+    quiet, of_quiet = run(plan, jobs, 0, None)
+    busy, of_busy = run(plan, jobs, loops, None)
+    quiet_again, _ = run(plan, jobs, 0, of_busy)
+    busy_again, _ = run(plan, jobs, loops, of_quiet)
     return {
         "settings": settings(arguments),
-        "machine": {**machine("torch"), "load": round(os.getloadavg()[1], 1)},
+        "machine": machine("torch"),
         "stages": len(plan.stages),
-        "seconds": round(took, 1),
-        "tenths": [_at(tenth * took / 10, took, display.estimates) for tenth in TENTHS],
+        "runs": [quiet, busy, quiet_again, busy_again],
     }
 
 
@@ -70,30 +109,36 @@ def _at(
 def page(figures: Mapping[str, Any]) -> str:
     """The figures as a page."""
     rows = [
-        [f"{10 * tenth} %", f"{one['left']:.0f} s", *_estimate(one)]
-        for tenth, one in zip(TENTHS, figures["tenths"], strict=True)
+        [
+            f"{one['loops']} busy loops" if one["loops"] else "nothing",
+            one["store"],
+            f"{one['load']:.1f}",
+            f"{one['seconds']:.0f} s",
+            f"{one['first']:.0f} s" if one["first"] else "-",
+            *map(_error, one["moments"]),
+        ]
+        for one in figures["runs"]
     ]
     chosen, on = figures["settings"], figures["machine"]
     setting = (
-        f"`{chosen['experiment']}` in an empty store: {figures['stages']} stages, "
-        f"{chosen['jobs']} at a time, {figures['seconds']:.0f} s on a shared {on['processor']} "
-        f"(load average {on['load']} over five minutes at the end)."
+        f"`{chosen['experiment']}`: {figures['stages']} stages, {chosen['jobs']} at a time, on a "
+        f"shared {on['processor']}. Errors of the time left, in percent of what was left, after "
+        "shares of the duration; the earlier run had the other load."
     )
-    head = ["of the duration", "left", "estimated", "error"]
+    head = ["beside it", "store", "load", "took", "estimated before"]
+    head += [f"after {share} %" for share in MOMENTS]
     remark = "No estimate is shown before a stage of each remaining kind has run."
-    return markdown(__file__, "Time left", setting, head, rows, remark=remark)
+    return markdown(__file__, "Time left", setting, head, rows, num_text_columns=2, remark=remark)
 
 
-def _estimate(one: Mapping[str, float | None]) -> list[str]:
+def _error(one: Mapping[str, float | None]) -> str:
     left, estimated = one["left"], one["estimated"]
-    if estimated is None or not left:
-        return ["-", "-"]
-    return [f"{estimated:.0f} s", f"{100 * (estimated / left - 1):+.0f} %"]
+    return "-" if estimated is None or not left else f"{100 * (estimated / left - 1):+.0f} %"
 
 
 def main() -> None:
     """Measures, and writes figures and page."""
-    arguments = parse_arguments(__doc__, "time_left", experiment="smoke", jobs=2)
+    arguments = parse_arguments(__doc__, "time_left", experiment="smoke", jobs=2, loops=2)
     figures = measure(arguments)
     save(figures, page(figures), arguments.out)
 

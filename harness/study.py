@@ -24,7 +24,6 @@ from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin
 from harness.leaderboard.boards import ranked_table
 from harness.leaderboard.build import experiment_runs
-from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
 from harness.plan.factory import make_plan
 from harness.plan.plan import Plan
@@ -91,6 +90,11 @@ class Study:
         check_data(declaration)
         return cls(declaration, store)
 
+    def __repr__(self) -> str:
+        store, stages = existing_store(self.folder), self.plan.stages
+        done = len(store.finished(stages)) if store else 0
+        return f"<Study {self.name}: {len(self.plan.arms)} arms; {done}/{len(stages)} stages done>"
+
     @property
     def name(self) -> str:
         """The name of the experiment."""
@@ -136,7 +140,7 @@ class Study:
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
-            console: console for the progress display; null: none, but a bar in notebooks.
+            console: of the progress display; null: standard error, or a bar in notebooks.
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
                 if a plug-in is an object of this process.
             raise_on_failure: whether failed stages raise an error at the end of the run.
@@ -291,5 +295,6 @@ class Study:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the plan, and the leaderboard once there are scores."""
-        plan, scored = self.plan._repr_html_(), self.results.scored
-        return plan + (render(self.table(), "html") if scored else "<p>No scores yet.</p>")
+        from harness.report.notebook import study_html
+
+        return study_html(self.outlook(), self.table() if self.results.scored else None)

@@ -71,7 +71,7 @@ Executor = Annotated[
     ),
 ]
 DEFAULT_STORE = Path("runs")
-BAD_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+BAD_INPUT, FAILED = 2, 1
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> None:

@@ -9,15 +9,16 @@ from rich.table import Table
 
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
+from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.recipe_defaults import ROLES, is_of_size
 from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
 from harness.finetuning.search.space import space_text
+from harness.models.checkpoints import files
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first, shown
 from harness.plan.plan import Plan
-from harness.plan.stage_kinds import STAGE_KINDS
 from harness.tasks.summary import summary
 from harness.tasks.task import FileData
 
@@ -43,9 +44,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
     if plan.differences:
         console.print(_differences(plan))
-    counts = {kind: sum(s.kind == kind for s in plan.stages.values()) for kind in STAGE_KINDS}
-    stages = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    console.print(f"{len(plan.stages)} stages: {stages}")
+    console.print(plan.stages_line)
     evaluate = experiment.evaluate
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
@@ -79,7 +78,7 @@ def _arms(plan: Plan) -> Table:
     first = plan.costs[plan.arms[0].name]
     for arm in plan.arms:
         size = plan.vocab_sizes.get(arm.name)
-        table.add_row(arm.name, *_cost(plan.costs[arm.name], first))
+        table.add_row(arm.name, *(_of_checkpoint(arm) or _cost(plan.costs[arm.name], first)))
         for role in ROLES:
             other = getattr(arm.pretrain, role)
             if other:
@@ -87,6 +86,15 @@ def _arms(plan: Plan) -> Table:
         if cost := plan.total_continued_cost(arm.name):
             table.add_row("  continued pretraining", *_cost(cost, first))
     return table
+
+
+def _of_checkpoint(arm: Arm) -> tuple[str, ...]:
+    """The cells of a checkpoint whose weights are on this machine, heads included: what its
+    pretraining took is not known; empty for other arms."""
+    model = arm.pretrain.model
+    folder = files.found(model.checkpoint, model.revision) if model.checkpoint else None
+    count = files.num_weights(folder)
+    return ("-", "-", f"{count:,}", "", "-", "") if count else ()
 
 
 def _vocabulary(plan: Plan) -> str:

@@ -1,14 +1,15 @@
 """`harness run`: runs an experiment."""
 
-import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
 from harness.cli import options
+from harness.cli.signals import exit_code, terminated_as_interrupted
 
 if TYPE_CHECKING:
-    from harness.report.summary import Summary
+    from harness.leaderboard.table import Table
     from harness.study import Study
 
 
@@ -34,18 +35,23 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
         executor: a name in `BACKENDS`.
 
     Raises:
-        typer.Exit: with code 1 if stages failed.
+        typer.Exit: with code 1 if stages failed, 130 after Ctrl-C and 143 after SIGTERM.
     """
     from harness.cli.plan_output import print_warnings
 
     with options.clear_errors():
         print_warnings(study.warnings, options.out)
     try:
-        with options.clear_errors():
+        with options.clear_errors(), terminated_as_interrupted():
             done = study.run(jobs, options.out, executor, raise_on_failure=False).last_run
-    except KeyboardInterrupt:
-        options.err.print("interrupted; run the same command again to resume", style="red")
-        os._exit(options.INTERRUPTED)  # no cleanup: workers stop when this process is gone
+    except KeyboardInterrupt as stop:
+        total, kept = len(study.plan.stages), len(study.results.finished)
+        options.err.print(
+            f"interrupted: {kept} of {total} stages are done and kept; run the same command again "
+            "to resume",
+            style="red",
+        )
+        raise typer.Exit(exit_code(stop)) from None
     if not done.computed and not done.failed:
         options.out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
     if not done.failed or study.results.scored:
@@ -56,22 +62,41 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
 
 
 def _show(study: "Study") -> None:
-    from harness.leaderboard.render import render
+    from harness.leaderboard.cells import all_notes
 
     with options.clear_errors():
-        options.out.print(render(study.table(), "md"), markup=False)
+        table = study.table()
+        _print_table(table)
         folder = study.write_report()
-        _print_summary(study.summary())
-    options.out.print(
-        f"leaderboard: {folder / 'leaderboard.csv'}\nreport:      {folder / 'index.html'}"
-    )
-
-
-def _print_summary(found: "Summary") -> None:
-    """Prints verdicts and threats, a line each."""
+        found = study.summary()
     for line in found.verdicts:
         options.out.print(f"expected {line}", markup=False)
-    if found.threats:
-        options.out.print("threats to validity:")
-    for line in found.threats:
+    _print_list("threats to validity:", found.threats)
+    _print_list("how to read the table:", all_notes(table))
+    options.out.print(f"leaderboard: {folder / 'leaderboard.csv'}", markup=False)
+    options.out.print(f"report:      {folder / 'index.html'}", markup=False)
+
+
+def _print_table(table: "Table") -> None:
+    """Prints the rows of a leaderboard, which a narrow terminal wraps; the best scores are bold."""
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    from harness.leaderboard.cells import bold_places, heads, row_cells, shown_rows
+
+    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, head in enumerate(heads(table)):
+        grid.add_column(Text(head), justify="left" if place == 1 else "right", no_wrap=True)
+    for row, mark in shown_rows(table):
+        best = bold_places(row)
+        cells = enumerate(row_cells(table, row, mark))
+        grid.add_row(*(Text(cell, "bold" if place in best else "") for place, cell in cells))
+    options.out.print(grid, width=options.WIDE)
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        options.out.print(title)
+    for line in lines:
         options.out.print(f"- {line}", markup=False)

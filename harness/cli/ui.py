@@ -1,6 +1,7 @@
 """`harness ui`: the web interface of MLflow."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.cli.signals import terminated_as_interrupted
 
 
 def ui(
@@ -23,12 +25,24 @@ def ui(
 
     with options.clear_errors():
         page = _page(experiment, store) if experiment else ""
-        server = os.environ.get("MLFLOW_TRACKING_URI")
-        options.require(not server, f"the store is on a server; open {server}/{page}")
-    options.out.print(f"http://127.0.0.1:{port}/{page}")
+        remote = os.environ.get("MLFLOW_TRACKING_URI")
+        options.require(not remote, f"the store is on a server; open {remote}/{page}")
+    address = f"http://127.0.0.1:{port}/{page}"
+    options.out.print(f"starting MLflow at {address}, which takes some seconds; Ctrl-C ends it")
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
-    sys.exit(subprocess.call([*command, "--port", str(port), "--backend-store-uri", uri]))
+    command += ["--port", str(port), "--backend-store-uri", uri]
+    command += ["--uvicorn-opts", "--log-level warning"]
+    # In a session of its own, the server gets no Ctrl-C, at which it would print tracebacks.
+    server = subprocess.Popen(command, start_new_session=True)
+    try:
+        with terminated_as_interrupted():
+            code = server.wait()
+    except KeyboardInterrupt:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+        code = 0
+    sys.exit(code)
 
 
 def _page(experiment: Path, store: Path) -> str:

@@ -1,13 +1,12 @@
 """The duration of a run, before it starts."""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from harness.execution.time_left import duration, learned_durations, seconds_left
+from harness.execution.time_left import Durations, duration, seconds_left
 from harness.plan.costs import SECONDS_PER_STAGE, SUSTAINED_FLOPS
-from harness.plan.plan import Plan, Stage
-from harness.store.store import StageResult
+from harness.plan.plan import Stage
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,11 @@ class Estimate:
     """Kinds of stages that never ran on this machine, for which a rate was assumed."""
     jobs: int
     """Stages that run at a time."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a stage of each kind has ended on this machine."""
+        return self.num_stages > 0 and not self.assumed
 
     @property
     def line(self) -> str:
@@ -42,16 +46,15 @@ class Estimate:
         return f"about {time} on this machine for {self.num_stages} stages, {at_a_time} ({source})"
 
 
-def estimate(plan: Plan, finished: Mapping[str, StageResult], jobs: int) -> Estimate:
-    """The expected duration of the stages that are not finished.
+def estimate(todo: Sequence[Stage], learned: Durations, jobs: int) -> Estimate:
+    """The expected duration of stages.
 
     Args:
-        finished: all finished stages of the store, of this and other plans.
+        todo: stages to compute.
+        learned: durations of earlier stages on this machine.
         jobs: stages that run at a time.
     """
-    todo = [stage for key, stage in plan.stages.items() if key not in finished]
-    known = learned_durations(finished.values())
-    num_learned = sum(map(len, known.ended.values()))
+    known = replace(learned, ended=defaultdict(list, learned.ended))
     unknown = defaultdict(list)
     for stage in todo:
         if known.of(stage) is None:
@@ -61,6 +64,7 @@ def estimate(plan: Plan, finished: Mapping[str, StageResult], jobs: int) -> Esti
             known.add(stage.kind, stage.flops, assumed_seconds(stage))
     seconds = seconds_left(known, [], todo, jobs)
     assert seconds is not None  # every kind has an entry
+    num_learned = sum(map(len, learned.ended.values()))
     return Estimate(seconds, len(todo), num_learned, tuple(unknown), jobs)
 
 

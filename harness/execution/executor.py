@@ -1,21 +1,18 @@
 """Runs a plan on a backend: schedules stages by their parents, records results, resumes."""
 
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from shutil import rmtree
-from typing import Any
 
 from filelock import FileLock
 
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
+from harness.execution.priority import scouts
 from harness.execution.progress import Display
 from harness.execution.time_left import PLANNED_FLOPS, STAGE_SECONDS
 from harness.execution.tracker import Tracker
 from harness.experiment.plugins import PluginError
 from harness.plan.plan import Plan, Stage
-from harness.plan.stage_kinds import STAGE_KINDS
 from harness.store.artifacts import Artifact
 from harness.store.store import StageResult, Store
 
@@ -61,13 +58,14 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     tracker = Tracker(plan, store, backend.workspace)
     for result in execution.finished.values():
         tracker.finished(result)
-    todo = _todo(plan, execution.finished)
-    display.begin([plan.stages[key] for key in todo], backend.capacity)
+    todo = plan.to_compute(execution.finished)
+    display.begin(todo, backend.capacity)
     if todo:
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
         with tracker:
-            _Loop(plan, store, backend, execution, todo, display, tracker).run()
+            keys = [stage.key for stage in todo]
+            _Loop(plan, store, backend, execution, keys, display, tracker).run()
         display.end()
     elif not tracker.is_complete():
         with tracker:
@@ -75,20 +73,6 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     for view, problem in tracker.problems.items():
         display.warn(f"the results are complete, but {view} is not: {problem}")
     return execution
-
-
-def _todo(plan: Plan, finished: Mapping[str, Any]) -> list[str]:
-    """Keys of unfinished results and of the unfinished stages they depend on, parents first."""
-    stages = plan.stages
-    wanted = {
-        key
-        for key, stage in stages.items()
-        if key not in finished and STAGE_KINDS[stage.kind].is_result
-    }
-    for key in reversed(list(stages)):
-        if key in wanted:
-            wanted |= {parent for parent in stages[key].parents.values() if parent not in finished}
-    return [key for key in stages if key in wanted]
 
 
 @dataclass
@@ -113,6 +97,8 @@ class _Loop:
                 while len(self.running) < self.backend.capacity and (key := self._next_ready()):
                     self.running.add(key)
                     self.tracker.running(key)
+                    self.display.submitted(key)
+                    self.backend.workspace.forget_progress(key)
                     self.backend.submit(self._job(key))
                 if not self.running:
                     break
@@ -126,19 +112,27 @@ class _Loop:
 
     def _next_ready(self) -> str | None:
         """The most expensive stage whose parents are finished and whose input files are intact; one
-        of a kind that never ran goes first, so that the time left is known soon."""
-        stages = self.plan.stages
-        seen = {stages[key].kind for key in self.running}
+        on the way to a kind that never ran goes first, so that the time left is known soon."""
+        stages, first = self.plan.stages, self._scouts()
+        ready = filter(self._parents_finished, self.waiting)
 
         def order(key: str) -> tuple[bool, float]:
-            kind = stages[key].kind
-            return kind in seen or self.display.durations.knows(kind), -stages[key].flops
+            is_scout, flops = key in first, stages[key].flops
+            return not is_scout, flops if is_scout else -flops
 
-        for key in sorted(filter(self._parents_finished, self.waiting), key=order):
+        for key in sorted(ready, key=order):
             if self._parents_intact(key):
                 self.waiting.remove(key)
                 return key
         return None
+
+    def _scouts(self) -> set[str]:
+        """The stages that make the duration of kinds known that never ran and do not run now."""
+        stages, known = self.plan.stages, self.display.durations
+        unknown = {stages[key].kind for key in self.waiting if stages[key].flops}
+        unknown -= {stages[key].kind for key in self.running if stages[key].flops}
+        unknown = {kind for kind in unknown if not known.knows(kind)}
+        return scouts(stages, {*self.waiting, *self.running}, unknown) if unknown else set()
 
     def _parents_finished(self, key: str) -> bool:
         parents = self.plan.stages[key].parents.values()
@@ -193,7 +187,6 @@ class _Loop:
 
     def _recorded(self, stage: Stage, output: StageOutput | None) -> StageResult | None:
         """The stored result of a stage, recorded now unless another process did so first."""
-        begin = time.monotonic()
         with FileLock(self.store.root / "record.lock"):
             result = self.store.find(stage.key)
             if result is None and output is not None:
@@ -207,8 +200,9 @@ class _Loop:
                     made_with=output.made_with,
                 )
                 self.execution.computed.append(stage.key)
-                seconds = output.metrics.get(STAGE_SECONDS) or 0.0
-                self.display.finished(stage, seconds, time.monotonic() - begin)
+                self.display.finished(stage, output.metrics.get(STAGE_SECONDS) or 0.0)
+            elif result:
+                self.display.advance(stage)
         return result
 
     def _fail(self, stage: Stage, reason: str) -> None:

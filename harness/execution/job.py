@@ -105,6 +105,10 @@ class Workspace:
             return {}
         return content
 
+    def forget_progress(self, key: str) -> None:
+        """Deletes the progress report of an interrupted stage."""
+        (self.folder(key) / "progress.json").unlink(missing_ok=True)
+
     def error(self, key: str) -> str:
         """The reason of a failed stage, the last line of `error.txt` after its traceback; empty if
         it has not failed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.execution.backends.processes import MAX_JOBS
 from harness.execution.estimate import Estimate, estimate
-from harness.execution.time_left import used_gpu
+from harness.execution.time_left import learned_durations, used_gpu
 from harness.plan.checks import plan_warnings
 from harness.plan.learned_vocabularies import with_learned_vocabularies
 from harness.plan.plan import Plan
@@ -35,4 +35,7 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     finished: Mapping[str, StageResult] = store.finished() if store else {}
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
     default = 1 if used_gpu(finished.values()) else min(MAX_JOBS, os.cpu_count() or 1)
-    return Outlook(known, tuple(plan_warnings(known)), estimate(plan, finished, jobs or default))
+    expected = estimate(
+        plan.to_compute(finished), learned_durations(finished.values()), jobs or default
+    )
+    return Outlook(known, tuple(plan_warnings(known)), expected)

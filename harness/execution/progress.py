@@ -9,10 +9,13 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.execution.estimate import Estimate, estimate
 from harness.execution.notebook import NotebookBar
 from harness.execution.time_left import Durations, Running, duration, seconds_left
 from harness.plan.plan import Plan, Stage
 
+STARTING = "starting"
+"""The progress of a stage before its first report."""
 LINE_SECONDS = 15.0
 """Least time between two progress lines when not on a terminal."""
 
@@ -28,20 +31,30 @@ class Display:
         """A display of one run.
 
         Args:
-            earlier: durations in earlier runs, for kinds of stages that have not ended in this one.
+            earlier: durations in earlier runs, for stages unlike those of this one.
         """
         self.plan, self.console = plan, console
-        self.capacity = 1
+        self.capacity, self.workers = 1, 0
         self.durations = Durations(earlier=earlier)
         self.waiting: dict[str, Stage] = {}
         self.started: dict[str, float] = {}
         """Key to start time of a stage."""
+        self.in_new_worker: set[str] = set()
+        """Stages for which a worker was started."""
+        self.freed: list[float] = []
+        """Times at which workers became free that are idle."""
+        self.taken: dict[str, float] = {}
+        """Key to the time from which the worker of a running stage was free."""
+        self.mentioned: set[str] = set()
+        """Stages with a line of progress."""
         self.reported: dict[str, tuple[float, float]] = {}
         """Key to time and share of updates of a stage's first progress report."""
         self.left: float | None = None
         """The latest estimate of the time left in seconds; null as long as it is unknown."""
-        self.estimate: float | None = None
-        """The first estimate of the whole duration, in seconds."""
+        self.first: Estimate | None = None
+        """The estimate before the run, if it is known."""
+        self.first_left: tuple[float, float] | None = None
+        """Otherwise the first in the run: seconds since the start, and seconds left."""
         self.begun = time.monotonic()
         self.last_line = self.begun
         self.bar = Progress(
@@ -78,12 +91,19 @@ class Display:
         self.waiting = {stage.key: stage for stage in todo}
         self.bar.update(self.task, completed=total - len(todo))
         if todo:
-            self.estimate = seconds_left(self.durations, [], todo, capacity)
-            expected = f", about {duration(self.estimate)} to go" if self.estimate else ""
-            self.console.print(
-                f"{self.plan.experiment.name}: {total} stages, {total - len(todo)} done already"
-                f"{expected}"
-            )
+            expected = estimate(todo, self.durations.earlier or Durations(), capacity)
+            self.first = expected if expected.is_known else None
+            line = f"{self.plan.experiment.name}: {total} stages, {total - len(todo)} done already"
+            self._print(f"{line}; {expected.line}" if self.first else line)
+
+    def submitted(self, key: str) -> None:
+        """Notes that a stage was given to a worker."""
+        self.started[key] = time.monotonic()
+        if self.freed:
+            self.taken[key] = self.freed.pop()
+        else:
+            self.workers += 1
+            self.in_new_worker.add(key)
 
     def tick(self, running: Mapping[str, dict[str, Any]]) -> None:
         """Updates the live display, or prints a line per running stage from time to time."""
@@ -94,22 +114,25 @@ class Display:
             self.live.update(Group(self.bar, self._table(running)))
         elif time.monotonic() - self.last_line > LINE_SECONDS:
             self.last_line = time.monotonic()
-            for key, figures in running.items():
-                stage = self.plan.stages[key]
-                line = figures_line(figures)
-                self.console.print(f"  ... {stage.kind} {stage.label}: {line} {left}")
+            new = {key: f for key, f in running.items() if f or key not in self.mentioned}
+            self.mentioned |= set(new)
+            for kind, label, line in self._rows(new):
+                self._print(f"  ... {kind} {label}: {', '.join(filter(None, (line, left)))}")
 
-    def finished(self, stage: Stage, seconds: float, recording: float = 0.0) -> None:
-        """Prints the stage with its duration.
-
-        Args:
-            recording: seconds in which its results were stored.
-        """
+    def finished(self, stage: Stage, seconds: float) -> None:
+        """Prints a stage whose results were stored with its duration."""
         _, before = self.reported.get(stage.key, (0.0, 0.0))  # done before it was resumed
-        whole = seconds / (1 - before) if before < 1 else seconds
-        self.durations.add(stage.kind, stage.flops, whole + recording)
-        self._advance(stage)
-        self.console.print(f"  done {stage.kind} {stage.label} ({duration(seconds)})")
+        self.durations.add(
+            stage.kind, stage.flops, seconds / (1 - before) if before < 1 else seconds
+        )
+        now, known = time.monotonic(), self.durations
+        if stage.key in self.in_new_worker:
+            startup = now - self.started[stage.key] - seconds - known.overhead
+            known.startup = max(0.0, startup)
+        elif stage.key in self.taken:
+            known.gaps.append(max(0.0, now - self.taken[stage.key] - seconds))
+        self.advance(stage)
+        self._print(f"  done {stage.kind} {stage.label} ({duration(seconds)})")
 
     def failed(self, stage: Stage, reason: str) -> None:
         """Prints the stage with the reason; stages that depend on it are not waited for."""
@@ -118,22 +141,31 @@ class Display:
             if lost.intersection(other.parents.values()):
                 lost.add(key)
                 del self.waiting[key]
-        self._advance(stage)
-        self.console.print(f"  FAILED {stage.kind} {stage.label}: {reason}", style="red")
+        self.advance(stage)
+        self.warn(f"  FAILED {stage.kind} {stage.label}: {reason}")
 
     def warn(self, message: str) -> None:
-        """Prints a problem that concerns no stage."""
+        """Prints a problem."""
         self.console.print(message, style="red", markup=False)
 
     def end(self) -> None:
-        """Prints what the run took and what was first estimated."""
+        """Prints what was first estimated, and what the run took."""
         self._update_notebook({}, "")
         if self.started:
-            took = duration(time.monotonic() - self.begun)
-            first = f"; estimated {duration(self.estimate)}" if self.estimate else ""
-            self.console.print(f"took {took}{first}")
+            took = f"took {duration(time.monotonic() - self.begun)}"
+            if self.first:
+                took = f"estimated {duration(self.first.seconds)}, {took}"
+            elif self.first_left:
+                after, left = self.first_left
+                took = f"estimated {duration(after + left)} after {duration(after)}, {took}"
+            self._print(took)
 
-    def _advance(self, stage: Stage) -> None:
+    def _print(self, line: str) -> None:
+        self.console.print(line, markup=False)
+
+    def advance(self, stage: Stage) -> None:
+        """Counts a stage that has ended, here or in another process."""
+        self.freed.append(time.monotonic())
         self.waiting.pop(stage.key, None)
         self.bar.update(self.task, advance=1)
 
@@ -142,16 +174,24 @@ class Display:
         now = time.monotonic()
         active = []
         for key, figures in running.items():
-            share, first = share_done(figures), (self.started.setdefault(key, now), 0.0)
+            share, first = share_done(figures), (self.started[key], 0.0)
             if figures:
                 first = self.reported.setdefault(key, (now, share))
-            active.append(Running(self.plan.stages[key], now - first[0], share, first[1]))
+            active.append(
+                Running(
+                    self.plan.stages[key],
+                    now - first[0],
+                    share,
+                    first[1],
+                    key in self.in_new_worker,
+                )
+            )
         waiting = [stage for key, stage in self.waiting.items() if key not in running]
-        self.left = seconds_left(self.durations, active, waiting, self.capacity)
+        self.left = seconds_left(self.durations, active, waiting, self.capacity, self.workers)
         if self.left is None:
             return ""
-        if self.estimate is None:
-            self.estimate = now - self.begun + self.left
+        if self.first_left is None:
+            self.first_left = now - self.begun, self.left
         return f"about {duration(self.left)} left"
 
     def _update_notebook(self, running: Mapping[str, dict[str, Any]], left: str) -> None:
@@ -175,7 +215,7 @@ class Display:
 def figures_line(figures: Mapping[str, Any]) -> str:
     """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`."""
     if not figures:
-        return "starting"
+        return STARTING
     text = f"{share_done(figures):4.0%}"
     if "tokens_per_second" in figures:
         text += f", {figures['tokens_per_second']:,.0f} tokens/s"

@@ -24,5 +24,12 @@ def run_plan(
     executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
     backend = BACKENDS[executor](Workspace(store.root), jobs)
     earlier = learned_durations(store.finished().values())
-    with Display(plan, console or Console(quiet=True), earlier) as display:
+    with Display(plan, console or _default_console(), earlier) as display:
         return execute(plan, store, backend, display)
+
+
+def _default_console() -> Console:
+    """Standard error, as standard output is the script's; quiet in notebooks, which have a bar."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.quiet = console.is_jupyter
+    return console

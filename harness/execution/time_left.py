@@ -3,9 +3,11 @@ this machine."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import LinearRegression, fmean, linear_regression
-from typing import Self
+from dataclasses import dataclass, field, replace
+from functools import cache
+from heapq import heapify, heappop, heappush
+from itertools import count
+from statistics import LinearRegression, linear_regression, median
 
 from harness.execution.provenance import machine
 from harness.plan.plan import Stage
@@ -14,7 +16,8 @@ from harness.store.store import StageResult
 MIN_SHARE = 0.05
 """Share of a running stage from which its duration is extrapolated."""
 RECENT = 5
-"""Equal stages whose mean is taken: on a shared machine, older ones ran under another load."""
+"""Equal stages whose median is taken: the first of a worker imports more, and on a shared machine,
+older ones ran under another load."""
 MIN_RANGE = 2.0
 """Largest to smallest FLOPs of stages from which a fixed part of their durations is estimated."""
 ALIKE: Mapping[str, str] = {
@@ -26,8 +29,16 @@ ALIKE: Mapping[str, str] = {
 """Kind of stage to the kind whose work it does, by the FLOP."""
 STAGE_SECONDS, PLANNED_FLOPS = "stage_seconds", "planned_flops"
 """Metrics of a stored stage: seconds of all its parts, and the FLOPs that were planned for it."""
-RECORDING_SECONDS = 0.3
-"""Seconds in which a stage of an earlier run was recorded, which its metrics cannot include."""
+STARTUP_SECONDS = 12.0
+"""Seconds in which a worker imports torch, Lightning and transformers, before a run has measured
+it."""
+OVERHEAD_SECONDS = 0.35
+"""Seconds between two stages of a worker, of which recording is most, before a run has measured
+them."""
+CLOSING_SECONDS = 2.0
+"""Seconds from the last stage to the end of a run, in which MLflow's pages are completed."""
+PRIOR_SECONDS = 10.0
+"""Seconds of this run that count as much as the pace of earlier runs."""
 
 
 def duration(seconds: float) -> str:
@@ -48,12 +59,25 @@ class Running:
     """Share of its updates that are done."""
     first_share: float = 0.0
     """The same in its first report: a resumed stage does not begin at 0."""
+    in_new_worker: bool = False
+    """Whether its worker was started for it."""
 
     @property
     def seconds(self) -> float | None:
         """Duration of all its updates at the rate so far; null too early."""
         done = self.share - self.first_share
         return self.elapsed / done if done >= MIN_SHARE else None
+
+    def left(self, known: "Durations") -> float | None:
+        """Seconds that it still takes; null if unknown."""
+        whole = known.of(self.stage) if self.seconds is None else self.seconds
+        if whole is None:
+            return None
+        if self.share:
+            return whole * (1 - self.share)
+        if self.in_new_worker:  # as far as is known, it has not begun
+            return whole + max(0.0, known.startup - self.elapsed)
+        return max(0.0, whole - self.elapsed)
 
 
 @dataclass
@@ -62,7 +86,11 @@ class Durations:
 
     ended: dict[tuple[str, float], list[float]] = field(default_factory=lambda: defaultdict(list))
     earlier: "Durations | None" = None
-    """What is known of kinds of which no stage has ended here."""
+    """What is known of stages unlike those that have ended here."""
+    startup: float = STARTUP_SECONDS
+    """Seconds in which a worker starts."""
+    gaps: list[float] = field(default_factory=list)
+    """Seconds that each stage took its worker beyond its own."""
 
     def add(self, kind: str, flops: float, seconds: float) -> None:
         """Records an ended stage."""
@@ -70,22 +98,45 @@ class Durations:
 
     def knows(self, kind: str) -> bool:
         """Whether a stage of this kind that computes something has ended."""
-        return any(flops for known, flops in self.ended if known == kind)
+        here = any(flops for known, flops in self.ended if known == kind)
+        return here or (self.earlier is not None and self.earlier.knows(kind))
+
+    @property
+    def overhead(self) -> float:
+        """Seconds that a stage takes its worker beyond its own."""
+        return median(self.gaps) if self.gaps else OVERHEAD_SECONDS
+
+    @property
+    def pace(self) -> float:
+        """How many times as long as in earlier runs stages take in this one: the machine may be
+        under another load."""
+        here = before = PRIOR_SECONDS
+        for (kind, flops), seconds in self.ended.items():
+            known = self.earlier._seconds(kind, flops) if self.earlier else None
+            if known:
+                here, before = here + sum(seconds), before + known * len(seconds)
+        return here / before
 
     def of(self, stage: Stage) -> float | None:
-        """Expected seconds: the mean of the last equal stages, else by the FLOPs of the stages of
-        its kind, of kinds alike, or of earlier runs, in this order; null if none has ended. A stage
-        without FLOPs that was never seen counts as instant."""
-        if equal := self.ended.get((stage.kind, stage.flops)):
-            return fmean(equal[-RECENT:])
-        if stage.flops:
-            alike = ALIKE.get(stage.kind, stage.kind)
-            for rows in (self._rows(stage.kind), self._rows(alike), self._rows_alike(alike)):
+        """Expected seconds: the median of the last equal stages of this run, or of earlier ones
+        at the pace of this run; else by the FLOPs of the stages of its kind, of kinds alike, or of
+        earlier runs, in this order; null if none has ended. A stage without FLOPs that was never
+        seen counts as instant."""
+        return self._seconds(stage.kind, stage.flops)
+
+    def _seconds(self, kind: str, flops: float) -> float | None:
+        if equal := self.ended.get((kind, flops)):
+            return median(equal[-RECENT:])
+        before = self.earlier._seconds(kind, flops) if self.earlier else None
+        seen = self.earlier is not None and (kind, flops) in self.earlier.ended
+        if flops and not seen:
+            alike = ALIKE.get(kind, kind)
+            for rows in (self._rows(kind), self._rows(alike), self._rows_alike(alike)):
                 if rows:
-                    return _at(stage.flops, rows)
-        if self.earlier:
-            return self.earlier.of(stage)
-        return None if stage.flops else 0.0
+                    return _at(flops, rows)
+        if before is not None:
+            return self.pace * before
+        return None if flops else 0.0
 
     def _rows(self, *kinds: str) -> list[tuple[float, float]]:
         """FLOPs and seconds of each ended stage of some kinds that computes something."""
@@ -99,10 +150,10 @@ class Durations:
     def _rows_alike(self, kind: str) -> list[tuple[float, float]]:
         return self._rows(*(other for other, like in ALIKE.items() if like == kind))
 
-    def with_running(self, running: Iterable[Running]) -> Self:
+    def with_running(self, running: Iterable[Running]) -> "Durations":
         """A copy with the extrapolated durations of running stages unlike all that have ended."""
         known = defaultdict(list, {key: list(seconds) for key, seconds in self.ended.items()})
-        copy = type(self)(known, self.earlier)
+        copy = replace(self, ended=known)
         for one in running:
             if one.seconds is not None and (one.stage.kind, one.stage.flops) not in self.ended:
                 copy.add(one.stage.kind, one.stage.flops, one.seconds)
@@ -133,7 +184,7 @@ def learned_durations(finished: Iterable[StageResult]) -> Durations:
     for one in here:
         seconds, flops = one.metrics.get(STAGE_SECONDS), one.metrics.get(PLANNED_FLOPS)
         if seconds is not None and flops is not None and _device(one) == last[one.kind]:
-            found.add(one.kind, flops, seconds + RECORDING_SECONDS)
+            found.add(one.kind, flops, seconds)
     return found
 
 
@@ -148,31 +199,76 @@ def _device(stage: StageResult) -> str:
 
 
 def seconds_left(
-    ended: Durations, running: Iterable[Running], waiting: Iterable[Stage], capacity: int
+    ended: Durations,
+    running: Iterable[Running],
+    waiting: Sequence[Stage],
+    capacity: int,
+    workers: int = 0,
 ) -> float | None:
     """Seconds to the end of a run; null as long as the duration of any stage is unknown.
 
-    Stages take turns, so that the run takes as long as all of them divided by `capacity`, or as
-    its longest chain of stages that build on each other.
-
     Args:
         ended: stages that have ended, in this run or before.
-        waiting: parents before children.
+        waiting: stages that have not begun.
         capacity: stages that run at a time.
+        workers: those of `capacity` that were started so far.
     """
     running = list(running)
     known = ended.with_running(running)
-    total, ends = 0.0, {"": 0.0}
-    for one in running:
-        whole = known.of(one.stage) if one.seconds is None else one.seconds
-        if whole is None:
-            return None
-        left = whole * (1 - one.share) if one.share else max(0.0, whole - one.elapsed)
-        total, ends[one.stage.key] = total + left, left
-    for stage in waiting:
-        seconds = known.of(stage)
-        if seconds is None:
-            return None
-        begin = max((ends.get(parent, 0.0) for parent in stage.parents.values()), default=0.0)
-        total, ends[stage.key] = total + seconds, begin + seconds
-    return max(total / capacity, *ends.values())
+
+    @cache
+    def of(kind: str, flops: float) -> float | None:
+        return known._seconds(kind, flops)
+
+    seconds = {one.stage.key: one.left(known) for one in running}
+    seconds |= {stage.key: of(stage.kind, stage.flops) for stage in waiting}
+    lasting = {key: one + known.overhead for key, one in seconds.items() if one is not None}
+    if len(lasting) < len(seconds):
+        return None
+    if not lasting:
+        return 0.0
+    workers = min(capacity, max(workers, len(running)))
+    idle = [0.0] * (workers - len(running)) + [known.startup] * (capacity - workers)
+    return _simulated([one.stage.key for one in running], waiting, lasting, idle)
+
+
+def _simulated(
+    running: Iterable[str],
+    waiting: Sequence[Stage],
+    seconds: Mapping[str, float],
+    idle: list[float],
+) -> float:
+    """Seconds to the end if each free worker takes the most expensive stage whose parents have
+    ended, as in a run.
+
+    Args:
+        running: keys of running stages.
+        seconds: key to what each stage still takes.
+        idle: the times from which further workers are free.
+    """
+    order = count()  # of equals
+    missing = {one.key: sum(p in seconds for p in one.parents.values()) for one in waiting}
+    children = defaultdict(list)
+    for one in waiting:
+        for parent in one.parents.values():
+            children[parent].append(one)
+    ready = [(-one.flops, next(order), one.key) for one in waiting if not missing[one.key]]
+    heapify(ready)
+    events = [(seconds[key], next(order), key) for key in running]
+    events += [(time, next(order), "") for time in idle] if waiting else []
+    heapify(events)
+    now, free, end = 0.0, 0, 0.0
+    while events:
+        now, _, key = heappop(events)
+        free += 1
+        if key:
+            end = now
+        for child in children.pop(key, ()):
+            missing[child.key] -= 1
+            if not missing[child.key]:
+                heappush(ready, (-child.flops, next(order), child.key))
+        while free and ready:
+            free -= 1
+            _, _, chosen = heappop(ready)
+            heappush(events, (now + seconds[chosen], next(order), chosen))
+    return end + CLOSING_SECONDS

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.leaderboard.table import Published, Row, Score, Table
+from harness.leaderboard.table import Published, Row, Score, Table, column_label
 
 MISSING = "–"
 DAGGER = "†"
@@ -35,6 +35,20 @@ def all_notes(table: Table) -> list[str]:
         for mark, block in marked(table)
     ]
     return table.notes() + [note.strip() for note in published]
+
+
+def heads(table: Table) -> list[str]:
+    """The heads of the columns of `row_cells`."""
+    labels = [column_label(column) for column in table.columns]
+    return ["rank", "arm", "average", *labels, "seeds", *table.more_heads]
+
+
+def shown_rows(table: Table) -> list[tuple[Row, str]]:
+    """The measured rows, the reference levels, and the published rows comparable with them, each
+    with its mark."""
+    measured = [(row, "") for row in (*table.rows, *table.references)]
+    blocks = marked_blocks(table, comparable=True)
+    return [*measured, *((row, mark) for mark, block in blocks for row in block.rows)]
 
 
 def row_cells(table: Table, row: Row, mark: str = "") -> list[str]:

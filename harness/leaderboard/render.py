@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from harness.leaderboard.cells import all_notes, bold_places, marked_blocks, row_cells
+from harness.leaderboard.cells import (
+    all_notes,
+    bold_places,
+    heads,
+    marked_blocks,
+    row_cells,
+    shown_rows,
+)
 from harness.leaderboard.html import html
 from harness.leaderboard.latex import latex
 from harness.leaderboard.table import Row, Table, column_label
@@ -35,11 +42,7 @@ def markdown(table: Table) -> str:
 
 def measured_markdown(table: Table) -> str:
     """The measured rows, the reference levels, and the published rows comparable with them."""
-    together = [
-        (row, mark) for mark, block in marked_blocks(table, comparable=True) for row in block.rows
-    ]
-    measured = [(row, "") for row in (*table.rows, *table.references)]
-    return "\n".join(_markdown_rows(table, [*measured, *together]))
+    return "\n".join(_markdown_rows(table, shown_rows(table)))
 
 
 def markdown_notes(table: Table) -> str:
@@ -53,11 +56,9 @@ def markdown_notes(table: Table) -> str:
 
 
 def _markdown_rows(table: Table, rows: Sequence[tuple[Row, str]]) -> list[str]:
-    labels = [column_label(column) for column in table.columns]
     lines = [row_cells(table, row, mark) for row, mark in rows]
     bold = [(i, j) for i, (row, _) in enumerate(rows) for j in bold_places(row)]
-    head = ["rank", "arm", "average", *labels, "seeds", *table.more_heads]
-    return markdown_table(head, lines, text_columns=(1,), bold=bold)
+    return markdown_table(heads(table), lines, text_columns=(1,), bold=bold)
 
 
 def markdown_table(

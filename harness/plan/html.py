@@ -2,17 +2,27 @@
 
 from collections.abc import Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
+from harness.experiment.experiment import Experiment
 from harness.plan.costs import Cost
 from harness.plan.differences import Differences, condensed, shown
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def plan_html(
-    name: str, question: str, stages: int, costs: Mapping[str, Cost], differences: Differences
+    experiment: Experiment, stages: str, costs: Mapping[str, Cost], differences: Differences
 ) -> str:
-    """The arms with their costs, and the fields in which they differ, as plain tables."""
+    """The expected differences, the arms with their costs, and the fields in which they differ, as
+    plain tables.
+
+    Args:
+        stages: how many stages there are.
+    """
+    import pandas as pd  # slow
+
     rows = [
         [arm, *map(_count, (one.steps, one.tokens, one.parameters)), _flops(one.flops)]
         for arm, one in costs.items()
@@ -22,13 +32,20 @@ def plan_html(
         {"field": path, **{arm: shown(value) for arm, value in values.items()}}
         for path, values in condensed(differences)
     ]
-    parts = [f"<p><b>{escape(name)}</b>: {escape(question)} {stages} stages.</p>", _table(arms)]
+    parts = [f"<p><b>{escape(experiment.name)}</b>: {escape(experiment.question)}</p>"]
+    parts += [paragraph(f"expected: {one.better} > {one.worse}") for one in experiment.expect]
+    parts += [_table(arms), paragraph(stages)]
     if fields:
         parts += ["<p>What differs between arms:</p>", _table(pd.DataFrame(fields))]
     return "\n".join(parts)
 
 
-def _table(frame: pd.DataFrame) -> str:
+def paragraph(line: str) -> str:
+    """A line of text as HTML."""
+    return f"<p>{escape(line)}</p>"
+
+
+def _table(frame: "pd.DataFrame") -> str:
     """Cells are escaped."""
     return frame.to_html(index=False, border=0)
 

@@ -1,6 +1,7 @@
 """The plan of an experiment: its stages, and the runs that results are read from."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from harness.experiment.experiment import Experiment
 from harness.models.checkpoints import files
 from harness.plan.costs import Cost
 from harness.plan.html import plan_html
+from harness.plan.stage_kinds import STAGE_KINDS
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,25 @@ class Plan:
         named = {(one.checkpoint, one.revision) for one in models if one.checkpoint}
         return sorted(name for name, at in named if files.found(name, at) is None)
 
+    def to_compute(self, finished: Container[str]) -> list[Stage]:
+        """The results that are not finished and the unfinished stages they depend on, parents
+        first.
+
+        Args:
+            finished: keys of finished stages.
+        """
+        stages = self.stages
+        wanted = {
+            key
+            for key, stage in stages.items()
+            if key not in finished and STAGE_KINDS[stage.kind].is_result
+        }
+        for key in reversed(list(stages)):
+            if key in wanted:
+                parents = stages[key].parents.values()
+                wanted |= {parent for parent in parents if parent not in finished}
+        return [stage for key, stage in stages.items() if key in wanted]
+
     def continued_runs_of(self, arm: str) -> list[ContinuedRun]:
         """The continued runs of an arm, for all pretraining seeds."""
         return [run for run in self.continued_runs if run.arm == arm]
@@ -181,7 +202,17 @@ class Plan:
 
         return Cost(total("steps"), total("tokens"), costs[0].parameters, total("flops"))
 
+    @property
+    def stages_line(self) -> str:
+        """The number of stages, and that of each kind: `3 stages: 1 tokenizer, ...`."""
+        counts = Counter(stage.kind for stage in self.stages.values())
+        kinds = ", ".join(f"{counts[kind]} {kind}" for kind in STAGE_KINDS if counts[kind])
+        return f"{len(self.stages)} stages: {kinds}"
+
+    def __repr__(self) -> str:
+        arms = ", ".join(arm.name for arm in self.arms)
+        return f"<Plan {self.experiment.name}: arms {arms}; {self.stages_line}>"
+
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        experiment, stages = self.experiment, len(self.stages)
-        return plan_html(experiment.name, experiment.question, stages, self.costs, self.differences)
+        """What a notebook shows: expected differences, arms with their costs, what differs."""
+        return plan_html(self.experiment, self.stages_line, self.costs, self.differences)

@@ -42,25 +42,26 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
     )  # of unknown duration
     with Display(plan, Console(file=out, width=200)) as display:
         display.begin([first, second, child], capacity=1)
-        display.tick({first.key: {}})  # starts its clock
+        display.submitted(first.key)
+        display.tick({first.key: {}})
         display.failed(second, "no memory")  # its child is not waited for
         clock.now = LINE_SECONDS + 5
         display.tick({first.key: {"done": 2, "total": 4}})
         clock.now = 40.0
         display.tick({first.key: {"done": 3, "total": 4, "loss": 0.5}})
         clock.now = 80.0
-        display.finished(first, 30.0, recording=1.0)
+        display.finished(first, 30.0)
         display.end()
-    assert display.durations.of(first) == 61.0  # half of it was done before
+    assert display.durations.of(first) == 60.0  # half of it was done before
     lines = out.getvalue().splitlines()
     total = len(plan.stages)
     assert lines[0] == f"smoke: {total} stages, {total - 3} done already"
     assert lines[1] == f"  FAILED finetune {second.label}: no memory"
     assert lines[2].rstrip().endswith(" 50%")  # resumed there: nothing is known yet
-    assert lines[3].endswith(" 75%, loss 0.500 about 20 s left")  # a quarter took 20 s
+    assert lines[3].endswith(" 75%, loss 0.500, about 22 s left")  # a quarter took 20 s
     assert lines[4:] == [
         f"  done finetune {first.label} (30 s)",
-        "took 80 s; estimated 60 s",
+        "estimated 62 s after 40 s, took 80 s",
     ]
 
 
@@ -86,6 +87,7 @@ def test_a_notebook_shows_one_bar_that_is_updated(
     monkeypatch.setitem(plan.stages, first.key, odd)
     with Display(plan, Console(quiet=True, force_jupyter=True)) as display_of_run:
         display_of_run.begin([first, second], capacity=1)
+        display_of_run.submitted(first.key)
         display_of_run.tick({first.key: {"done": 1, "total": 4}})
         display_of_run.finished(first, 1.0)
         display_of_run.failed(second, "no memory")

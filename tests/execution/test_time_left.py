@@ -2,17 +2,20 @@
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.execution.estimate import estimate
+from harness.execution.priority import scouts
 from harness.execution.provenance import machine
 from harness.execution.time_left import (
+    CLOSING_SECONDS,
+    OVERHEAD_SECONDS,
     PLANNED_FLOPS,
-    RECORDING_SECONDS,
     STAGE_SECONDS,
+    STARTUP_SECONDS,
     Durations,
     Running,
     learned_durations,
@@ -29,7 +32,12 @@ def stage(kind: str, flops: float, key: str = "a") -> Stage:
     return Stage(key=key, kind=kind, label=key, spec={}, parents={}, flops=flops)
 
 
-def test_equal_stages_take_the_mean_and_others_are_scaled_by_flops() -> None:
+def in_this_run(**fields: Any) -> Durations:
+    """Nothing known yet, of workers that start and record in no time."""
+    return Durations(startup=0.0, gaps=[0.0], **fields)
+
+
+def test_equal_stages_take_the_median_and_others_are_scaled_by_flops() -> None:
     known = Durations()
     known.add("trial", 10.0, 4.0)
     known.add("trial", 10.0, 6.0)
@@ -40,15 +48,15 @@ def test_equal_stages_take_the_mean_and_others_are_scaled_by_flops() -> None:
 
 
 def test_by_hand() -> None:
-    known = Durations()
-    waiting = [stage("trial", 10.0, key) for key in "abcd"]
+    known, end = in_this_run(), CLOSING_SECONDS
+    waiting = [stage("trial", 10.0, key) for key in "bcde"]
     running = Running(stage("pretrain", 100.0), elapsed=30.0, share=0.25)
-    assert seconds_left(known, [running], [], 2) == 90.0  # the others have nothing to do
+    assert seconds_left(known, [running], [], 2) == 90 + end  # the others have nothing to do
     assert seconds_left(known, [running], waiting, 2) is None
     known.add("trial", 10.0, 50.0)
-    assert seconds_left(known, [running], waiting, 2) == (90 + 4 * 50) / 2
+    assert seconds_left(known, [running], waiting, 2) == 3 * 50 + end  # the fourth from 90 to 140
     resumed = Running(stage("pretrain", 100.0), elapsed=10.0, share=0.75, first_share=0.5)
-    assert seconds_left(known, [resumed], [], 2) == 10.0  # the other half of this half
+    assert seconds_left(known, [resumed], [], 2) == 10 + end  # the other half of this half
     early = Running(stage("pretrain", 100.0), elapsed=1.0, share=0.01)
     assert seconds_left(known, [early], waiting, 2) is None
     assert seconds_left(known, [], [], 2) == 0.0
@@ -77,12 +85,14 @@ def simulated(plan: Plan, capacity: int, seed: int) -> Iterator[tuple[float, flo
     rate = {kind: 10 ** rng.uniform(9, 11) for kind in ("pretrain", "finetune")}
     rate["trial"] = 1.2 * rate["finetune"]
     noise = dict(zip(plan.stages, rng.normal(1, 0.1, len(plan.stages)), strict=True))
-    known, now = Durations(), 0.0
+    known, now = in_this_run(), 0.0
     waiting, ended, active = dict(plan.stages), set[str](), list[tuple[float, str, float]]()
     while waiting or active:
         ready = [s for s in waiting.values() if ended.issuperset(s.parents.values())]
         seen = {plan.stages[key].kind for _, key, _ in active}
-        ready.sort(key=lambda s: (s.kind in seen or known.knows(s.kind), -s.flops))
+        kinds = {s.kind for s in waiting.values() if s.flops and not known.knows(s.kind)} - seen
+        first = scouts(plan.stages, set(plan.stages) - ended, kinds)
+        ready.sort(key=lambda s: (s.key not in first, s.flops if s.key in first else -s.flops))
         for one in ready[: capacity - len(active)]:
             del waiting[one.key]
             seconds = one.flops / rate[one.kind] if one.flops else SECONDS.get(one.kind, 0.1)
@@ -94,7 +104,7 @@ def simulated(plan: Plan, capacity: int, seed: int) -> Iterator[tuple[float, flo
             Running(plan.stages[k], now - began, (now - began) / max(1e-9, end - began))
             for end, k, began in active
         ]
-        yield now, seconds_left(known, running, waiting.values(), capacity)
+        yield now, seconds_left(known, running, list(waiting.values()), capacity)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -148,21 +158,57 @@ def test_earlier_runs_serve_where_this_one_knows_nothing() -> None:
     earlier.add("finetune", 10.0, 5.0)
     known = Durations(earlier=earlier)
     known.add("finetune", 10.0, 7.0)
-    assert known.of(stage("pretrain", 20.0)) == 200.0
+    assert known.of(stage("pretrain", 20.0)) == pytest.approx(200.0 * known.pace)
     assert known.of(stage("finetune", 10.0)) == 7.0
     assert known.of(stage("probe", 1.0)) is None
 
 
 def test_a_chain_of_stages_takes_as_long_as_all_of_them() -> None:
-    known = Durations()
+    known, end = in_this_run(), CLOSING_SECONDS
     known.add("pretrain", 10.0, 100.0)
     known.add("finetune", 10.0, 10.0)
     first = stage("pretrain", 10.0, "first")
     child = Stage("finetune", "child", "child", {}, {"pretrain": "first"}, 10.0)
     other = stage("finetune", 10.0, "other")
-    assert seconds_left(known, [], [first, child, other], 2) == 110.0  # more than 120 / 2
+    assert seconds_left(known, [], [first, child, other], 2) == 110 + end  # more than 120 / 2
     running = Running(first, elapsed=25.0, share=0.25)
-    assert seconds_left(known, [running], [child, other], 2) == 75.0 + 10.0
+    assert seconds_left(known, [running], [child, other], 2) == 75 + 10 + end
+
+
+def test_workers_start_and_record() -> None:
+    known = Durations(startup=8.0, gaps=[0.5])
+    known.add("trial", 10.0, 4.0)
+    waiting = [stage("trial", 10.0, key) for key in "bc"]
+    assert seconds_left(known, [], waiting, 2) == 8 + 4.5 + CLOSING_SECONDS
+    assert seconds_left(known, [], waiting, 2, workers=1) == 2 * 4.5 + CLOSING_SECONDS
+    starting = Running(stage("trial", 10.0), elapsed=3.0, in_new_worker=True)
+    assert seconds_left(known, [starting], [], 2) == 5 + 4.5 + CLOSING_SECONDS
+    late = Running(stage("trial", 10.0), elapsed=30.0, in_new_worker=True)
+    assert seconds_left(known, [late], [], 2) == 4.5 + CLOSING_SECONDS  # it has not begun
+
+
+def test_earlier_durations_are_scaled_to_the_pace_of_this_run() -> None:
+    earlier = Durations()
+    earlier.add("trial", 10.0, 10.0)
+    earlier.add("finetune", 10.0, 4.0)
+    known = Durations(earlier=earlier)
+    assert known.of(stage("finetune", 10.0)) == 4.0
+    for _ in range(9):
+        known.add("trial", 10.0, 30.0)  # a busy machine
+    assert known.pace == pytest.approx((10 + 270) / (10 + 90))
+    assert known.of(stage("finetune", 10.0)) == pytest.approx(4 * 2.8)
+
+
+def test_the_cheapest_way_to_each_unknown_kind_goes_first() -> None:
+    stages = {
+        "big": stage("pretrain", 100.0, "big"),
+        "none": stage("pretrain", 0.0, "none"),
+        "a": Stage("finetune", "a", "a", {}, {"pretrain": "big"}, 5.0),
+        "b": Stage("finetune", "b", "b", {}, {"pretrain": "none"}, 5.0),
+        "c": Stage("probe", "c", "c", {}, {"pretrain": "none"}, 1.0),
+    }
+    assert scouts(stages, set(stages), {"pretrain", "finetune"}) == {"big", "none", "b"}
+    assert scouts(stages, set(stages) - {"none"}, {"finetune"}) == {"b"}
 
 
 def stored(kind: str, flops: float, seconds: float, made_with: str) -> StageResult:
@@ -183,8 +229,8 @@ def test_durations_are_learned_from_this_machine_and_its_last_device() -> None:
             old,
         ]
     )
-    assert known.of(stage("pretrain", 10.0)) == 5.0 + RECORDING_SECONDS
-    assert known.of(stage("finetune", 10.0)) == 3.0 + RECORDING_SECONDS
+    assert known.of(stage("pretrain", 10.0)) == 5.0
+    assert known.of(stage("finetune", 10.0)) == 3.0
     assert sum(map(len, known.ended.values())) == 2
     assert used_gpu([stored("pretrain", 1.0, 1.0, gpu)])
     assert not used_gpu([stored("pretrain", 1.0, 1.0, cpu), stored("tune", 1.0, 1.0, elsewhere)])
@@ -192,18 +238,18 @@ def test_durations_are_learned_from_this_machine_and_its_last_device() -> None:
 
 def test_an_estimate_says_what_it_was_learned_from() -> None:
     plan = load_plan(ROOT / "experiments" / "smoke.yaml")
-    nothing = estimate(plan, {}, jobs=2)
+    stages = list(plan.stages.values())
+    nothing = estimate(stages, Durations(), jobs=2)
+    assert not nothing.is_known
     assert (nothing.num_stages, nothing.num_learned) == (len(plan.stages), 0)
     assert "to an order of magnitude (2e10 FLOP/s assumed" in nothing.line
-    here = f"{machine()}, python 3"
-    done = {
-        key: replace(stored(one.kind, one.flops, 10.0, here), key=key)
-        for key, one in plan.stages.items()
-    }
-    some = dict(list(done.items())[:-12])
-    found = estimate(plan, some, jobs=2)
-    assert found.seconds == pytest.approx(12 * (10.0 + RECORDING_SECONDS) / 2)
-    assert found.line.endswith(f"2 at a time (learned from {len(some)} finished stages)")
-    assert estimate(plan, done, jobs=2).line == ""
-    pretraining = {key: one for key, one in done.items() if one.kind == "pretrain"}
-    assert "; trial, finetune to an order of magnitude" in estimate(plan, pretraining, 2).line
+    done, pretraining = Durations(), Durations()
+    for one in stages[:-12]:
+        done.add(one.kind, one.flops, 10.0)
+    found = estimate(plan.to_compute([one.key for one in stages[:-12]]), done, jobs=2)
+    by_hand = STARTUP_SECONDS + 12 * (10.0 + OVERHEAD_SECONDS) / 2 + CLOSING_SECONDS
+    assert found.is_known and found.seconds == pytest.approx(by_hand)
+    assert found.line.endswith(f"2 at a time (learned from {len(stages) - 12} finished stages)")
+    assert estimate([], done, jobs=2).line == ""
+    pretraining.add("pretrain", 10.0, 10.0)
+    assert "; trial, finetune to an order of magnitude" in estimate(stages, pretraining, 2).line
