@@ -13,6 +13,7 @@ from harness.experiment.declaration import Declaration
 from harness.experiment.recipe_defaults import ROLES
 from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
 from harness.models.flops import FLOPS_CONVENTION
+from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.plan import Plan
@@ -51,7 +52,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         f"{experiment.sweep.size} trials for every arm and task"
     )
     own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
-    for line in (*own, power_line(plan, spread), known.estimate.line):
+    for line in (*corpus_lines(plan), *own, power_line(plan, spread), known.estimate.line):
         if line:
             console.print(line, markup=False)
     if missing := plan.checkpoints_to_fetch:
