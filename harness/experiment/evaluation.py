@@ -1,7 +1,7 @@
 """`evaluate`: the tasks that arms are scored on, and how they are fine-tuned."""
 
 from collections.abc import Collection
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -75,16 +75,6 @@ class Evaluate(ConfigModel):
         """Name to task of the tasks that arms are scored on."""
         known = tasks_of(self.suite_value)
         return {name: known[name] for name in self.tasks or known}
-
-    @field_validator("suite", mode="before")
-    @classmethod
-    def _is_given(cls, suite: Any) -> Any:
-        if suite is None:
-            raise ValueError(
-                "must be a name in 'harness list suites', or a mapping with name and "
-                "tasks, but is null; leave it out for the default"
-            )
-        return suite
 
     @field_validator("suite")
     @classmethod
