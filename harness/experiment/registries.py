@@ -90,7 +90,7 @@ def members(registry: str) -> Mapping[str, Any]:
         ValueError: the registry does not exist.
     """
     found = _get("the harness", REGISTRIES, registry)
-    return getattr(import_module(found.module), found.dict_name)  # type: ignore[no-any-return]
+    return getattr(import_module(found.module), found.dict_name)
 
 
 def rows(registry: str) -> list[dict[str, Any]]:
