@@ -16,6 +16,7 @@ from harness.experiment.resolution import ResolvedField, arm_fields, experiment_
 from harness.finetuning.search.space import space_text
 from harness.models.checkpoints import files
 from harness.models.flops import FLOPS_CONVENTION
+from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
 from harness.plan.differences import condensed, differences_from_first, shown
 from harness.plan.plan import Plan
@@ -55,7 +56,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
         sweep = experiment.sweep
         console.print(f"search: {sweep.label}: {space_text(sweep.space)}", markup=False)
     own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
-    for line in (*own, power_line(plan, spread), known.estimate.line):
+    for line in (*corpus_lines(plan), *own, power_line(plan, spread), known.estimate.line):
         if line:
             console.print(line, markup=False)
     if missing := plan.checkpoints_to_fetch:

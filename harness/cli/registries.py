@@ -16,12 +16,11 @@ def _members(context: typer.Context) -> list[str]:
     return list(registries.members(registry)) if registry in registries.REGISTRIES else []
 
 
-Registry = Annotated[
-    str,
-    typer.Argument(
-        help=" | ".join(registries.REGISTRIES), autocompletion=lambda: list(registries.REGISTRIES)
-    ),
-]
+_argument = typer.Argument(
+    help=" | ".join(registries.REGISTRIES), autocompletion=lambda: list(registries.REGISTRIES)
+)
+Registry = Annotated[str, _argument]
+RegistryOrNone = Annotated[str | None, _argument]
 
 
 class Format(StrEnum):
@@ -32,12 +31,12 @@ class Format(StrEnum):
 
 
 def list_members(
-    registry: Registry,
+    registry: RegistryOrNone = None,
     format: Annotated[Format, typer.Option(help="output format")] = Format.table,
 ) -> None:
-    """Lists the members of a registry: recipes, tasks, suites, corpora, ..."""
+    """Lists the registries, or the members of one: recipes, tasks, suites, corpora, ..."""
     with options.clear_errors():
-        rows = registries.rows(registry)
+        rows = registries.rows(registry) if registry else registries.overview()
     if format is Format.json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
@@ -54,8 +53,30 @@ def _cell(value: object) -> str:
 
 def show(
     registry: Registry,
-    name: Annotated[str, typer.Argument(help="member of the registry", autocompletion=_members)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="member of the registry; with --examples also a file", autocompletion=_members
+        ),
+    ],
+    examples: Annotated[
+        int | None,
+        typer.Option(min=1, help="print this many examples of a task, or documents of a corpus"),
+    ] = None,
 ) -> None:
-    """Shows a member of a registry with all fields, as YAML."""
+    """Shows a member of a registry with all fields, or some of its text, as YAML."""
     with options.clear_errors():
-        options.out.print(registries.details(registry, name), markup=False, end="")
+        text = _sample(registry, name, examples) if examples else registries.details(registry, name)
+        options.out.print(text, markup=False, end="")
+
+
+def _sample(registry: str, name: str, number: int) -> str:
+    import yaml
+
+    from harness.experiment.samples import SAMPLES
+
+    options.require(
+        registry in SAMPLES, f"--examples is for {' and '.join(SAMPLES)}, but not for {registry}"
+    )
+    found = SAMPLES[registry](name, number)
+    return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=options.WIDE)

@@ -26,6 +26,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def searched_from(path: Path) -> str:
+    """` in FOLDER`, the folder that a relative path belongs to; empty for an absolute path."""
+    return "" if path.is_absolute() else f" in {Path.cwd()}"
+
+
 DRAFT = ".harness-draft"
 """Folder inside an output folder during writing; it remains only after an interruption."""
 

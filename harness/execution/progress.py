@@ -213,9 +213,12 @@ class Display:
 
 
 def figures_line(figures: Mapping[str, Any]) -> str:
-    """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`."""
+    """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`, or `12,000 documents` of
+    a text whose length is not known."""
     if not figures:
         return STARTING
+    if "documents" in figures:
+        return f"{figures['documents']:,} documents"
     text = f"{share_done(figures):4.0%}"
     if "tokens_per_second" in figures:
         text += f", {figures['tokens_per_second']:,.0f} tokens/s"

@@ -139,16 +139,9 @@ def _with_size_defaults(evaluate: Any, pretrain: Pretrain) -> Any:
     return {**merged, "intermediate_tasks": tasks}
 
 
-def sets(experiment: Experiment, arm: Arm, path: str) -> bool:
-    """Whether the experiment or an axis gives the field at a dotted path below `evaluate`."""
-    given: Any = {"evaluate": experiment.evaluate.model_dump(exclude_unset=True)}
-    for changed in sorted(arm.changes, key=lambda changed: changed.count(".")):
-        given = set_path(given, changed, arm.changes[changed])
-    for name in ("evaluate", *path.split(".")):
-        if not isinstance(given, Mapping) or name not in given:
-            return False
-        given = given[name]
-    return True
+def sets_protocol(experiment: Experiment, arm: Arm, field: str) -> bool:
+    """Whether the experiment or an axis gives a field of `evaluate.protocol`."""
+    return field in changed_tree(experiment, arm.changes)["evaluate"]["protocol"]
 
 
 def _with_adaptation(evaluate: Any) -> Any:

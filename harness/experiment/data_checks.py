@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from harness.core.files import searched_from
 from harness.data.corpora import load_corpus
 from harness.experiment.arms import Arm
 from harness.experiment.checks import continued_pretraining
@@ -48,7 +49,8 @@ def _arm_problems(arm: Arm) -> Problems:
     model = arm.pretrain.model
     if model.vectors and not Path(model.vectors).is_file():
         keys = ("pretrain", "model", "vectors")
-        yield keys, f"pretrain.model.vectors: there is no file {model.vectors}"
+        where = searched_from(Path(model.vectors))
+        yield keys, f"pretrain.model.vectors: there is no file {model.vectors}{where}"
     yield from continued_pretraining.data_problems(arm)
     if model.facts.kind == "checkpoint":
         yield from model_checks.data_problems(arm)

@@ -138,7 +138,7 @@ def _experiment(source: Source) -> Experiment | None:
             source.report(source.mentioned(keys, message), message)
         wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
     rest = {name: value for name, value in source.data.items() if name not in wrong}
-    return Experiment.read({**PLACEHOLDERS, **rest}) if "pretrain" in rest else None
+    return None if "pretrain" in wrong else Experiment.read({**PLACEHOLDERS, **rest})
 
 
 def _arms(source: Source, experiment: Experiment) -> list[Arm]:

@@ -85,8 +85,9 @@ class Experiment(ConfigModel):
     """Expected outcomes, 'arm > arm': one or a list."""
     threats: tuple[str, ...] = ()
     """Threats to validity that no automatic check finds: sentences for the report."""
-    pretrain: Mapping[str, Any]
-    """Fields of a pretraining run; the recipe provides the others."""
+    pretrain: Mapping[str, Any] = Field(default_factory=dict)
+    """Fields of a pretraining run; the recipe provides the others. May be absent if an axis sets
+    some in every arm."""
     grid: Mapping[str, Axis] = Field(default_factory=dict)
     """Axis to values. An axis is a dotted path with the values of that field, or any name with
     labelled sets of fields (label to {dotted path: value})."""

@@ -42,6 +42,11 @@ MAPPINGS = {
     "{source: text, path: my-texts/}"
 }
 """Field with names to an example of what it also takes."""
+FORMS = {
+    "suite": "must be a name in 'harness list suites', or a mapping with name and tasks "
+    "(leave it out for the default)"
+}
+"""Field that takes names or fields to what it must be."""
 MAX_SHOWN = 60
 """Maximum length of a value in a message."""
 
@@ -111,6 +116,8 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
         unknown = unknown_name(f"the {keys[-1]}", given, NAMED[str(keys[-1])])
         return f"{name}: {unknown}{MAPPINGS.get(str(keys[-1]), '')}"
     must = MUST[kind].format(**context) if kind in MUST else detail["msg"]
+    if kind.startswith("model_"):
+        must = FORMS.get(str(keys[-1]), must)
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
 
 

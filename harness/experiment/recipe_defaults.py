@@ -4,13 +4,14 @@ are not set."""
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from harness.core.config import ConfigModel, deep_merge, unknown_name
 from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import Corpus
 from harness.data.tokenizers import TOKENIZERS
-from harness.models import MODELS, SIZES, Size
+from harness.finetuning.protocol import Protocol
+from harness.models import LEARNED_POSITIONS, MODELS, SIZES, Size
 from harness.models.checkpoints import files, objectives
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
@@ -41,6 +42,10 @@ TEXT_FIELDS = ("corpus", "tokenizer")
 
 TRAINING_FIELDS = ("packing", "phases", "batch_size", "optimizer", "schedule", "budget")
 """Fields that they take from it unless they set them, if the experiment declares them."""
+
+POSITIONS = ("model.checkpoint", "model.max_position")
+"""Fields of `pretrain` that determine `evaluate.protocol.max_sequence_length` where it is not set
+and the network has fewer positions than its default."""
 
 MODEL_FIELDS = ("max_position", "dropout", "attention_dropout", "initializer_range")
 """The same for fields of the model."""
@@ -109,8 +114,8 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
             length = sum(phase.fraction * phase.sequence_length for phase in phases)
             budget = Budget.read(resolved["budget"])
             resolved["batch_size"] = small_sizes.batch_size(budget, length)
-    except ValueError:
-        pass  # reported when the run or its data are checked
+    except ValidationError:
+        pass  # an invalid field: reported when the run is read
     return resolved
 
 
@@ -131,10 +136,15 @@ def is_small(run: Pretrain) -> bool:
 
 
 def evaluate_defaults(pretrain: Pretrain) -> dict[str, dict[str, Any]]:
-    """Fields of `evaluate` that the size of the network determines."""
+    """Fields of `evaluate` that the size and the positions of the network determine."""
+    settings: dict[str, dict[str, Any]] = {"finetune": {}, "protocol": {}}
     if is_small(pretrain):
-        return small_sizes.evaluation_settings(pretrain.size)
-    return {"finetune": {}, "protocol": {}}
+        settings = small_sizes.evaluation_settings(pretrain.size)
+    model, default = pretrain.model, Protocol().max_sequence_length
+    is_bounded = model.checkpoint or model.family in LEARNED_POSITIONS
+    if is_bounded and model.max_position < default:
+        settings["protocol"]["max_sequence_length"] = model.max_position
+    return settings
 
 
 def _checkpoint_fields(model: Any) -> dict[str, Any]:

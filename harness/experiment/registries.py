@@ -4,26 +4,83 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.experiment.registry_columns import columns_of
 
-REGISTRIES: dict[str, tuple[str, str]] = {
-    "recipes": ("harness.pretraining.recipes", "RECIPES"),
-    "objectives": ("harness.pretraining.objectives", "OBJECTIVES"),
-    "corpora": ("harness.data.corpora", "CORPORA"),
-    "tokenizers": ("harness.data.tokenizers", "TOKENIZERS"),
-    "models": ("harness.models", "MODELS"),
-    "sizes": ("harness.models", "SIZES"),
-    "adaptations": ("harness.finetuning.adaptation", "ADAPTATIONS"),
-    "diagnostics": ("harness.finetuning.diagnostics", "DIAGNOSTICS"),
-    "tasks": ("harness.tasks", "TASKS"),
-    "suites": ("harness.tasks", "SUITES"),
-    "probes": ("harness.tasks.probes", "PROBES"),
-    "spaces": ("harness.finetuning.search.sweep", "SPACES"),
-    "loggers": ("harness.pretraining.loggers", "LOGGERS"),
+
+class Registry(NamedTuple):
+    """Where the members of a registry are defined, and what an experiment names them in."""
+
+    module: str
+    """Imported on demand."""
+    dict_name: str
+    about: str
+
+
+REGISTRIES: dict[str, Registry] = {
+    "recipes": Registry(
+        "harness.pretraining.recipes",
+        "RECIPES",
+        "published ways of pretraining: pretrain.recipe",
+    ),
+    "objectives": Registry(
+        "harness.pretraining.objectives",
+        "OBJECTIVES",
+        "what pretraining predicts: pretrain.objective",
+    ),
+    "corpora": Registry("harness.data.corpora", "CORPORA", "pretraining text: pretrain.corpus"),
+    "tokenizers": Registry(
+        "harness.data.tokenizers",
+        "TOKENIZERS",
+        "how a vocabulary is learned: pretrain.tokenizer",
+    ),
+    "models": Registry(
+        "harness.models",
+        "MODELS",
+        "network families with their settings: pretrain.model",
+    ),
+    "sizes": Registry("harness.models", "SIZES", "layers, width and heads: pretrain.size"),
+    "adaptations": Registry(
+        "harness.finetuning.adaptation",
+        "ADAPTATIONS",
+        "which weights fine-tuning trains: evaluate.adaptation",
+    ),
+    "diagnostics": Registry(
+        "harness.finetuning.diagnostics",
+        "DIAGNOSTICS",
+        "additional measurements of fine-tuning: evaluate.diagnostics",
+    ),
+    "tasks": Registry("harness.tasks", "TASKS", "labelled data with their metrics: evaluate.tasks"),
+    "suites": Registry(
+        "harness.tasks",
+        "SUITES",
+        "selections of tasks with an average: evaluate.suite",
+    ),
+    "probes": Registry(
+        "harness.tasks.probes",
+        "PROBES",
+        "tests without fine-tuning: evaluate.probes",
+    ),
+    "spaces": Registry(
+        "harness.finetuning.search.sweep",
+        "SPACES",
+        "hyperparameters that a sweep searches: sweep.space",
+    ),
+    "loggers": Registry(
+        "harness.pretraining.loggers",
+        "LOGGERS",
+        "trackers of training curves: compute.loggers",
+    ),
 }
-"""Registry to the module and the name of its dict; modules are imported on demand."""
+
+
+def overview() -> list[dict[str, Any]]:
+    """A row for each registry: its name, the number of its members, and what they are."""
+    return [
+        {"registry": name, "members": len(members(name)), "about": one.about}
+        for name, one in REGISTRIES.items()
+    ]
 
 
 def members(registry: str) -> Mapping[str, Any]:
@@ -32,9 +89,8 @@ def members(registry: str) -> Mapping[str, Any]:
     Raises:
         ValueError: the registry does not exist.
     """
-    module, name = _get("the harness", REGISTRIES, registry)
-    found: Mapping[str, Any] = getattr(import_module(module), name)
-    return found
+    found = _get("the harness", REGISTRIES, registry)
+    return getattr(import_module(found.module), found.dict_name)
 
 
 def rows(registry: str) -> list[dict[str, Any]]:

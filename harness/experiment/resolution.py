@@ -11,6 +11,7 @@ from harness.experiment.origins import axis_place
 from harness.experiment.recipe_defaults import ROLES, is_small
 from harness.experiment.source import value_at
 from harness.experiment.yaml_reader import Keys
+from harness.finetuning.protocol import Protocol
 from harness.pretraining.recipes import RECIPES, small_sizes
 
 ARM_FIELDS = ("pretrain", "evaluate")
@@ -27,8 +28,8 @@ class ResolvedField:
     value: Any
     """The value as plain data."""
     origin: str
-    """`file:line`, a command-line option, `recipe NAME`, `hidden size N`, `default`, or the run
-    that uses it."""
+    """`file:line`, a command-line option, `recipe NAME`, `hidden size N`, `positions of the
+    network`, `default`, or the run that uses it."""
 
 
 def experiment_fields(declaration: Declaration) -> list[ResolvedField]:
@@ -65,6 +66,8 @@ def _origin(declaration: Declaration, arm: Arm, keys: Keys, value: Any) -> str:
         return source.place(place).text
     if given := _given(declaration, keys):
         return given
+    if keys[-1] == "max_sequence_length" and value != Protocol().max_sequence_length:
+        return "positions of the network"
     if dotted(keys).removeprefix("pretrain.") in small_sizes.IMPLIED and is_small(arm.pretrain):
         return f"hidden size {arm.pretrain.size.hidden_size}"
     recipe = RECIPES[arm.pretrain.recipe].model_dump(mode="json")

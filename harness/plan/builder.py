@@ -4,7 +4,7 @@ import hashlib
 import itertools
 from pathlib import Path
 
-from harness.experiment.arms import Arm, sets
+from harness.experiment.arms import Arm, sets_protocol
 from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
 from harness.finetuning.adaptation import ADAPTATIONS
@@ -122,8 +122,8 @@ class PlanBuilder:
     def _add_task(self, arm: Arm, task: Task, tokenizer: str) -> None:
         evaluate, seeds = arm.evaluate, self.experiment.seeds
         base = self.graph.finetune_spec(evaluate, task)
-        is_checkpoint, field = arm.pretrain.model.checkpoint, "protocol.max_sequence_length"
-        if is_checkpoint and task.kind == "similarity" and not sets(self.experiment, arm, field):
+        has_own_length = arm.pretrain.model.checkpoint and task.kind == "similarity"
+        if has_own_length and not sets_protocol(self.experiment, arm, "max_sequence_length"):
             base["own_length"] = True  # of a sentence-transformers model, known when it is read
         cost = finetuning_flops(arm, task, evaluate.finetune)
         has_model = arm.pretrain.model.facts.kind != "baseline"

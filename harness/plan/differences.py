@@ -6,12 +6,15 @@ from typing import Any
 
 from harness.core.config import ConfigModel
 from harness.experiment.arms import Arm
-from harness.pretraining.recipes.small_sizes import IMPLIED
+from harness.experiment.recipe_defaults import POSITIONS
+from harness.pretraining.recipes.small_sizes import IMPLIED as BY_SIZE
 
 Differences = Mapping[str, Mapping[str, Any]]
 """Dotted path to {arm: value}."""
 NESTED_RUNS = ("pretrain.init_from", "pretrain.teacher")
 """Nested runs. If an arm has none, their fields are not listed for the other arms."""
+IMPLIED = {**BY_SIZE, "evaluate.protocol.max_sequence_length": POSITIONS}
+"""Field to the fields of `pretrain` that determine it where it is not set."""
 _FIELDS_OF_A_CHECKPOINT = (
     *("pretrain.recipe", "pretrain.objective"),
     *(f"pretrain.model.{name}" for name in ("family", "checkpoint", "revision")),
@@ -58,7 +61,7 @@ def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> 
     """Checks that every difference is declared, or implied by what varies.
 
     A recipe implies all fields of `pretrain`; IMPLIED has the fields that a small network's size,
-    text or budget determine.
+    text, budget or positions determine.
 
     Args:
         differences: as `differing_fields` returns them.

@@ -1,4 +1,4 @@
-"""Costs with the vocabularies that tokenizers have learned.
+"""Costs with the vocabularies that tokenizers have learned, and the tokens that they have counted.
 
 A small corpus has fewer entries than are declared, so that parameters and FLOPs are fewer, too.
 Stages, keys and numbers of updates follow from the declaration and stay as they are.
@@ -13,6 +13,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 VOCAB_SIZE = "vocab_size"
 """Metric of a tokenizer stage: its entries, special tokens included."""
+TRAIN_TOKENS = "train_tokens"
+"""Metric of a tokenize stage: tokens of the text without held-out documents."""
 
 
 def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, float]]) -> Plan:
@@ -24,10 +26,14 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
     learned = {key: int(of[VOCAB_SIZE]) for key, of in metrics.items() if VOCAB_SIZE in of}
     if not learned:
         return plan
-    tokenizers = {
-        arm: plan.stages[key].parents["tokenizer"] for (arm, _), key in plan.pretrain_keys.items()
+    parents = {arm: plan.stages[key].parents for (arm, _), key in plan.pretrain_keys.items()}
+    sizes = {
+        arm: learned[roles["tokenizer"]]
+        for arm, roles in parents.items()
+        if roles["tokenizer"] in learned
     }
-    sizes = {arm: learned[key] for arm, key in tokenizers.items() if key in learned}
+    counted = {key: int(of[TRAIN_TOKENS]) for key, of in metrics.items() if TRAIN_TOKENS in of}
+    texts = {arm: roles.get("tokens", "") for arm, roles in parents.items()}
     arms = {arm.name: arm.pretrain for arm in plan.arms}
 
     def recounted(run: ContinuedRun) -> ContinuedRun:
@@ -42,4 +48,5 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
         costs={arm: pretraining_cost(run, sizes.get(arm)) for arm, run in arms.items()},
         continued_runs=tuple(map(recounted, plan.continued_runs)),
         vocab_sizes=sizes,
+        corpus_tokens={arm: counted[key] for arm, key in texts.items() if key in counted},
     )

@@ -130,6 +130,8 @@ class Plan:
     vocab_sizes: Mapping[str, int] = field(default_factory=dict)
     """Arm to the entries that its tokenizer has learned, with which `costs` are counted; without
     arms whose tokenizer is not known yet, and without checkpoints."""
+    corpus_tokens: Mapping[str, int] = field(default_factory=dict)
+    """Arm to the tokens of its training text; without arms whose text is not tokenized yet."""
 
     @property
     def experiment(self) -> Experiment:

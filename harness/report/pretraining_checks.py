@@ -7,7 +7,12 @@ import numpy as np
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.data.corpora.token_stream import TokenStream
-from harness.plan.checks.pretraining import few_updates, long_warmup, unfilled_vocabulary
+from harness.plan.checks.pretraining import (
+    few_updates,
+    long_warmup,
+    repeated_text,
+    unfilled_vocabulary,
+)
 
 HARDLY_BELOW = 0.95
 """Held-out loss as a share of the loss by token frequencies from which on a run has hardly learned
@@ -17,10 +22,10 @@ MAX_TOKENS = 1_000_000
 
 
 def short_pretraining(results: Results) -> list[str]:
-    """What the plan has warned of: few updates, a long warmup, an unfilled vocabulary."""
-    plan = results.plan
-    found = (*few_updates(plan), *long_warmup(plan), *unfilled_vocabulary(plan))
-    return [f"{line}." for line in found]
+    """What the plan has warned of: few updates, a long warmup, an unfilled vocabulary, repeated
+    text."""
+    checks = (few_updates, long_warmup, unfilled_vocabulary, repeated_text)
+    return [f"{line}." for check in checks for line in check(results.plan)]
 
 
 def losses_beside_frequencies(results: Results) -> dict[str, tuple[float, float]]:

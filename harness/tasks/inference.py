@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from harness.core.files import searched_from
 from harness.data import hub
 from harness.tasks.column_roles import Rows, label_column, text_columns
 from harness.tasks.data_files import evaluation_file, format_of, header
@@ -149,7 +150,7 @@ def _with_dev_split(fields: dict[str, Any]) -> tuple[dict[str, Any], str | None]
 def _read(source: str, file: str) -> Rows:
     path = Path(file).expanduser()
     if not path.is_file():
-        raise ValueError(f"needs the file {path}, but it does not exist")
+        raise ValueError(f"needs the file {path}, but it does not exist{searched_from(path)}")
     if source not in hub.FILE_FORMATS:
         raise ValueError(f"data.source must be {_listed(hub.FILE_FORMATS)}, but is {source!r}")
     state = path.stat()

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from harness.core.files import searched_from
 from harness.data import hub
 from harness.data.microworld import examples
 from harness.tasks.examples import Answers, Examples, content_holdout
@@ -139,6 +140,7 @@ def file_of(task: Task, split: str) -> Path:
     if not path.is_file():
         raise ValueError(
             f"{task.name} needs the file {path} for its split {split}, but it does not exist"
+            f"{searched_from(path)}"
         )
     return path
 

@@ -13,7 +13,7 @@ MAX_SHOWN = 6
 
 
 def summary(task: Task) -> str:
-    """Columns, labels with their numbers in train, examples of each split, and metrics.
+    """Columns, labels, examples of each split with their numbers by class, and metrics.
 
     Args:
         task: a task whose data are files.
@@ -21,17 +21,15 @@ def summary(task: Task) -> str:
     Raises:
         ValueError: the files do not match the task.
     """
-    sets = {split.name: load_examples(task, split) for split in task.evaluation}
     train = load_examples(task, "train") if task.train else None
-    sizes = [f"{len(train):,} train"] if train else []
-    sizes += [
-        f"{len(found):,} {name}{_origin(task, split)}{_overlap(train, found)}"
-        for (name, found), split in zip(sets.items(), task.evaluation, strict=True)
-    ]
-    labels = _labels(task, train or next(iter(sets.values())))
+    sizes = [f"{len(train):,} train{_bracketed(_labels(task, train))}"] if train else []
+    for split in task.evaluation:
+        found = load_examples(task, split)
+        about = _bracketed(_origin(task, split), _labels(task, found))
+        sizes.append(f"{len(found):,} {split.name}{about}{_overlap(train, found)}")
     parts = [
-        f"{' and '.join(task.text_fields)} -> {task.label_field}{labels}",
-        ", ".join(sizes),
+        f"{' and '.join(task.text_fields)} -> {task.label_field}",
+        "; ".join(sizes),
         ", ".join(task.metrics),
     ]
     if unused := _unused(task):
@@ -39,24 +37,30 @@ def summary(task: Task) -> str:
     return f"{task.name}: {task.kind}, {'; '.join(parts)}"
 
 
+def _bracketed(*parts: str) -> str:
+    shown = "; ".join(part for part in parts if part)
+    return f" ({shown})" if shown else ""
+
+
 def _labels(task: Task, examples: Examples) -> str:
-    if task.kind == "regression":
-        return f" ({examples.labels.min():g} to {examples.labels.max():g})"
-    if task.kind != "classification":
+    """The numbers of examples by class, or the range of values; empty for other kinds of task."""
+    if task.kind not in ("classification", "regression") or examples.hidden:
         return ""
+    if task.kind == "regression":
+        return f"{examples.labels.min():g} to {examples.labels.max():g}"
     counts = Counter(examples.labels.tolist())
     sizes = {name: counts[index] for index, name in enumerate(task.labels)}
     if len(sizes) > MAX_SHOWN:
-        return f" ({len(sizes)} classes of {min(sizes.values()):,} to {max(sizes.values()):,})"
-    return f" ({', '.join(f'{name}: {size:,}' for name, size in sizes.items())})"
+        return f"{len(sizes)} classes of {min(sizes.values()):,} to {max(sizes.values()):,}"
+    return ", ".join(f"{name}: {size:,}" for name, size in sizes.items())
 
 
 def _origin(task: Task, split: Split) -> str:
     assert isinstance(task.data, FileData)
     name = split.of or split.name
     if name not in task.data.files:
-        return f" ({task.data.holdout_fraction:.0%} of {file_of(task, name).name})"
-    return f" ({Path(task.data.files[name]).name})"
+        return f"{task.data.holdout_fraction:.0%} of {file_of(task, name).name}"
+    return Path(task.data.files[name]).name
 
 
 def _overlap(train: Examples | None, found: Examples) -> str:

@@ -3,8 +3,10 @@
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from harness.cli.app import app
@@ -34,6 +36,49 @@ def test_every_member_is_listed_and_shown(registry: str) -> None:
         code, shown = call("show", registry, name)
         assert code == 0
         assert shown.startswith(f"{name}:")
+
+
+def test_without_a_registry_all_are_listed() -> None:
+    code, output = call("list")
+    lines = [line.split() for line in output.splitlines()]
+    assert code == 0
+    assert [line[0] for line in lines if line[:1] and line[0] in REGISTRIES] == list(REGISTRIES)
+    assert [str(len(members("tasks")))] == [line[1] for line in lines if line[:1] == ["tasks"]]
+
+
+def test_text_of_tasks_corpora_and_files_is_shown(tmp_path: Path) -> None:
+    def shown(*words: str) -> Any:
+        code, output = call("show", *words)
+        assert code == 0
+        return yaml.safe_load(output)
+
+    found = shown("tasks", "micro-mnli", "--examples", "3")
+    assert len(found) == 3 and list(found[0]) == ["sentence1", "sentence2", "label"]
+    assert {one["label"] for one in found} <= {"entailment", "neutral", "contradiction"}
+    text, table = tmp_path / "a.txt", tmp_path / "train.csv"
+    text.write_text("One line\nand another.\n\nTwo.\n\n" + "Long. " * 200)
+    rows = "".join(f"a fine meal {row},{'good' if row % 2 else 'bad'}\n" for row in range(60))
+    table.write_text("text,label\n" + rows)
+    first, second, third = shown("corpora", str(text), "--examples", "9")
+    assert (first, second) == ("One line and another.", "Two.")
+    assert third.endswith("Long. ...") and len(third) <= 400
+    assert shown("corpora", "microworld", "--examples", "1")[0].endswith(".")
+    (example,) = shown("tasks", str(table), "--examples", "1")
+    assert example["text"].startswith("a fine meal") and example["label"] in ("good", "bad")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("recipes", "bert"), "--examples is for corpora and tasks, but not for recipes"),
+        (("tasks", "micro-mnly"), "did you mean 'micro-mnli'"),
+        (("tasks", "no.csv"), "needs the file no.csv, but it does not exist in "),
+        (("corpora", "no/*.txt"), "matches no file in "),
+    ],
+)
+def test_text_that_cannot_be_shown(words: tuple[str, ...], message: str) -> None:
+    code, output = call("show", *words, "--examples", "1")
+    assert code == 2 and message in output and output.count("\n") == 1
 
 
 def test_unknown_names_get_a_suggestion() -> None:

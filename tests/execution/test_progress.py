@@ -100,5 +100,6 @@ def test_a_notebook_shows_one_bar_that_is_updated(
 
 def test_figures() -> None:
     assert figures_line({}) == "starting"
+    assert figures_line({"done": 0, "total": 1, "documents": 1_200}) == "1,200 documents"
     figures = {"done": 1, "total": 4, "tokens_per_second": 31_000.0, "loss": 3.2141}
     assert figures_line(figures) == " 25%, 31,000 tokens/s, loss 3.214"

@@ -86,6 +86,15 @@ def test_a_valid_file(valid: Path) -> None:
     assert declaration.overrides == ()
 
 
+def test_a_base_without_pretrain_is_enough_if_every_arm_sets_it(tmp_path: Path) -> None:
+    file = tmp_path / "arms.yaml"
+    file.write_text(
+        "{name: x, question: which?, grid: {model: {a: {pretrain.size: nano}, "
+        "b: {pretrain.size: tiny}}}}"
+    )
+    assert [arm.pretrain.size.hidden_size for arm in load(file).arms] == [64, 128]
+
+
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
 def test_broken_file(path: Path) -> None:
     mark = "# error: "
@@ -189,6 +198,10 @@ def test_overrides_are_applied_and_kept(valid: Path) -> None:
         (
             "pretrain.size=nanno",
             "pretrain.size: the size 'nanno' is not known; did you mean 'nano'?",
+        ),
+        (
+            "evaluate.suite=null",
+            "evaluate.suite must be a name in 'harness list suites', or",
         ),
         ("pretrain=3", "pretrain must be a mapping of names to values, but is 3"),
         (

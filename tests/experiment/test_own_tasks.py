@@ -145,8 +145,9 @@ def test_a_suite_beside_the_mapping_is_a_problem() -> None:
 def test_the_plan_shows_what_was_inferred() -> None:
     path = saved(experiment({"reviews": {"data": "train.csv"}}))
     shown = " ".join(CliRunner().invoke(app, ["plan", str(path)]).stdout.split())
-    assert "reviews: classification, text -> label (bad: 24, good: 24); 48 train, 12 " in shown
-    assert "validation (20% of train.csv); accuracy, macro_f1; not used: id" in shown
+    assert "reviews: classification, text -> label; 48 train (bad: 24, good: 24); 12 " in shown
+    dev = "validation (20% of train.csv; bad: 6, good: 6)"
+    assert f"{dev}; accuracy, macro_f1; not used: id" in shown
     path = saved(experiment({"reviews": {"data": "train.csv", "labels": ["bad", "fair"]}}))
     result = CliRunner().invoke(app, ["plan", str(path)])
     assert result.exit_code == 2

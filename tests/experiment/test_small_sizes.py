@@ -19,10 +19,13 @@ from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.recipes.small_sizes import (
+    IMPLIED,
     MAX_VOCAB_SIZE,
     MIN_VOCAB_SIZE,
     batch_size,
     default_tokens,
+    evaluation_settings,
+    pretraining_settings,
     vocabulary_size,
 )
 
@@ -184,3 +187,45 @@ def test_sizes_and_budgets_may_be_varied_although_they_imply_other_fields() -> N
     }
     with pytest.raises(ValueError, match=r"differ in pretrain\.optimizer\.beta1"):
         check_contract({**implied, "pretrain.optimizer.beta1": None}, frozenset(implied))
+
+
+def leaves(tree: dict[str, Any], prefix: str = "") -> set[str]:
+    """Dotted paths of the values in nested mappings."""
+    found: set[str] = set()
+    for name, value in tree.items():
+        path = f"{prefix}{name}"
+        found |= leaves(value, f"{path}.") if isinstance(value, dict) else {path}
+    return found
+
+
+def test_implied_fields_are_those_that_are_set() -> None:
+    """`batch_size` has a function of its own, and a budget in updates replaces that in tokens."""
+    nano = SIZES["nano"]
+    pretrain = leaves(pretraining_settings(nano, MicroworldCorpus(), "bert"))
+    evaluate = leaves(evaluation_settings(nano), "evaluate.")
+    assert set(IMPLIED) == pretrain | evaluate | {"batch_size", "budget.steps"}
+
+
+def test_a_missing_corpus_leaves_the_settings_of_the_size() -> None:
+    """The check of data reports it."""
+    lost = run(size="nano", corpus={"source": "text", "path": "no.txt"})
+    assert lost.optimizer == run(size="nano").optimizer
+    assert lost.tokenizer.vocab_size == MIN_VOCAB_SIZE
+
+
+def test_inputs_are_no_longer_than_the_positions_unless_a_length_is_set() -> None:
+    def length(positions: int, **fields: Any) -> int:
+        network = {"size": "nano", "model": {"max_position": positions}}
+        (arm,) = arms(pretrain=network | fields.pop("pretrain", {}), evaluate=fields)
+        return arm.evaluate.protocol.max_sequence_length
+
+    assert (length(64), length(512)) == (64, 128)
+    assert length(64, protocol={"max_sequence_length": 100}) == 100  # an error of the checks
+    assert length(64, pretrain={"recipe": "llama"}) == 128  # its positions are rotations
+    two = arms(grid={"pretrain.model.max_position": [64, 512]})
+    differences = differing_fields(two)
+    assert differences["evaluate.protocol.max_sequence_length"] == {
+        "max_position=64": 64,
+        "max_position=512": 128,
+    }
+    check_contract(differences, frozenset({"pretrain.model.max_position"}))

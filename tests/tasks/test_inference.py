@@ -56,8 +56,9 @@ def test_a_file_is_enough(tmp_path: Path, suffix: str) -> None:
     assert np.bincount(dev.labels).tolist() == [6, 6]
     assert sorted([*train.texts, *dev.texts]) == sorted(zip(frame()["text"], strict=True))
     assert summary(found) == (
-        "mine: classification, text -> label (bad: 24, good: 24); "
-        f"48 train, 12 validation (20% of reviews.{suffix}); accuracy, macro_f1"
+        "mine: classification, text -> label; "
+        f"48 train (bad: 24, good: 24); 12 validation (20% of reviews.{suffix}; bad: 6, good: 6); "
+        "accuracy, macro_f1"
     )
     assert sample_texts(found, 5) == [(text,) for text in frame()["text"][:5]]
 
@@ -105,8 +106,8 @@ def test_a_file_beside_the_train_file_is_the_dev_set(
     found = task({"data": data})
     assert found.data.files == {"train": data, split: paths[0]}  # type: ignore[union-attr]
     assert [one.name for one in found.evaluation] == [split]
-    sizes = f"20 train, 10 {split} (constraints_{names[0]}.csv), 10 of them also in train"
-    assert sizes in summary(found)
+    shown = f"10 {split} (constraints_{names[0]}.csv; bad: 5, good: 5), 10 of them also in train"
+    assert f"20 train (bad: 10, good: 10); {shown}" in summary(found)
 
 
 def test_a_test_file_without_labels_is_not_the_dev_set(tmp_path: Path) -> None:

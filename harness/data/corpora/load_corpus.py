@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
+from harness.core.files import searched_from
 from harness.data import hub
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.data.corpora.sources import (
@@ -17,6 +18,8 @@ from harness.data.corpora.sources import (
     TextCorpus,
 )
 
+TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
+"""Suffixes of files that are no text."""
 WIKITEXT = "Salesforce/wikitext"
 """The data set whose rows are lines; a row of any other Hub data set is a document."""
 _HEADING = re.compile(r"=((?: =)*) (.*?)((?: =)*) =")
@@ -63,11 +66,12 @@ def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
     """The files of a local corpus, sorted.
 
     Raises:
-        ValueError: no files.
+        ValueError: no files, or tables in place of text.
     """
     suffix = ".txt" if isinstance(corpus, TextCorpus) else ".jsonl"
     path = Path(corpus.path).expanduser()
     if path.is_file():
+        _check_suffix(path, corpus.source)
         return [path]
     if path.is_dir():
         found = [f for f in path.rglob("*") if f.name.endswith((suffix, suffix + ".gz"))]
@@ -78,9 +82,29 @@ def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
     if not files:
         raise ValueError(
             f"corpus.path must name a {suffix} or {suffix}.gz file, a folder of them or a glob "
-            f"pattern, but {corpus.path!r} matches no file in {Path.cwd()}"
+            f"pattern, but {corpus.path!r} matches no file{searched_from(path)}"
         )
+    for file in files:
+        _check_suffix(file, corpus.source)
     return files
+
+
+def _check_suffix(file: Path, source: str) -> None:
+    """Refuses a file in a format whose marks would be read as text.
+
+    Raises:
+        ValueError: it is a table, or JSON lines given as text.
+    """
+    suffix = Path(file.name.lower().removesuffix(".gz")).suffix
+    if suffix in TABLES:
+        raise ValueError(
+            f"corpus.path must name text or JSON lines, but {file} is a table; write its texts to "
+            'a .jsonl file, {"text": ...} in each line, and set corpus.source to jsonl'
+        )
+    if source == "text" and suffix in (".jsonl", ".json"):
+        raise ValueError(
+            f"corpus.path must name plain text, but {file} holds JSON; set corpus.source to jsonl"
+        )
 
 
 def corpus_bytes(corpus: TextCorpus | JsonLinesCorpus) -> int:

@@ -1,6 +1,6 @@
 """Stages from corpus to pretrained model, and its evaluation without fine-tuning."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ def train_tokenizer(context: StageContext) -> Metrics:
         return {}
     corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
-    texts = (s for document in load_corpus.read_documents(corpus) for s in document)
+    documents = _counted(load_corpus.read_documents(corpus), context)
+    texts = (sentence for document in documents for sentence in document)
     return {VOCAB_SIZE: training.train(settings, texts, context.out)}
 
 
@@ -45,7 +46,15 @@ def tokenize(context: StageContext) -> Metrics:
         corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
         documents = load_corpus.read_documents(corpus)
     tokenizer, fraction = context.inputs["tokenizer"], corpus.validation_fraction
-    return dict(token_stream.write_streams(documents, tokenizer, context.out, fraction))
+    counted = _counted(documents, context)
+    return dict(token_stream.write_streams(counted, tokenizer, context.out, fraction))
+
+
+def _counted(documents: Iterable[list[str]], context: StageContext) -> Iterator[list[str]]:
+    """`documents`, whose number is reported; how many there are is known at the end only."""
+    for number, document in enumerate(documents, start=1):
+        context.progress(0, 1, documents=number)
+        yield document
 
 
 def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list[str]]:

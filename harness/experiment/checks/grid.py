@@ -141,19 +141,23 @@ def sweep_problems(experiment: Experiment) -> Problems:
     if not experiment.sweep.trials:
         return
     space = experiment.sweep.space
+    searched = set(space)
+    if branches_of(space):  # also the hyperparameters of each adaptation that is searched
+        searched |= {name.rpartition(".")[2] for name in parameters(space)}
     for axis, values in experiment.grid.items():
         for keys, path in _paths(axis, values):
             name = path.removeprefix("evaluate.").removeprefix("finetune.")
-            own = (
-                {one.rpartition(".")[2] for one in parameters(space)} if branches_of(space) else {}
-            )
-            within = ADAPTATION in space and name.startswith(ADAPTATION)
-            if name in space or name in own or within:
+            within_searched = ADAPTATION in space and name.startswith(ADAPTATION)
+            if name in searched or within_searched:
                 yield keys, f"{path} has no effect: the sweep searches {name}; remove one of them"
 
 
 def base_problems(experiment: Experiment) -> Problems:
-    """Fields of the base that an axis replaces by named values in every arm."""
+    """A base without `pretrain` that no axis replaces, and fields of the base that an axis replaces
+    by named values in every arm."""
+    is_given = "pretrain" in experiment.model_fields_set
+    if not is_given and not any(_sets_pretrain(*axis) for axis in experiment.grid.items()):
+        yield (), "pretrain is required, but is not given: neither here nor by an axis in every arm"
     for name in NAMED:
         axis = f"pretrain.{name}"
         values = experiment.grid.get(axis, ())
@@ -163,6 +167,12 @@ def base_problems(experiment: Experiment) -> Problems:
                 ("pretrain", name),
                 f"{axis} has no effect here: the axis {axis} replaces it; remove one of them",
             )
+
+
+def _sets_pretrain(axis: str, values: Axis) -> bool:
+    """Whether every value of an axis sets a field of `pretrain`."""
+    paths = [list(sets) for _, sets in choices(axis, values)]
+    return all(any(path.startswith("pretrain.") for path in sets) for sets in paths)
 
 
 def origin(grid: Mapping[str, Axis], axis: str, label: str, path: str | None = None) -> Keys:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from harness.core.files import searched_from
 from harness.data import hub
 from harness.models.checkpoints import sentence_embeddings
 
@@ -93,7 +94,7 @@ def _download(
 def problem(folder: Path) -> str:
     """The first problem that a quick check of the files finds; empty if there is none."""
     if not folder.is_dir():
-        return f"there is no folder {folder}"
+        return f"there is no folder {folder}{searched_from(folder)}"
     if not (folder / CONFIG).is_file():
         return f"{folder} must be a model in Hugging Face format, but has no {CONFIG}"
     try:

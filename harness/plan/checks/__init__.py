@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from harness.plan.checks.data import missing_data
 from harness.plan.checks.lengths import long_texts
-from harness.plan.checks.pretraining import few_updates, long_warmup, unfilled_vocabulary
+from harness.plan.checks.pretraining import (
+    few_updates,
+    long_warmup,
+    repeated_text,
+    unfilled_vocabulary,
+)
 from harness.plan.checks.search import unsuited_sampler
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
 from harness.plan.plan import Plan
@@ -22,6 +27,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "few_updates": few_updates,
     "long_warmup": long_warmup,
     "unfilled_vocabulary": unfilled_vocabulary,
+    "repeated_text": repeated_text,
     "long_texts": long_texts,
     "unsupported_tasks": unsupported_tasks,
     "missing_data": missing_data,

@@ -21,6 +21,10 @@ MICROWORLD_VOCAB_SIZE = 1_200
 """Holds every word of the micro-world: 971 WordPiece or 1,201 byte-level BPE tokens are learned."""
 MIN_VOCAB_SIZE, MAX_VOCAB_SIZE = 2_000, 8_200
 BYTES_PER_TOKEN = 4.5
+COMMON_SHARE, COMMON_COUNT = 0.95, 100
+"""Share of the entries that should occur so often in the text (Gowda and May 2020, section 5)."""
+EULER = 0.58
+"""Euler's constant: the n-th harmonic number is about log(n) + EULER."""
 
 IMPLIED: dict[str, tuple[str, ...]] = {
     "optimizer.learning_rate": ("size",),
@@ -91,17 +95,25 @@ def default_tokens(size: Size) -> int:
 def vocabulary_size(corpus: Corpus) -> int:
     """Declared size of the vocabulary learned from a corpus.
 
-    By the size of local files, 95 % of the tokens occur at least 100 times (Gowda and May 2020,
-    section 5) if frequencies follow Zipf's law.
+    That of local text is the largest of which COMMON_SHARE of the entries occur COMMON_COUNT times,
+    by the size of the files; MIN_VOCAB_SIZE if there are none, which the check of data reports.
     """
     if isinstance(corpus, MicroworldCorpus):
         return MICROWORLD_VOCAB_SIZE
     if isinstance(corpus, HubCorpus):
         return MAX_VOCAB_SIZE
-    tokens = corpus_bytes(corpus) / BYTES_PER_TOKEN
+    try:
+        tokens = corpus_bytes(corpus) / BYTES_PER_TOKEN
+    except ValueError:
+        return MIN_VOCAB_SIZE
     sizes = range(MIN_VOCAB_SIZE, MAX_VOCAB_SIZE, 100)
-    fitting = [v for v in sizes if tokens / (0.95 * v * (math.log(v) + 0.58)) >= 100]
+    fitting = [size for size in sizes if _rarest_count(tokens, size) >= COMMON_COUNT]
     return max(fitting, default=MIN_VOCAB_SIZE)
+
+
+def _rarest_count(tokens: float, vocab_size: int) -> float:
+    """Occurrences of the rarest of the COMMON_SHARE most frequent entries, by Zipf's law."""
+    return tokens / (COMMON_SHARE * vocab_size * (math.log(vocab_size) + EULER))
 
 
 def batch_size(budget: Budget, sequence_length: float) -> int:

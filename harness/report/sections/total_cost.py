@@ -4,6 +4,7 @@ from harness.analysis.frames.costs import ALL_ARMS, total_costs
 from harness.analysis.results import Results
 from harness.leaderboard.text_tables import TextTable
 from harness.models.flops import FLOPS_CONVENTION
+from harness.plan.corpora import corpus_lines
 from harness.report.arm_tables import time
 from harness.report.layout import Section
 from harness.report.sections.curves import hours
@@ -33,7 +34,8 @@ def total_cost_section(results: Results) -> Section:
         "One pretraining seed, as planned": pretraining_table(results),
         "Seconds by kind of stage": time(results),
     }
-    return Section("Cost", NOTES, hours(results), tables)
+    read = [f"{line}." for line in corpus_lines(results.plan)]
+    return Section("Cost", (*NOTES, *read), hours(results), tables)
 
 
 def _totals(results: Results) -> TextTable:

@@ -206,3 +206,33 @@ def test_wikitext_has_its_published_number_of_articles(split: str, articles: int
     # Merity et al. 2017, table 1
     corpus = CORPORA["wikitext2"].model_copy(update={"split": split})
     assert len(read(corpus)) == articles
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "message"),
+    [
+        ("text", "train.csv", "is a table; write its texts to a .jsonl file"),
+        ("text", "train.tsv.gz", "is a table"),
+        ("jsonl", "train.parquet", "is a table"),
+        ("text", "wiki.jsonl", "holds JSON; set corpus.source to jsonl"),
+    ],
+)
+def test_files_that_are_no_text_are_refused(
+    tmp_path: Path, source: str, name: str, message: str
+) -> None:
+    (tmp_path / name).write_text("text,label\na,1\n")
+    kind = TextCorpus if source == "text" else JsonLinesCorpus
+    for path in (tmp_path / name, tmp_path / "*"):
+        with pytest.raises(ValueError, match=message) as error:
+            fingerprint(kind(path=str(path)))
+        assert "\n" not in str(error.value) and name in str(error.value)
+
+
+def test_a_message_names_the_folder_of_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"'no\.txt' matches no file in {tmp_path}"):
+        fingerprint(TextCorpus(path="no.txt"))
+    with pytest.raises(ValueError, match=r"matches no file$"):
+        fingerprint(TextCorpus(path=str(tmp_path / "no.txt")))

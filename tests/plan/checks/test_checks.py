@@ -10,9 +10,14 @@ from harness.experiment.arms import combinations, resolve_arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.plan.checks import CHECKS, plan_warnings
+from harness.plan.corpora import corpus_lines
 from harness.plan.costs import pretraining_cost
 from harness.plan.factory import load_plan, make_plan
-from harness.plan.learned_vocabularies import VOCAB_SIZE, with_learned_vocabularies
+from harness.plan.learned_vocabularies import (
+    TRAIN_TOKENS,
+    VOCAB_SIZE,
+    with_learned_vocabularies,
+)
 from harness.plan.plan import Plan
 from tests.paths import ROOT
 
@@ -102,6 +107,50 @@ def test_a_learned_vocabulary_counts_and_changes_no_stage() -> None:
     assert found("unfilled_vocabulary", plan) == []
     full = with_learned_vocabularies(plan, {tokenizer: {VOCAB_SIZE: 1_490.0}})
     assert found("unfilled_vocabulary", full) == []
+
+
+@pytest.mark.parametrize("recipe", ["bert", "roberta", "deberta_v3"])  # 906 entries: Unigram's
+def test_what_the_micro_world_fills_of_its_default_vocabulary_is_enough(recipe: str) -> None:
+    run = {"recipe": recipe, "size": "nano", "corpus": "microworld"}
+    experiment = Experiment.model_validate({"name": "x", "question": "which?", "pretrain": run})
+    plan = make_plan(Declaration(experiment, (resolve_arm(experiment, {}, {}),)))
+    (tokenizer,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenizer"]
+    learned = with_learned_vocabularies(plan, {tokenizer: {VOCAB_SIZE: 906.0}})
+    assert found("unfilled_vocabulary", learned) == []
+
+
+def own_corpus(folder: Path) -> dict[str, Any]:
+    """Two files of 40 documents with 9,000 bytes, which are 2,000 tokens."""
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(("word " * 44 + "end.\n\n") * 20)
+    return {"corpus": {"source": "text", "path": str(folder), "validation_fraction": 0.5}}
+
+
+def test_the_size_of_an_own_corpus_and_the_passes_over_it(tmp_path: Path) -> None:
+    text = own_corpus(tmp_path)
+    size = sum(file.stat().st_size for file in tmp_path.iterdir())
+    plan = planned(text | {"batch_size": 1, "budget": {"tokens": 2 * size}})
+    (line,) = corpus_lines(plan)
+    assert line.startswith(f"{tmp_path}: 2 files, 40 documents, 1,800 words, 0.01 MB, about ")
+    assert line.endswith(
+        f"about {size / 4.5 / 2:,.0f} tokens for training, read 18 times by the budget"
+    )
+    (warning,) = found("repeated_text", plan)
+    assert warning.startswith("x: the budget reads the corpus about 18 times")
+    few = planned(text | {"batch_size": 1, "budget": {"tokens": size // 3}})
+    assert found("repeated_text", few) == []
+    (tokens,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenize"]
+    (tokenizer,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenizer"]
+    counts = {tokenizer: {VOCAB_SIZE: 99.0}, tokens: {TRAIN_TOKENS: float(size)}}
+    known = with_learned_vocabularies(plan, counts)
+    (line,) = corpus_lines(known)
+    assert f"MB, {size:,} tokens for training, read 2 times" in line
+    assert found("repeated_text", known) == [] and list(corpus_lines(planned())) == []
+
+
+def test_the_micro_world_is_read_again_when_its_words_are_used_up() -> None:
+    assert found("repeated_text", planned({"budget": {"tokens": 3_900_000}})) == []
+    assert len(found("repeated_text", planned({"budget": {"tokens": 4_100_000}}))) == 1
 
 
 def test_updates_of_a_budget_in_flops_follow_from_the_declaration() -> None:

@@ -1,0 +1,109 @@
+"""Examples of a task and documents of a corpus, to read before they are used."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+from harness.core.config import unknown_name
+from harness.data.corpora import CORPORA
+from harness.data.corpora.load_corpus import read_documents
+from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, TextCorpus
+from harness.tasks import TASKS
+from harness.tasks.data_files import SUFFIXES
+from harness.tasks.datasets import catalog
+from harness.tasks.examples import Answers, Examples
+from harness.tasks.inference import inferred
+from harness.tasks.load_examples import load_examples
+from harness.tasks.task import HubData, Task
+
+MAX_CHARACTERS = 400
+"""Length at which a text is cut."""
+
+
+def documents(name: str, number: int) -> list[str]:
+    """The beginnings of the first documents of a corpus.
+
+    Args:
+        name: of a shipped corpus; or a file, a folder or a glob pattern of text or JSON lines.
+
+    Raises:
+        ValueError: no such corpus or file, or a data set of the Hub that is not on this machine.
+    """
+    corpus = CORPORA.get(name)
+    if corpus is None and not _is_path(name):
+        raise ValueError(unknown_name("the corpus or file", name, CORPORA))
+    if corpus is None:
+        is_json = ".jsonl" in Path(name).suffixes
+        corpus = JsonLinesCorpus(path=name) if is_json else TextCorpus(path=name)
+    if isinstance(corpus, HubCorpus):
+        _require_local(name, corpus)
+    return [_cut(" ".join(one)) for one in islice(read_documents(corpus), number)]
+
+
+def examples(name: str, number: int) -> list[dict[str, Any]]:
+    """The texts and the label of the first train examples of a task, or of its first split.
+
+    Args:
+        name: of a shipped task; or a labelled file, as `data` of an own task.
+
+    Raises:
+        ValueError: no such task or file, or a data set of the Hub that is not on this machine.
+    """
+    task = TASKS.get(name)
+    if task is None and not _is_path(name):
+        raise ValueError(unknown_name("the task or file", name, TASKS))
+    if task is None:
+        task = Task.model_validate(inferred({"name": Path(name).stem, "data": name}))
+    if isinstance(task.data, HubData):
+        _require_local(name, task)
+    found = load_examples(task, "train" if task.train else task.evaluation[0]).head(number)
+    return [dict(_fields(task, found, row)) for row in range(len(found))]
+
+
+SAMPLES = {"corpora": documents, "tasks": examples}
+"""Registry to the function of a name and a number that samples its text."""
+
+
+def _is_path(name: str) -> bool:
+    return (
+        "*" in name or Path(name).expanduser().exists() or Path(name).suffix in (*SUFFIXES, ".txt")
+    )
+
+
+def _require_local(name: str, user: catalog.User) -> None:
+    if not catalog.is_local(user):
+        known = " ".join(catalog.names_of(user))
+        raise ValueError(
+            f"{name} is neither in HARNESS_DATA nor in the cache of the Hub; "
+            f"fetch it: harness data fetch {known}"
+        )
+
+
+def _fields(task: Task, found: Examples, row: int) -> Iterator[tuple[str, Any]]:
+    texts = found.texts[row]
+    if task.kind == "tagging":
+        yield task.text_fields[0], " ".join(texts)
+    else:
+        yield from zip(task.text_fields, map(_cut, texts), strict=True)
+    if found.choices:
+        yield "choices", [_cut(choice) for choice in found.choices[row]]
+    yield task.label_field, _label(task, found.labels[row])
+
+
+def _label(task: Task, label: Any) -> Any:
+    """A label as a reader writes it: names of classes and tags, texts, or a number."""
+    if isinstance(label, Answers):
+        return list(label.texts)
+    if task.kind == "tagging":
+        return " ".join(task.labels[tag] for tag in label)
+    if isinstance(label, tuple):
+        return [_cut(text) for text in label]
+    if task.kind == "classification" and task.labels and label >= 0:
+        return task.labels[label]
+    return label.item()
+
+
+def _cut(text: str) -> str:
+    return shorten(text, MAX_CHARACTERS, placeholder=" ...")

@@ -1,0 +1,76 @@
+"""The size of each corpus, and how often the budgets read it."""
+
+from collections.abc import Iterator
+
+from harness.data.corpora.load_corpus import corpus_bytes
+from harness.data.corpora.size import corpus_size
+from harness.data.corpora.sources import JsonLinesCorpus, MicroworldCorpus, TextCorpus
+from harness.experiment.arms import Arm
+from harness.plan.plan import Plan
+from harness.pretraining.recipes.small_sizes import BYTES_PER_TOKEN
+
+LOCAL = (TextCorpus, JsonLinesCorpus)
+"""The kinds of corpora of a user's own files."""
+
+
+def passes(plan: Plan, arm: Arm) -> float | None:
+    """How often one pretraining seed of an arm reads its corpus; null if it is not known, or
+    nothing is trained."""
+    tokens, size = plan.costs[arm.name].tokens, num_tokens(plan, arm)
+    return tokens / size if tokens and size else None
+
+
+def num_tokens(plan: Plan, arm: Arm) -> float | None:
+    """Tokens of the training text: as counted by the tokenizer, else expected from words or bytes;
+    null for data sets of the Hub that are not tokenized, and without text."""
+    if arm.pretrain.model.facts.kind in ("baseline", "checkpoint"):
+        return None
+    if arm.name in plan.corpus_tokens:
+        return plan.corpus_tokens[arm.name]
+    corpus = arm.pretrain.corpus
+    kept = 1 - corpus.validation_fraction
+    if isinstance(corpus, MicroworldCorpus):
+        return kept * corpus.num_tokens
+    if isinstance(corpus, LOCAL) and corpus.max_documents is None:
+        return kept * corpus_bytes(corpus) / BYTES_PER_TOKEN
+    return None
+
+
+def corpus_lines(plan: Plan) -> Iterator[str]:
+    """A line on each corpus of local files: files, documents, tokens, and passes over it.
+
+    Raises:
+        ValueError: the files are missing, or not in the declared format.
+    """
+    arms: dict[TextCorpus | JsonLinesCorpus, list[Arm]] = {}
+    for arm in plan.arms:
+        if isinstance(arm.pretrain.corpus, LOCAL) and num_tokens(plan, arm):
+            arms.setdefault(arm.pretrain.corpus, []).append(arm)
+    for corpus, users in arms.items():
+        parts = [*_size(corpus), _tokens(plan, users)]
+        if read := [found for arm in users if (found := passes(plan, arm))]:
+            parts.append(f"read {_range(read)} times by the budget")
+        yield f"{corpus.path}: {', '.join(parts)}"
+
+
+def _size(corpus: TextCorpus | JsonLinesCorpus) -> Iterator[str]:
+    size = corpus_size(corpus)
+    yield f"{size.files:,} file{'' if size.files == 1 else 's'}"
+    if size.documents is not None:
+        yield f"{size.documents:,} documents"
+        yield f"{size.words:,} words"
+    yield f"{size.bytes / 1e6:,.2f} MB"
+
+
+def _tokens(plan: Plan, arms: list[Arm]) -> str:
+    """`72,310 to 80,112 tokens for training`; arms may have tokenizers of their own."""
+    counts = [found for arm in arms if (found := num_tokens(plan, arm))]
+    low, high = min(counts), max(counts)
+    shown = f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}"
+    is_known = all(arm.name in plan.corpus_tokens for arm in arms)
+    return f"{shown} tokens for training" if is_known else f"about {shown} tokens for training"
+
+
+def _range(values: list[float]) -> str:
+    low, high = f"{min(values):.2g}", f"{max(values):.2g}"
+    return low if low == high else f"{low} to {high}"
