@@ -9,7 +9,7 @@ from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.priority import scouts
 from harness.execution.progress import Display
-from harness.execution.time_left import PLANNED_FLOPS, STAGE_SECONDS
+from harness.execution.time_left import PLANNED_FLOPS
 from harness.execution.tracker import Tracker
 from harness.experiment.plugins import PluginError
 from harness.plan.plan import Plan, Stage
@@ -34,6 +34,8 @@ class Execution:
     """Key to a one-line reason."""
     computed: list[str] = field(default_factory=list)
     """Keys of the stages computed by this call, in order of completion."""
+    problems: list[str] = field(default_factory=list)
+    """Views that could not be updated, such as the study's pages in MLflow, with the reasons."""
 
     def raise_failures(self, plan: Plan) -> None:
         """Raises an error if stages failed.
@@ -70,8 +72,9 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     elif not tracker.is_complete():
         with tracker:
             pass
-    for view, problem in tracker.problems.items():
-        display.warn(f"the results are complete, but {view} is not: {problem}")
+    execution.problems = [f"{view}: {problem}" for view, problem in tracker.problems.items()]
+    for problem in execution.problems:
+        display.warn(f"could not be updated, the results are not affected: {problem}")
     return execution
 
 
@@ -200,7 +203,7 @@ class _Loop:
                     made_with=output.made_with,
                 )
                 self.execution.computed.append(stage.key)
-                self.display.finished(stage, output.metrics.get(STAGE_SECONDS) or 0.0)
+                self.display.finished(stage, output.metrics)
             elif result:
                 self.display.advance(stage)
         return result

@@ -11,7 +11,14 @@ from rich.table import Table
 
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.notebook import NotebookBar
-from harness.execution.time_left import Durations, Running, duration, seconds_left
+from harness.execution.time_left import (
+    STAGE_SECONDS,
+    Durations,
+    Running,
+    duration,
+    seconds_left,
+    whole_seconds,
+)
 from harness.plan.plan import Plan, Stage
 
 STARTING = "starting"
@@ -119,12 +126,10 @@ class Display:
             for kind, label, line in self._rows(new):
                 self._print(f"  ... {kind} {label}: {', '.join(filter(None, (line, left)))}")
 
-    def finished(self, stage: Stage, seconds: float) -> None:
-        """Prints a stage whose results were stored with its duration."""
-        _, before = self.reported.get(stage.key, (0.0, 0.0))  # done before it was resumed
-        self.durations.add(
-            stage.kind, stage.flops, seconds / (1 - before) if before < 1 else seconds
-        )
+    def finished(self, stage: Stage, metrics: Mapping[str, float]) -> None:
+        """Prints a stage whose results were stored with the duration of its last attempt."""
+        seconds = metrics.get(STAGE_SECONDS, 0.0)
+        self.durations.add(stage.kind, stage.flops, whole_seconds(metrics))
         now, known = time.monotonic(), self.durations
         if stage.key in self.in_new_worker:
             startup = now - self.started[stage.key] - seconds - known.overhead

@@ -22,6 +22,8 @@ COUNTS = "select study_name, count(*) from studies join trials using (study_id) 
 class SearchStudies:
     """The Optuna studies of an experiment, named `<experiment>/<arm>/<task>`."""
 
+    title = f"the searches in {FILE}"
+
     def __init__(self, plan: Plan, store: Store, workspace: Workspace) -> None:
         self.plan, self.workspace = plan, workspace
         self.path = store.root / FILE

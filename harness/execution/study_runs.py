@@ -40,6 +40,8 @@ ARM_KIND = "arm"
 class StudyRuns:
     """The runs of one study; a run of a stage is identified by the run of its arm and its key."""
 
+    title = "the study's runs in MLflow"
+
     def __init__(self, plan: Plan, store: Store, workspace: Workspace) -> None:
         self.plan, self.store, self.workspace = plan, store, workspace
         self.name = plan.experiment.name

@@ -28,7 +28,9 @@ ALIKE: Mapping[str, str] = {
 }
 """Kind of stage to the kind whose work it does, by the FLOP."""
 STAGE_SECONDS, PLANNED_FLOPS = "stage_seconds", "planned_flops"
-"""Metrics of a stored stage: seconds of all its parts, and the FLOPs that were planned for it."""
+"""Metrics of a stored stage: seconds of its last attempt, and the FLOPs planned for it."""
+RESUMED_AT = "resumed_at"
+"""Metric of a resumed stage: share of its updates that were done before the last attempt."""
 STARTUP_SECONDS = 12.0
 """Seconds in which a worker imports torch, Lightning and transformers, before a run has measured
 it."""
@@ -182,10 +184,16 @@ def learned_durations(finished: Iterable[StageResult]) -> Durations:
     last = {one.kind: _device(one) for one in here}
     found = Durations()
     for one in here:
-        seconds, flops = one.metrics.get(STAGE_SECONDS), one.metrics.get(PLANNED_FLOPS)
-        if seconds is not None and flops is not None and _device(one) == last[one.kind]:
-            found.add(one.kind, flops, seconds)
+        flops = one.metrics.get(PLANNED_FLOPS)
+        if STAGE_SECONDS in one.metrics and flops is not None and _device(one) == last[one.kind]:
+            found.add(one.kind, flops, whole_seconds(one.metrics))
     return found
+
+
+def whole_seconds(metrics: Mapping[str, float]) -> float:
+    """Seconds of a stage with what was done before it was resumed, at the rate of its last attempt;
+    0 if unknown."""
+    return metrics.get(STAGE_SECONDS, 0.0) / (1 - metrics.get(RESUMED_AT, 0.0))
 
 
 def used_gpu(finished: Iterable[StageResult]) -> bool:

@@ -34,7 +34,7 @@ class Tracker:
         self.views: list[View] = [StudyRuns(plan, store, workspace)] if logged else []
         self.views += [SearchStudies(plan, store, workspace)] if searched else []
         self.problems: dict[str, str] = {}
-        """Name of a view to the reason why it is incomplete."""
+        """Title of a view to the reason why it is incomplete."""
         self._states: dict[str, State] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -80,9 +80,8 @@ class Tracker:
                 return
 
     def _try(self, view: View, action: Callable[[], None]) -> None:
-        name = type(view).__name__
         try:
             action()
-            self.problems.pop(name, None)
+            self.problems.pop(view.title, None)
         except Exception as error:  # whatever MLflow or Optuna raises: results do not need them
-            self.problems[name] = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.problems[view.title] = f"{type(error).__name__}: {error}".splitlines()[0]

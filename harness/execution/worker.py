@@ -3,7 +3,7 @@
 import json
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from harness.core.files import write_atomically
 from harness.execution.job import HISTORY, StageJob, StageOutput, Workspace
 from harness.execution.provenance import made_with
-from harness.execution.time_left import STAGE_SECONDS
+from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS
 from harness.experiment import plugins
 from harness.pretraining.loggers import LOGGERS, LogTarget
 from harness.store.artifacts import local_folder
@@ -54,6 +54,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         rmtree(workspace.output(job.key), ignore_errors=True)
         workspace.output(job.key).mkdir(parents=True)
         workspace.state(job.key).mkdir(exist_ok=True)
+        progress = Reporter(folder / "progress.json")
         context = StageContext(
             spec=job.spec,
             inputs={role: local_folder(artifact) for role, artifact in job.inputs.items()},
@@ -61,7 +62,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             state=workspace.state(job.key),
             shared=workspace.root,
             compute=job.compute,
-            progress=_reporter(folder / "progress.json"),
+            progress=progress,
             loggers=partial(_loggers, job, workspace),
         )
         begin = time.perf_counter()
@@ -80,6 +81,8 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
             copyfile(workspace.history(job.key), context.out / HISTORY)
         seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
         metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
+        if progress.resumed_at:
+            metrics[RESUMED_AT] = progress.resumed_at
         output = StageOutput(metrics, made_with())
         write_atomically(result, json.dumps(asdict(output)))
         workspace.log("finish", job.key)
@@ -99,14 +102,18 @@ def _loggers(job: StageJob, workspace: Workspace, prefix: str = "") -> "Sequence
     return [LOGGERS[name](target) for name in job.compute.loggers]
 
 
-def _reporter(path: Path) -> Callable[..., None]:
-    """A function that writes progress to `path`, at most once every REPORT_SECONDS."""
-    last = 0.0
+class Reporter:
+    """Writes progress to `path`, at most once every REPORT_SECONDS."""
 
-    def report(done: int, total: int, **figures: float) -> None:
-        nonlocal last
-        if time.monotonic() - last > REPORT_SECONDS or done == total:
-            last = time.monotonic()
-            write_atomically(path, json.dumps({"done": done, "total": total, **figures}))
+    def __init__(self, path: Path) -> None:
+        self.path, self.last = path, 0.0
+        self.resumed_at = 0.0
+        """Share of the updates that an earlier attempt has done."""
 
-    return report
+    def __call__(self, done: int, total: int, **figures: float) -> None:
+        """Reports updates done of all."""
+        if not self.last:  # the first report follows the first update of this attempt
+            self.resumed_at = max(0, done - 1) / max(1, total)
+        if time.monotonic() - self.last > REPORT_SECONDS or done == total:
+            self.last = time.monotonic()
+            write_atomically(self.path, json.dumps({"done": done, "total": total, **figures}))

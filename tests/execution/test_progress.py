@@ -1,8 +1,10 @@
 """Lines of a run's display, with a clock made by hand."""
 
 import io
+import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -10,6 +12,8 @@ from rich.console import Console
 
 from harness.execution import progress
 from harness.execution.progress import LINE_SECONDS, Display, figures_line
+from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS, whole_seconds
+from harness.execution.worker import Reporter
 from harness.plan.factory import load_plan
 from harness.plan.plan import Plan, Stage
 from tests.paths import ROOT
@@ -50,7 +54,7 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
         clock.now = 40.0
         display.tick({first.key: {"done": 3, "total": 4, "loss": 0.5}})
         clock.now = 80.0
-        display.finished(first, 30.0)
+        display.finished(first, {STAGE_SECONDS: 30.0, RESUMED_AT: 0.5})
         display.end()
     assert display.durations.of(first) == 60.0  # half of it was done before
     lines = out.getvalue().splitlines()
@@ -89,7 +93,7 @@ def test_a_notebook_shows_one_bar_that_is_updated(
         display_of_run.begin([first, second], capacity=1)
         display_of_run.submitted(first.key)
         display_of_run.tick({first.key: {"done": 1, "total": 4}})
-        display_of_run.finished(first, 1.0)
+        display_of_run.finished(first, {STAGE_SECONDS: 1.0})
         display_of_run.failed(second, "no memory")
         display_of_run.end()
     total = len(plan.stages)
@@ -103,3 +107,13 @@ def test_figures() -> None:
     assert figures_line({"done": 0, "total": 1, "documents": 1_200}) == "1,200 documents"
     figures = {"done": 1, "total": 4, "tokens_per_second": 31_000.0, "loss": 3.2141}
     assert figures_line(figures) == " 25%, 31,000 tokens/s, loss 3.214"
+
+
+def test_the_first_report_shows_where_a_stage_was_resumed(tmp_path: Path) -> None:
+    fresh, resumed = Reporter(tmp_path / "a.json"), Reporter(tmp_path / "b.json")
+    for done in (1, 2, 10):
+        fresh(done, 10)
+    resumed(6, 10)
+    assert (fresh.resumed_at, resumed.resumed_at) == (0.0, 0.5)
+    assert json.loads((tmp_path / "a.json").read_text()) == {"done": 10, "total": 10}
+    assert whole_seconds({STAGE_SECONDS: 3.0, RESUMED_AT: 0.5}) == 6.0

@@ -285,7 +285,7 @@ def test_an_error_of_mlflow_fails_no_stage(
     monkeypatch.setattr(StudyRuns, "update", refuse)
     with Tracker(plan, store, Workspace(store.root)) as tracker:
         tracker.running("k")
-    assert tracker.problems == {"StudyRuns": "OSError: no such server"}
+    assert tracker.problems == {"the study's runs in MLflow": "OSError: no such server"}
 
 
 def test_without_the_logger_nothing_is_shown(store: Store) -> None:
