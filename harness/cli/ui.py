@@ -2,7 +2,9 @@
 
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +23,6 @@ def ui(
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Serves the web interface of MLflow for the store, on this machine only."""
-    import subprocess
-
     with options.clear_errors():
         page = _page(experiment, store) if experiment else ""
         remote = os.environ.get("MLFLOW_TRACKING_URI")
@@ -33,16 +33,20 @@ def ui(
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--backend-store-uri", uri]
     command += ["--uvicorn-opts", "--log-level warning"]
+    sys.exit(serve(command))
+
+
+def serve(command: Sequence[str]) -> int:
+    """Runs a server until it ends, or until Ctrl-C or SIGTERM; returns its exit code, or 0."""
     # In a session of its own, the server gets no Ctrl-C, at which it would print tracebacks.
     server = subprocess.Popen(command, start_new_session=True)
     try:
         with terminated_as_interrupted():
-            code = server.wait()
+            return server.wait()
     except KeyboardInterrupt:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait()
-        code = 0
-    sys.exit(code)
+        return 0
 
 
 def _page(experiment: Path, store: Path) -> str:

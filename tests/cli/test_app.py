@@ -1,6 +1,7 @@
 """Commands that compute nothing: their output, suggestions and exit codes."""
 
 import json
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.cli.ui import serve
 from harness.data import hub
 from harness.experiment.registries import REGISTRIES, members
 from harness.store.store import Store
@@ -140,7 +142,7 @@ def test_a_board_without_results_shows_the_published_rows(tmp_path: Path) -> Non
 def test_mlflow_opens_on_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "runs")
     commands: list[list[str]] = []
-    monkeypatch.setattr("subprocess.call", commands.append)
+    monkeypatch.setattr("harness.cli.ui.serve", commands.append)
     arguments = ("ui", "smoke", "--store", str(store.root), "--port", "5001")
     code, output = call(*arguments)
     assert code == 2 and "has no runs of smoke; first: harness run smoke" in output
@@ -149,9 +151,15 @@ def test_mlflow_opens_on_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     server.start("an arm", {"kind": "arm"})
     code, output = call(*arguments)
     assert code == 0
-    assert output == f"http://127.0.0.1:5001/#/experiments/{server.experiment_id}\n"
-    ((*_, uri),) = commands
-    assert uri == f"sqlite:///{store.root / 'mlflow.db'}"
+    assert f"at http://127.0.0.1:5001/#/experiments/{server.experiment_id}, which" in output
+    (command,) = commands
+    assert f"sqlite:///{store.root / 'mlflow.db'}" in command
+
+
+def test_a_server_ends_with_its_code_or_quietly_when_it_is_stopped() -> None:
+    assert serve([sys.executable, "-c", "raise SystemExit(3)"]) == 3
+    stop = "import os, signal; os.kill(os.getppid(), signal.SIGTERM); signal.pause()"
+    assert serve([sys.executable, "-c", stop]) == 0
 
 
 def test_the_schema_is_printed() -> None:
@@ -160,7 +168,7 @@ def test_the_schema_is_printed() -> None:
     assert "pretrain" in json.loads(output)["properties"]
 
 
-def test_an_experiment_that_was_never_run_is_said_so(tmp_path: Path) -> None:
+def test_commands_say_that_an_experiment_was_never_run(tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "none"))
     for command, expected in (("status", 0), ("leaderboard", 2), ("report", 2)):
         code, output = call(command, "smoke", *store)
