@@ -16,7 +16,8 @@ LOCAL = (TextCorpus, JsonLinesCorpus)
 def passes(plan: Plan, arm: Arm) -> float | None:
     """How often one pretraining seed of an arm reads its corpus; null if it is not known, or
     nothing is trained."""
-    tokens, size = plan.costs[arm.name].tokens, num_tokens(plan, arm)
+    cost, size = plan.costs.get(arm.name), num_tokens(plan, arm)
+    tokens = cost.tokens if cost else None
     return tokens / size if tokens and size else None
 
 

@@ -63,7 +63,9 @@ def frequency_loss(results: Results, arm: str) -> float | None:
     frequencies of tokens alone, with one added to each count; null for checkpoints and if the
     tokens have been deleted."""
     keys = (key for (name, _), key in results.plan.pretrain_keys.items() if name == arm)
-    tokens = results.plan.stages[next(keys)].parents.get("tokens")
+    if (key := next(keys, None)) is None:
+        return None
+    tokens = results.plan.stages[key].parents.get("tokens")
     if tokens is None or tokens not in results.finished:
         return None
     folder = results.files(tokens)
