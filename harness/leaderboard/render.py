@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from harness.leaderboard.cells import all_notes, bold_places, marked_blocks, row_cells
+from harness.leaderboard.cells import all_notes, bold_places, marked_blocks, row_cells, row_marks
 from harness.leaderboard.html import html
 from harness.leaderboard.latex import latex
 from harness.leaderboard.table import Row, Table, column_label
@@ -38,7 +38,9 @@ def measured_markdown(table: Table) -> str:
     together = [
         (row, mark) for mark, block in marked_blocks(table, comparable=True) for row in block.rows
     ]
-    measured = [(row, "") for row in (*table.rows, *table.references)]
+    marks = row_marks(table)
+    measured = [(row, marks[row.name]) for row in table.rows]
+    measured += [(row, "") for row in table.references]
     return "\n".join(_markdown_rows(table, [*measured, *together]))
 
 
@@ -99,7 +101,8 @@ def comma_separated(table: Table) -> str:
     shared = [table.suite.name, table.average.name]
     for kind, row in kinds:
         values = _numbers(table, kind, row)
-        lines.append([*values, table.split, "", *shared, table.protocol, ""])
+        notes = " ".join(table.row_notes.get(row.name, ())) if kind == "measured" else ""
+        lines.append([*values, table.split, "", *shared, table.protocol, notes])
     for block in table.published:
         for row in block.rows:
             values = _numbers(table, block.kind.lower(), row)

@@ -19,7 +19,7 @@ function spaced(cell) {
 }
 
 function nameOf(row) {
-  return row.querySelector("th").textContent;
+  return row.querySelector("th").firstChild.textContent; // without the mark of a note
 }
 
 // A cell without its explanation.
@@ -149,8 +149,8 @@ function csv() {
 }
 
 function latex() {
-  const escapes = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "†": "$^\\dagger$", "–": "--" };
-  const escaped = (text) => text.replace(/[&%$#_{}\\~^±†–]/g, (letter) => escapes[letter] ?? `\\${letter}`);
+  const escapes = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "†": "$^\\dagger$", "‡": "$^\\ddagger$", "–": "--" };
+  const escaped = (text) => text.replace(/[&%$#_{}\\~^±†‡–]/g, (letter) => escapes[letter] ?? `\\${letter}`);
   const [head, ...rows] = shownCells().map((cells) => `${cells.map(escaped).join(" & ")} \\\\`);
   const align = `rl${"r".repeat(shownCells()[0].length - FIXED)}`;
   return [`\\begin{tabular}{${align}}`, "\\toprule", head, "\\midrule", ...rows, "\\bottomrule", "\\end{tabular}", ""].join("\n");
