@@ -9,10 +9,11 @@ from harness.store.recorded import SCORES_FILE, SPEC_FILE
 
 
 def record_results(results: Results) -> None:
-    """Stores the specification of the experiment and its scores so far."""
+    """Stores the specification of the experiment, with the number of fine-tuning runs by arm and
+    task (`runs`), and its scores so far."""
     import yaml
 
-    resolved = results.plan.declaration.resolved()
+    resolved = results.plan.declaration.resolved() | {"runs": results.num_planned}
     spec = yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True)
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -112,6 +112,14 @@ class Results:
         """Planned fine-tuning runs of fully pretrained networks, finished or not."""
         return [run for run in self.plan.finetune_runs if run.pretrain_fraction == 1]
 
+    @property
+    def num_planned(self) -> dict[str, dict[str, int]]:
+        """Arm to task to its number of `finetune_runs`."""
+        numbers: dict[str, dict[str, int]] = {arm: {} for arm in self.arms}
+        for run in self.finetune_runs:
+            numbers[run.arm][run.task] = numbers[run.arm].get(run.task, 0) + 1
+        return numbers
+
     def trained_in(self, run: FinetuneRun) -> str:
         """Key of the stage that trains a run; tasks learned jointly have a separate one."""
         return self.plan.stages[run.key].parents.get("head", run.key)

@@ -1,6 +1,6 @@
 """Leaderboards over a store: all experiments on a suite."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -28,7 +28,9 @@ from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
+from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
 from harness.leaderboard.table import Table
+from harness.plan.protocol import protocol_text
 from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
@@ -103,6 +105,7 @@ def store_board(
         table,
         facets={row.name: facets(pretrain[row.name], row) for row in table.rows},
         missing=_missing(table, scores, specs, arms),
+        row_notes=_row_notes(table, scores, specs, arms, baselines),
     )
     table, compared = ranked(
         table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
@@ -139,6 +142,31 @@ def _missing(
     return reasons(
         table.rows, table.columns, named, chosen, lambda row, task: _unsupported(arms[row][1], task)
     )
+
+
+def _row_notes(
+    table: Table,
+    scores: pd.DataFrame,
+    specs: Mapping[str, Mapping[str, Any]],
+    arms: Mapping[str, tuple[str, Mapping[str, Any]]],
+    baselines: Collection[str],
+) -> dict[str, tuple[str, ...]]:
+    """Row to its notes. Baselines are not fine-tuned, so they have no protocol; experiments
+    recorded before declared runs were have no note on these."""
+    arm_of = dict(zip(row_names(scores), scores["arm"], strict=True))
+    planned = {
+        row: specs[experiment].get("runs", {}).get(arm_of[row], {})
+        for row, (experiment, _) in arms.items()
+    }
+    protocols = {
+        row.name: protocol_text(fields.get("evaluate", {}), experiment.get("sweep") or {})
+        for row in table.rows
+        if row.name not in baselines
+        for name, fields in [arms[row.name]]
+        for experiment in [specs[name]["experiment"]]
+    }
+    named, tasks = scores.assign(arm=row_names(scores)), {c.task for c in table.columns}
+    return merged(unlike_protocols(protocols), unfinished(named, planned, tasks))
 
 
 def _unsupported(arm: Mapping[str, Any], task: str) -> str:

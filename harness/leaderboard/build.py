@@ -22,6 +22,7 @@ from harness.leaderboard.measured_rows import SEEDS, deterministic_row, is_basel
 from harness.leaderboard.missing import reasons
 from harness.leaderboard.published import board_of_suite
 from harness.leaderboard.reference_rows import published_blocks, references
+from harness.leaderboard.row_notes import merged, unfinished
 from harness.leaderboard.table import Row, Table, protocol_line
 from harness.plan.protocol import protocol_of
 from harness.tasks.custom import suite_named, tasks_of
@@ -122,7 +123,9 @@ def experiment_table(
     found = reasons(
         table.rows, table.columns, scores, chosen_by, lambda *pair: unsupported.get(pair, "")
     )
-    return replace(table, missing=found)
+    shown = {column.task for column in table.columns}
+    notes = merged(unfinished(scores, results.num_planned, shown))
+    return replace(table, missing=found, row_notes=notes)
 
 
 def experiment_comparer(results: Results, table: Table) -> Compared:

@@ -6,15 +6,31 @@ from numpy.typing import ArrayLike
 from harness.leaderboard.table import Published, Row, Score, Table, column_label
 
 MISSING = "–"
-DAGGER = "†"
+DAGGER, DOUBLE_DAGGER = "†", "‡"
 
 
 def marked(table: Table) -> list[tuple[str, Published]]:
     """The published and imported blocks with the mark of their rows: a dagger, numbered if there
     are several."""
-    blocks = table.published
-    marks = [f"{DAGGER}{i}" if len(blocks) > 1 else DAGGER for i in range(1, len(blocks) + 1)]
-    return list(zip(marks, blocks, strict=True))
+    return list(zip(_marks(DAGGER, len(table.published)), table.published, strict=True))
+
+
+def _marks(symbol: str, number: int) -> list[str]:
+    return [f"{symbol}{i}" if number > 1 else symbol for i in range(1, number + 1)]
+
+
+def marked_notes(table: Table) -> dict[str, str]:
+    """The notes on measured rows with their marks: a double dagger, numbered if there are several
+    notes. Rows with the same note share its mark."""
+    notes = dict.fromkeys(note for row in table.rows for note in table.row_notes.get(row.name, ()))
+    return dict(zip(notes, _marks(DOUBLE_DAGGER, len(notes)), strict=True))
+
+
+def row_marks(table: Table) -> dict[str, str]:
+    """Measured row to the marks of its notes; empty if there are none."""
+    marks = marked_notes(table)
+    notes = {row.name: table.row_notes.get(row.name, ()) for row in table.rows}
+    return {row: " ".join(marks[note] for note in of) for row, of in notes.items()}
 
 
 def marked_blocks(table: Table, comparable: bool) -> list[tuple[str, Published]]:
@@ -29,12 +45,13 @@ def heading(mark: str, block: Published) -> str:
 
 
 def all_notes(table: Table) -> list[str]:
-    """The lines under a table, including those on its published rows."""
+    """The lines under a table, including those on single rows and on its published rows."""
+    of_rows = [f"{mark} {note}" for note, mark in marked_notes(table).items()]
     published = [
         f"{mark} {block.kind}: {block.source}; {block.split}; {block.protocol}. {block.reason}"
         for mark, block in marked(table)
     ]
-    return table.notes() + [note.strip() for note in published]
+    return [*table.notes(), *of_rows, *(note.strip() for note in published)]
 
 
 def heads(table: Table) -> list[str]:
@@ -46,7 +63,8 @@ def heads(table: Table) -> list[str]:
 def shown_rows(table: Table) -> list[tuple[Row, str]]:
     """The measured rows, the reference levels, and the published rows comparable with them, each
     with its mark."""
-    measured = [(row, "") for row in (*table.rows, *table.references)]
+    marks = row_marks(table)
+    measured = [(row, marks.get(row.name, "")) for row in (*table.rows, *table.references)]
     blocks = marked_blocks(table, comparable=True)
     return [*measured, *((row, mark) for mark, block in blocks for row in block.rows)]
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.cells import all_notes, heading, marked_blocks
+from harness.leaderboard.cells import all_notes, heading, marked_blocks, row_marks
 from harness.leaderboard.missing import (
     AVERAGE_OF_PUBLISHED,
     NO_AVERAGE,
@@ -35,7 +35,8 @@ HTML = """<figure class="leaderboard">
 <tr class="{{ kind }}"
 {%- for name, value in (table.facets.get(row.name, {}) if kind == "measured" else {}).items() %}
 {{- " " }}data-{{ name }}="{{ value }}"
-{%- endfor %}><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}{{ mark }}</th>
+{%- endfor %}><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}
+{%- if mark %}<span>{{ mark }}</span>{% endif %}</th>
 {%- set whys = reasons(row, kind) %}
 {%- for score in (row.average,) + row.scores %}
 {%- if score %}<td{% if loop.first %} class="average"{% endif %}>
@@ -57,7 +58,7 @@ HTML = """<figure class="leaderboard">
 <div class="scroll" role="region" aria-label="Leaderboard" tabindex="0"><table>
 {{- head() }}
 <tbody>
-{%- for row in table.rows %}{{ line(row, "measured") }}{% endfor %}
+{%- for row in table.rows %}{{ line(row, "measured", row_marks[row.name]) }}{% endfor %}
 {%- for row in table.references %}{{ line(row, "reference") }}{% endfor %}
 </tbody>
 {%- for mark, block in comparable_blocks %}{{ group(mark, block) }}{% endfor %}
@@ -84,6 +85,7 @@ def html(table: Table) -> str:
         separate_blocks=marked_blocks(table, comparable=False),
         notes=[*all_notes(table), *([RANK_INTERVALS] if table.has_rank_intervals else [])],
         reasons=lambda row, kind: _reasons(table, row, kind),
+        row_marks=row_marks(table),
         interval=_rank_interval,
         metrics=metrics_label,
         heading=heading,

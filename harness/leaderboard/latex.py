@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 
 from harness.leaderboard.cells import (
     DAGGER,
+    DOUBLE_DAGGER,
     MISSING,
     all_notes,
     bold_places,
     heading,
     marked_blocks,
     row_cells,
+    row_marks,
 )
 from harness.leaderboard.table import Published, Row, Table, column_label
 
@@ -19,7 +21,9 @@ LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
 
 def latex(table: Table) -> str:
     """A `tabular`, another one for each block of rows that are not comparable, and the notes."""
-    measured = [_tex_row(table, row) for row in (*table.rows, *table.references)]
+    marks = row_marks(table)
+    measured = [_tex_row(table, row, marks[row.name]) for row in table.rows]
+    measured += [_tex_row(table, row) for row in table.references]
     for mark, block in marked_blocks(table, comparable=True):
         measured += ["\\midrule", *_group(table, mark, block)]
     lines = _tabular(table, measured)
@@ -36,7 +40,8 @@ def tex_notes(notes: Sequence[str]) -> list[str]:
 def tex(text: str) -> str:
     """Text with LaTeX's special characters escaped."""
     text = text.translate(LATEX_ESCAPES)
-    symbols = {"±": r"$\pm$", DAGGER: r"$^\dagger$", MISSING: "--"}
+    daggers = {DAGGER: r"$^\dagger$", DOUBLE_DAGGER: r"$^\ddagger$"}
+    symbols = {"±": r"$\pm$", MISSING: "--"} | daggers
     for symbol, command in symbols.items():
         text = text.replace(symbol, command)
     return text

@@ -100,7 +100,8 @@ def comma_separated(table: Table) -> str:
     shared = [table.suite.name, table.average.name]
     for kind, row in kinds:
         values = _numbers(table, kind, row)
-        lines.append([*values, table.split, "", *shared, table.protocol, ""])
+        notes = " ".join(table.row_notes.get(row.name, ())) if kind == "measured" else ""
+        lines.append([*values, table.split, "", *shared, table.protocol, notes])
     for block in table.published:
         for row in block.rows:
             values = _numbers(table, block.kind.lower(), row)

@@ -138,6 +138,8 @@ class Table:
     """Row to its number of trained parameters; empty if all rows are adapted in the same way."""
     missing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Measured row to column to the reason why its cell is empty."""
+    row_notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Measured row to the notes at which its mark points."""
     facets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Measured row to the properties by which the site filters it."""
     ranking: str = (

@@ -43,6 +43,7 @@ def view_data(board: StoreBoard, experiments: Sequence[RecordedExperiment]) -> s
     return json.dumps(
         {
             "suite": table.suite.name,
+            "tasks": [column.task for column in table.columns],
             "rows": [row.name for row in table.rows],
             "experiments": [board.arms[row.name][0] for row in table.rows],
             "differences": {labels[name]: lines for name, lines in found.items()},

@@ -4,9 +4,13 @@ import csv
 import io
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import yaml
 
 from harness.report.site.build import build_site
+from harness.store.recorded import SCORE_COLUMNS, SCORES_FILE, SPEC_FILE, recorded_experiments
+from harness.tasks import SUITES, TASKS
 from tests.browser import look, needs_chromium
 from tests.filled_store import EVIL, fill
 
@@ -134,6 +138,68 @@ def test_the_view_of_a_board_is_chosen_exported_and_kept_in_the_address(site):
     assert "two: alike" not in table and "two" not in bibtex
     assert latex.count("&") == (len(rows[0]) - 1) * len(rows)
     assert "@misc{experiment-one," in bibtex
+
+
+@pytest.fixture(scope="module")
+def board_of_tasks(tmp_path_factory) -> Path:
+    """The page of a board with several tasks, one of them with two columns."""
+    folder = tmp_path_factory.mktemp("tasks")
+    store = fill(folder / "store")
+    one = recorded_experiments(store)[0]
+    rows = [
+        ("three", "good", "glue-v1", task, split.name, metric, 0.5, 0, 0, f"{task}-0")
+        for task in SUITES["glue-v1"].tasks
+        for split in TASKS[task].evaluation
+        for metric in TASKS[task].metrics
+    ]
+    recorded = folder / "three"
+    recorded.mkdir()
+    pd.DataFrame(rows, columns=SCORE_COLUMNS).to_parquet(recorded / SCORES_FILE)
+    (recorded / SPEC_FILE).write_text(yaml.safe_dump(one.spec))
+    store.record_experiment("three", "glue-v1", recorded)
+    return build_site(store, folder / "out").parent / "leaderboards" / "glue-v1.html"
+
+
+def test_a_task_is_chosen_and_kept_in_the_address(board_of_tasks):
+    script = """
+      const radios = [...document.querySelectorAll(".tasks input")];
+      const chosen = () => radios.filter((radio) => radio.checked).map((radio) => radio.value);
+      const shown = () => [...document.querySelectorAll("thead")][0].rows[0].cells;
+      const heads = () => [...shown()].filter((head) => !head.hidden)
+        .map((head) => head.textContent.trim());
+      const all = heads().length, first = chosen();
+      radios.find((radio) => radio.value === "mnli").click();
+      const mnli = heads(), state = location.hash, wide = (await shownAt(390)).scrollWidth;
+      radios[0].click();
+      const again = [heads().length, location.hash];
+      location.hash = state;
+      await new Promise((done) => addEventListener("hashchange", done, { once: true }));
+      const linked = [chosen(), heads()];
+      const box = [...document.querySelectorAll("[data-column]")][1];
+      box.click();
+      return { all, first, mnli, wide, again, linked, mixed: chosen(),
+               visible: radios.every((radio) => radio.offsetParent),
+               named: radios[1].labels[0].textContent.trim() };"""
+    seen = look(board_of_tasks, script)
+    assert seen["visible"] and seen["first"] == [""] and seen["named"] == "mnli"
+    assert sum("mnli" in head for head in seen["mnli"]) == 2
+    assert [head[:4] for head in seen["mnli"] if "mnli" not in head] == [
+        "rank",
+        "arm",
+        "aver",
+        "seed",
+    ]
+    assert seen["again"] == [seen["all"], ""] and seen["wide"] <= 390
+    assert seen["linked"] == [["mnli"], seen["mnli"]]
+    assert seen["mixed"] == []
+
+
+def test_a_board_of_one_task_offers_no_choice(site):
+    script = """
+      const set = document.querySelector(".tasks");
+      return { shown: set.offsetParent !== null, radios: set.querySelectorAll("input").length };"""
+    seen = look(site / "leaderboards" / "swag-v1.html", script)
+    assert (seen["shown"], seen["radios"]) == (False, 0)
 
 
 @pytest.mark.parametrize(

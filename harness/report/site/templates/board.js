@@ -8,6 +8,7 @@ const board = document.querySelector("figure.leaderboard table");
 const measured = [...board.querySelectorAll("tr.measured")];
 const shownTables = [...document.querySelectorAll("figure.leaderboard table")];
 const FIXED = 2; // rank and arm are always shown
+const FIRST_SCORE = FIXED + 1; // after the average
 const headTexts = [...board.tHead.rows[0].cells].map((cell) => spaced(cell));
 let chosen = []; // names of the rows that are compared
 
@@ -19,7 +20,7 @@ function spaced(cell) {
 }
 
 function nameOf(row) {
-  return row.querySelector("th").textContent;
+  return row.querySelector("th").firstChild.textContent; // without the mark of a note
 }
 
 // A cell without its explanation.
@@ -59,6 +60,39 @@ function showColumns() {
       if (row.querySelector("[scope=rowgroup]")) continue;
       [...row.cells].forEach((cell, place) => { cell.hidden = hidden.includes(place); });
     }
+  }
+  showTask();
+}
+
+// The choice of a task checks the boxes of its columns; it has no state of its own.
+
+function makeTasks() {
+  const tasks = [...new Set(data.tasks)];
+  if (tasks.length < 2) return;
+  const set = view.querySelector("fieldset.tasks");
+  for (const task of ["", ...tasks]) {
+    const label = document.createElement("label");
+    const radio = Object.assign(document.createElement("input"), { type: "radio", name: "task", value: task });
+    radio.addEventListener("change", () => {
+      for (const box of scoreBoxes()) box.checked = isOf(box, task);
+    });
+    label.append(radio, ` ${task || "all"}`);
+    set.append(label);
+  }
+  set.hidden = false;
+}
+
+function scoreBoxes() {
+  return [...view.querySelectorAll("[data-column]")].slice(FIRST_SCORE - FIXED, FIRST_SCORE - FIXED + data.tasks.length);
+}
+
+function isOf(box, task) {
+  return !task || data.tasks[box.dataset.column - FIRST_SCORE] === task;
+}
+
+function showTask() {
+  for (const radio of view.querySelectorAll("[name=task]")) {
+    radio.checked = scoreBoxes().every((box) => box.checked === isOf(box, radio.value));
   }
 }
 
@@ -149,8 +183,8 @@ function csv() {
 }
 
 function latex() {
-  const escapes = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "†": "$^\\dagger$", "–": "--" };
-  const escaped = (text) => text.replace(/[&%$#_{}\\~^±†–]/g, (letter) => escapes[letter] ?? `\\${letter}`);
+  const escapes = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "±": "$\\pm$", "†": "$^\\dagger$", "‡": "$^\\ddagger$", "–": "--" };
+  const escaped = (text) => text.replace(/[&%$#_{}\\~^±†‡–]/g, (letter) => escapes[letter] ?? `\\${letter}`);
   const [head, ...rows] = shownCells().map((cells) => `${cells.map(escaped).join(" & ")} \\\\`);
   const align = `rl${"r".repeat(shownCells()[0].length - FIXED)}`;
   return [`\\begin{tabular}{${align}}`, "\\toprule", head, "\\midrule", ...rows, "\\bottomrule", "\\end{tabular}", ""].join("\n");
@@ -209,6 +243,7 @@ function refresh() {
 }
 
 makeColumns();
+makeTasks();
 makeSelectable();
 view.hidden = document.querySelector(".compared").hidden = false;
 view.addEventListener("submit", (event) => event.preventDefault());
