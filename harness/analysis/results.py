@@ -117,7 +117,8 @@ class Results:
         """Arm to task to its number of `finetune_runs`."""
         numbers: dict[str, dict[str, int]] = {arm: {} for arm in self.arms}
         for run in self.finetune_runs:
-            numbers[run.arm][run.task] = numbers[run.arm].get(run.task, 0) + 1
+            of = numbers.setdefault(run.arm, {})
+            of[run.task] = of.get(run.task, 0) + 1
         return numbers
 
     def trained_in(self, run: FinetuneRun) -> str:

@@ -126,9 +126,9 @@ class Display:
             for kind, label, line in self._rows(new):
                 self._print(f"  ... {kind} {label}: {', '.join(filter(None, (line, left)))}")
 
-    def finished(self, stage: Stage, metrics: Mapping[str, float]) -> None:
+    def finished(self, stage: Stage, metrics: Mapping[str, float | None]) -> None:
         """Prints a stage whose results were stored with the duration of its last attempt."""
-        seconds = metrics.get(STAGE_SECONDS, 0.0)
+        seconds = metrics.get(STAGE_SECONDS) or 0.0
         self.durations.add(stage.kind, stage.flops, whole_seconds(metrics))
         now, known = time.monotonic(), self.durations
         if stage.key in self.in_new_worker:

@@ -190,10 +190,10 @@ def learned_durations(finished: Iterable[StageResult]) -> Durations:
     return found
 
 
-def whole_seconds(metrics: Mapping[str, float]) -> float:
+def whole_seconds(metrics: Mapping[str, float | None]) -> float:
     """Seconds of a stage with what was done before it was resumed, at the rate of its last attempt;
     0 if unknown."""
-    return metrics.get(STAGE_SECONDS, 0.0) / (1 - metrics.get(RESUMED_AT, 0.0))
+    return (metrics.get(STAGE_SECONDS) or 0.0) / (1 - (metrics.get(RESUMED_AT) or 0.0))
 
 
 def used_gpu(finished: Iterable[StageResult]) -> bool:
