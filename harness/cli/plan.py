@@ -25,7 +25,7 @@ def plan(
         typer.Option(
             envvar="HARNESS_STORE",
             help="folder of earlier results, for durations, learned vocabularies and the variance "
-            f"between seeds [default: {options.DEFAULT_STORE}, without the variance]",
+            f"between seeds [default: durations and vocabularies of {options.DEFAULT_STORE}]",
         ),
     ] = None,
 ) -> None:

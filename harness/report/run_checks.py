@@ -43,8 +43,8 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
     if reversed_runs:
         yield (
             "Runs far below chance, whose answers would score above it if they were reversed: "
-            f"{'; '.join(reversed_runs)}. They have learned the task inverted: check that labels "
-            "mean the same in the train and the evaluation split."
+            f"{'; '.join(reversed_runs)}. They may have learned the task inverted, if labels mean "
+            "something else in the evaluation split, or what decides a label may differ there."
         )
     never = [arm for arm, (bad, total) in failed.items() if bad == total and not inverted[arm]]
     if never:
