@@ -22,5 +22,9 @@ def report(
 
     with options.clear_errors():
         folder = output_folder(out_folder) if out_folder else None
-        written = options.load_study(experiment, set_, variant, store).write_report(folder)
+        study = options.load_study(experiment, set_, variant, store)
+        written = study.write_report(folder)
+        done, total = len(study.results.finished), len(study.plan.stages)
+    if done < total:
+        options.out.print(f"not finished: {done} of {total} stages are done")
     options.out.print(f"{written / 'index.html'}")

@@ -64,7 +64,7 @@ def judge(pair: Pair) -> Verdict:
     """
     found = pair.average
     if found is None:
-        return Verdict(pair, "inconclusive", "one of the arms has no average")
+        return Verdict(pair, "inconclusive", "not every arm of the pair has an average yet")
     if not enough_seeds(found):
         reason = "one pretraining seed gives no estimate of the variation between runs"
         return Verdict(pair, "inconclusive", reason)

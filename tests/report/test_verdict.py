@@ -158,7 +158,7 @@ def test_arms_of_the_same_checkpoints_are_paired(fabricate):
 def test_without_an_average_nothing_is_concluded():
     verdict = judge(Pair("a", "b", True, {AVERAGE: None}))
     assert verdict.word == "inconclusive"
-    assert "no average" in verdict.reason
+    assert "has an average yet" in verdict.reason
 
 
 def test_a_better_arm_is_found_and_points_the_expected_way(fabricate):

@@ -39,7 +39,8 @@ def _more_updates(run: Pretrain, steps: int) -> str:
     needed = math.ceil(value * FEW_UPDATES / max(1, steps))
     amount = f"{needed + 0.05 * needed:.2g}" if unit == "flops" else f"{needed:,}"  # rounded up
     budget = f"raise pretrain.budget.{unit} to {amount} or more"
-    smaller = int(run.batch_size * steps / FEW_UPDATES)
+    most = run.batch_size * steps // FEW_UPDATES
+    smaller = 2 ** (most.bit_length() - 1) if most else 0
     if unit == "steps" or not smaller:
         return budget
     return f"lower pretrain.batch_size from {run.batch_size} to {smaller}, or {budget}"

@@ -52,9 +52,9 @@ def test_few_updates_with_the_batch_size_and_the_budget_that_give_more() -> None
     plan = planned({"batch_size": 256, "budget": {"tokens": tokens}})
     (line,) = found("few_updates", plan)
     assert line.startswith("x: 47 pretraining updates are fewer than 500")
-    assert "lower pretrain.batch_size from 256 to 24" in line
+    assert "lower pretrain.batch_size from 256 to 16" in line
     assert f"raise pretrain.budget.tokens to {tokens * 500 / 47:,.0f} or more" in line
-    enough = planned({"batch_size": 24, "budget": {"tokens": tokens}})
+    enough = planned({"batch_size": 16, "budget": {"tokens": tokens}})
     assert plan.costs["x"].steps == 47 and (enough.costs["x"].steps or 0) >= 500
     assert found("few_updates", enough) == []
 
