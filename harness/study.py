@@ -11,6 +11,7 @@ from rich.console import Console
 from harness.analysis.frames.scores import probes_frame, scores_frame
 from harness.analysis.recording import record_results
 from harness.analysis.results import Results
+from harness.analysis.seed_spread import spread_in
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import as_declared, unknown_name
 from harness.exchange.checkpoints.arm_models import ArmModels
@@ -297,4 +298,5 @@ class Study:
         """What a notebook shows: the plan, and the leaderboard once there are scores."""
         from harness.report.notebook import study_html
 
-        return study_html(self.outlook(), self.table() if self.results.scored else None)
+        spread = spread_in(existing_store(self.folder), self.experiment.evaluate)
+        return study_html(self.outlook(), spread, self.table() if self.results.scored else None)

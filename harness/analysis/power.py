@@ -75,11 +75,15 @@ def _without_spread(num_pretrain: int, paired: bool) -> str:
         low, high = (least * spread for spread in (min(PRIORS.values()), max(PRIORS.values())))
         start = (
             f"{num_pretrain} pretraining seeds detect differences in the average from about "
-            f"{least:.1f} standard deviations between seeds (80 % power), which on the suites of "
-            f"the committed reports are {low:.1f} to {high:.1f} points"
+            f"{least:.1f} standard deviations between seeds (80 % power): {low:.1f} to "
+            f"{high:.1f} points if these tasks vary as the suites of the committed reports"
         )
-    others = [f"{n} seeds from {detectable(n):.1f}" for n in OTHER_SEEDS if n > num_pretrain]
-    source = "the spread on these tasks is unknown: take it from earlier results with --store"
+    others = [
+        f"{n} seeds from {detectable(n):.1f} standard deviations"
+        for n in OTHER_SEEDS
+        if n > num_pretrain
+    ]
+    source = "the spread on these tasks is unknown until a run of them is finished"
     return "; ".join([start, *others, source])
 
 

@@ -10,7 +10,16 @@ from harness.analysis.columns import combine, part_of_suite, terms_of
 from harness.analysis.power import SeedSpread
 from harness.analysis.statistics.variance import Components, seed_components
 from harness.experiment.evaluation import Evaluate
+from harness.store.recorded import recorded_experiments
+from harness.store.store import Store
 from harness.tasks.task import Suite
+
+
+def spread_in(store: Store | None, evaluate: Evaluate) -> SeedSpread | None:
+    """The spread in the experiments of a store; null without a store, or if none has the tasks."""
+    if store is None:
+        return None
+    return measured_spread(evaluate, [one.scores for one in recorded_experiments(store)])
 
 
 def measured_spread(evaluate: Evaluate, earlier: Sequence[pd.DataFrame]) -> SeedSpread | None:

@@ -1,15 +1,11 @@
 """`harness plan`: what an experiment would compute."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness.cli import options
-
-if TYPE_CHECKING:
-    from harness.analysis.power import SeedSpread
-    from harness.plan.plan import Plan
 
 
 def plan(
@@ -25,12 +21,13 @@ def plan(
         typer.Option(
             envvar="HARNESS_STORE",
             help="folder of earlier results, for durations, learned vocabularies and the variance "
-            f"between seeds [default: durations and vocabularies of {options.DEFAULT_STORE}]",
+            f"between seeds [default: {options.DEFAULT_STORE}]",
         ),
     ] = None,
 ) -> None:
     """Shows arms, differences, stages, cost, statistical power, warnings and the expected duration
     without computing anything."""
+    from harness.analysis.seed_spread import spread_in
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.outlook import outlook
     from harness.plan.factory import load_plan
@@ -41,16 +38,6 @@ def plan(
         if resolved:
             print_resolved(planned.declaration, options.out)
             return
-        known = outlook(planned, existing_store(store or options.DEFAULT_STORE), jobs)
-        print_plan(known, options.out, _measured_spread(planned, store) if store else None)
-
-
-def _measured_spread(planned: "Plan", folder: Path) -> "SeedSpread | None":
-    from harness.analysis.seed_spread import measured_spread
-    from harness.store.recorded import recorded_experiments
-    from harness.store.store import Store
-
-    if not folder.exists():
-        return None
-    scores = [experiment.scores for experiment in recorded_experiments(Store(folder))]
-    return measured_spread(planned.experiment.evaluate, scores)
+        earlier = existing_store(store or options.DEFAULT_STORE)
+        spread = spread_in(earlier, planned.experiment.evaluate)
+        print_plan(outlook(planned, earlier, jobs), options.out, spread)

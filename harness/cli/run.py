@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from harness.cli import options
-from harness.cli.signals import exit_code, terminated_as_interrupted
+from harness.core.signals import exit_code
 
 if TYPE_CHECKING:
     from harness.leaderboard.table import Table
@@ -42,7 +42,7 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
     with options.clear_errors():
         print_warnings(study.warnings, options.out)
     try:
-        with options.clear_errors(), terminated_as_interrupted():
+        with options.clear_errors():
             done = study.run(jobs, options.out, executor, raise_on_failure=False).last_run
     except KeyboardInterrupt as stop:
         total, kept = len(study.plan.stages), len(study.results.finished)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.signals import terminated_as_interrupted
+from harness.core.signals import terminated_as_interrupted
 
 
 def ui(

@@ -159,10 +159,10 @@ class Display:
         if self.started:
             took = f"took {duration(time.monotonic() - self.begun)}"
             if self.first:
-                took = f"estimated {duration(self.first.seconds)}, {took}"
+                took += f" (estimated before: {duration(self.first.seconds)})"
             elif self.first_left:
                 after, left = self.first_left
-                took = f"estimated {duration(after + left)} after {duration(after)}, {took}"
+                took += f" (estimated after {duration(after)}: {duration(after + left)})"
             self._print(took)
 
     def _print(self, line: str) -> None:

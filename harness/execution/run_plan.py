@@ -2,6 +2,7 @@
 
 from rich.console import Console
 
+from harness.core.signals import terminated_as_interrupted
 from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
@@ -19,12 +20,19 @@ def run_plan(
     console: Console | None = None,
     executor: str | None = None,
 ) -> Execution:
-    """Computes the results that the store lacks; the arguments are those of `Study.run`."""
+    """Computes the results that the store lacks; the arguments are those of `Study.run`.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C or SIGTERM. Finished stages are kept, and no worker remains.
+    """
     in_process = any(needs_this_process(name) for name in plan.experiment.plugins)
     executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
     backend = BACKENDS[executor](Workspace(store.root), jobs)
     earlier = learned_durations(store.finished().values())
-    with Display(plan, console or _default_console(), earlier) as display:
+    with (
+        terminated_as_interrupted(),
+        Display(plan, console or _default_console(), earlier) as display,
+    ):
         return execute(plan, store, backend, display)
 
 

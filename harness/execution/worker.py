@@ -38,9 +38,6 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         PluginError: an error in the code of a plug-in.
         Exception: whatever else the stage raises. The traceback is in `error.txt`.
     """
-    from harness.execution.stages import STAGES
-    from harness.execution.stages.context import StageContext
-
     folder = workspace.folder(job.key)
     folder.mkdir(parents=True, exist_ok=True)
     with workspace.lock(job.key):
@@ -54,39 +51,48 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         rmtree(workspace.output(job.key), ignore_errors=True)
         workspace.output(job.key).mkdir(parents=True)
         workspace.state(job.key).mkdir(exist_ok=True)
-        progress = Reporter(folder / "progress.json")
-        context = StageContext(
-            spec=job.spec,
-            inputs={role: local_folder(artifact) for role, artifact in job.inputs.items()},
-            out=workspace.output(job.key),
-            state=workspace.state(job.key),
-            shared=workspace.root,
-            compute=job.compute,
-            progress=progress,
-            loggers=partial(_loggers, job, workspace),
-        )
-        begin = time.perf_counter()
         try:
-            plugins.require(job.spec.get("plugins", {}))
-            for name in job.plugins:
-                plugins.load_plugin(name)
-            metrics = STAGES[job.kind](context)
-        except Exception as error:
+            metrics = _compute(job, workspace)
+        except Exception as error:  # whatever a stage raises is kept for the user
             line = plugins.error_line(error)
             (folder / "error.txt").write_text("\n".join([traceback.format_exc(), line or ""]))
             if line:  # the user's own exceptions may not pass between processes
                 raise plugins.PluginError(line) from error
             raise
-        if workspace.history(job.key).exists():
-            copyfile(workspace.history(job.key), context.out / HISTORY)
-        seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
-        metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
-        if progress.resumed_at:
-            metrics[RESUMED_AT] = progress.resumed_at
         output = StageOutput(metrics, made_with())
         write_atomically(result, json.dumps(asdict(output)))
         workspace.log("finish", job.key)
         return output
+
+
+def _compute(job: StageJob, workspace: Workspace) -> dict[str, float]:
+    """Metrics of a stage, with its duration; its files are in `workspace.output`."""
+    from harness.execution.stages import STAGES
+    from harness.execution.stages.context import StageContext
+
+    progress = Reporter(workspace.folder(job.key) / "progress.json")
+    context = StageContext(
+        spec=job.spec,
+        inputs={role: local_folder(artifact) for role, artifact in job.inputs.items()},
+        out=workspace.output(job.key),
+        state=workspace.state(job.key),
+        shared=workspace.root,
+        compute=job.compute,
+        progress=progress,
+        loggers=partial(_loggers, job, workspace),
+    )
+    begin = time.perf_counter()
+    plugins.require(job.spec.get("plugins", {}))
+    for name in job.plugins:
+        plugins.load_plugin(name)
+    metrics = STAGES[job.kind](context)
+    if workspace.history(job.key).exists():
+        copyfile(workspace.history(job.key), context.out / HISTORY)
+    seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
+    metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
+    if progress.resumed_at:
+        metrics[RESUMED_AT] = progress.resumed_at
+    return metrics
 
 
 def _loggers(job: StageJob, workspace: Workspace, prefix: str = "") -> "Sequence[Logger]":

@@ -1,10 +1,10 @@
 """Examples of a task and documents of a corpus, to read before they are used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.core.config import unknown_name
 from harness.data.corpora import CORPORA
@@ -17,6 +17,8 @@ from harness.tasks.examples import Answers, Examples
 from harness.tasks.inference import inferred
 from harness.tasks.load_examples import load_examples
 from harness.tasks.task import HubData, Task
+
+Entry = TypeVar("Entry")
 
 MAX_CHARACTERS = 400
 """Length at which a text is cut."""
@@ -31,9 +33,7 @@ def documents(name: str, number: int) -> list[str]:
     Raises:
         ValueError: no such corpus or file, or a data set of the Hub that is not on this machine.
     """
-    corpus = CORPORA.get(name)
-    if corpus is None and not _is_path(name):
-        raise ValueError(unknown_name("the corpus or file", name, CORPORA))
+    corpus = _shipped("corpus", name, CORPORA)
     if corpus is None:
         is_json = ".jsonl" in Path(name).suffixes
         corpus = JsonLinesCorpus(path=name) if is_json else TextCorpus(path=name)
@@ -51,9 +51,7 @@ def examples(name: str, number: int) -> list[dict[str, Any]]:
     Raises:
         ValueError: no such task or file, or a data set of the Hub that is not on this machine.
     """
-    task = TASKS.get(name)
-    if task is None and not _is_path(name):
-        raise ValueError(unknown_name("the task or file", name, TASKS))
+    task = _shipped("task", name, TASKS)
     if task is None:
         task = Task.model_validate(inferred({"name": Path(name).stem, "data": name}))
     if isinstance(task.data, HubData):
@@ -64,6 +62,13 @@ def examples(name: str, number: int) -> list[dict[str, Any]]:
 
 SAMPLES = {"corpora": documents, "tasks": examples}
 """Registry to the function of a name and a number that samples its text."""
+
+
+def _shipped(kind: str, name: str, registry: Mapping[str, Entry]) -> Entry | None:
+    """The registered value, or null for the path of a file."""
+    if name not in registry and not _is_path(name):
+        raise ValueError(unknown_name(f"the {kind} or file", name, registry))
+    return registry.get(name)
 
 
 def _is_path(name: str) -> bool:

@@ -166,8 +166,11 @@ class Table:
     def to_frame(self) -> pd.DataFrame:
         """Measured rows: rank, arm, score and `_sd` of each column and the average, seeds. Scores
         are x 100; missing values are NaN."""
+        return self._frame(self.rows)
+
+    def _frame(self, rows: Sequence[Row]) -> pd.DataFrame:
         records = []
-        for row in self.rows:
+        for row in rows:
             record: dict[str, object] = {"rank": row.rank, "arm": row.name}
             named = [*zip([c.name for c in self.columns], row.scores, strict=True)]
             for name, score in (*named, ("average", row.average)):
@@ -178,12 +181,13 @@ class Table:
                 record["trained_parameters"] = self.trained.get(row.name)
             records.append(record)
         frame = pd.DataFrame(records)
-        numbers = [name for name in frame if name not in ("arm", "rank")]
-        return frame.astype({**dict.fromkeys(numbers, float), "rank": "Int64"} if records else {})
+        whole = ("rank", "pretrain_seeds", "finetune_seeds")
+        types = {name: "Int64" if name in whole else float for name in frame if name != "arm"}
+        return frame.astype(types)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the measured rows."""
-        frame = self.to_frame()
+        """What a notebook shows: the measured rows and the reference levels."""
+        frame = self._frame((*self.rows, *self.references))
         return frame.to_html(index=False, border=0, na_rep="–", float_format="{:.1f}".format)
 
     @property

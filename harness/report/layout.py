@@ -18,7 +18,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 class Plot:
     """A figure with its caption."""
 
-    svg: Any
+    svg: Any = field(repr=False)
     caption: str
 
     def _repr_svg_(self) -> str:

@@ -1,6 +1,7 @@
 """The end of a run in the terminal: verdicts and threats."""
 
 from dataclasses import dataclass
+from html import escape
 
 from harness.analysis.results import Results
 from harness.report.comparison import compared_table
@@ -19,6 +20,25 @@ class Summary:
     the difference in the average and its interval."""
     threats: tuple[str, ...]
     """A sentence or two on each threat to validity that was found."""
+
+    @property
+    def _lists(self) -> dict[str, tuple[str, ...]]:
+        parts = {"expected": self.verdicts, "threats to validity": self.threats}
+        return {title: lines for title, lines in parts.items() if lines}
+
+    def __str__(self) -> str:
+        return "\n".join(
+            line
+            for title, lines in self._lists.items()
+            for line in (f"{title}:", *(f"- {line}" for line in lines))
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return "".join(
+            f"<p>{title}:</p><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+            for title, lines in self._lists.items()
+        )
 
 
 def summary(results: Results) -> Summary:

@@ -140,11 +140,14 @@ def test_seeds_that_are_there_are_not_proposed() -> None:
 
 def test_an_unknown_spread_is_the_unit() -> None:
     unknown = planned(evaluate={"suite": "micro-overlap-v1"})
-    effect = minimum_detectable_difference(Components(1.0, 0.0, 0.0), 3, 1)
+    effect, with_five = (
+        minimum_detectable_difference(Components(1.0, 0.0, 0.0), seeds, 1) for seeds in (3, 5)
+    )
     low, high = effect * min(PRIORS.values()), effect * max(PRIORS.values())
     line = power_line(unknown)
     assert line and f"about {effect:.1f} standard deviations between seeds (80 % power)" in line
-    assert f"are {low:.1f} to {high:.1f} points; 5 seeds from" in line
+    assert f": {low:.1f} to {high:.1f} points if" in line
+    assert f"5 seeds from {with_five:.1f} standard deviations; 10" in line
     one = planned(evaluate={"suite": "micro-overlap-v1"}, seeds={"pretrain": 1})
     assert (power_line(one) or "").startswith("one pretraining seed cannot show that arms differ")
 
@@ -164,8 +167,8 @@ def test_the_command_reads_the_store_that_it_is_given(
 ) -> None:
     results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "experiment.yaml").write_text("{}")
-    store = SimpleNamespace(experiments=lambda: {"earlier": tmp_path})
-    monkeypatch.setattr("harness.store.store.Store", lambda folder: store)
+    store = SimpleNamespace(experiments=lambda: {"earlier": tmp_path}, finished=dict)
+    monkeypatch.setattr("harness.store.store.existing_store", lambda folder: store)
     path = ROOT / "experiments" / "quickstart.yaml"
     output = CliRunner().invoke(app, ["plan", str(path), "--store", str(tmp_path)]).output
     assert "between seeds: 1.0 points in 1 arm of the store on micro-glue-v1" in output

@@ -111,6 +111,10 @@ def test_notebooks_show_escaped_tables(study: Study) -> None:
     assert "Is &lt;b&gt;one" in page and "<b>one" not in page
     assert "<td>none</td>" in study.plan._repr_html_() and "sentence_pair" in page
     assert "<td>none</td>" in study.table()._repr_html_()
+    conclusions = study.summary()
+    assert str(conclusions).startswith("threats to validity:\n- ")
+    assert conclusions._repr_html_().startswith("<p>threats to validity:</p><ul><li>")
+    assert not [plot for plot in study.figures().values() if "<svg" in repr(plot)]
     assert "No scores yet" in harness.load("smoke", store=study.folder)._repr_html_()
 
 

@@ -65,7 +65,7 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
     assert lines[3].endswith(" 75%, loss 0.500, about 22 s left")  # a quarter took 20 s
     assert lines[4:] == [
         f"  done finetune {first.label} (30 s)",
-        "estimated 62 s after 40 s, took 80 s",
+        "took 80 s (estimated after 40 s: 62 s)",
     ]
 
 

@@ -95,7 +95,7 @@ def of_experiment(results: Results, arm: str | None, seed: int | None) -> Select
     seeds = [one for of, one in results.plan.pretrain_keys if of == name]
     seed = seeds[0] if seed is None else seed
     if seed not in seeds:
-        raise ValueError(f"--seed must be one of {', '.join(map(str, seeds))}, but is {seed}")
+        raise ValueError(f"seed must be one of {', '.join(map(str, seeds))}, but is {seed}")
     record = results.store.find(_network(results, name, seed))
     if record is None:
         raise ValueError(f"the pretraining of {name}, seed {seed}, is not finished: run it first")

@@ -69,7 +69,7 @@ def _seeds(results: Results, seeds: str | None) -> tuple[int, int]:
     known = [f"{p}.{f}" for p in declared.pretrain for f in declared.finetune]
     seeds = seeds or known[0]
     if seeds not in known:
-        raise ValueError(f"--seeds must be one of {', '.join(known)}, but is {seeds!r}")
+        raise ValueError(f"seeds must be one of {', '.join(known)}, but is {seeds!r}")
     pretrain, finetune = map(int, seeds.split("."))
     return pretrain, finetune
 

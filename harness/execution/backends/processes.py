@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from types import ModuleType
 
 from harness.execution.backends.backend import Backend, Outcome
@@ -87,25 +87,27 @@ class _Slot:
 
     def __init__(self, threads: int) -> None:
         context = get_context("spawn")
-        self._stop = context.Event()
-        arguments = (os.getpid(), threads, self._stop)
+        # A pipe, not an Event: a worker that dies with the lock of an Event would block `close`.
+        receiver, self._stop = context.Pipe(duplex=False)
+        arguments = (os.getpid(), threads, receiver)
         self.pool = ProcessPoolExecutor(
             1, mp_context=context, initializer=start_worker, initargs=arguments
         )
 
     def close(self) -> None:
         """Ends the process."""
-        self._stop.set()
+        self._stop.close()
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def start_worker(parent: int, threads: int, stop: Event) -> None:
+def start_worker(parent: int, threads: int, stop: Connection) -> None:
     """Initialises a worker process: limits its CPU threads, and ends it with its parent or when
-    `stop` is set.
+    the other end of `stop` is closed.
 
     Args:
         parent: process id.
         threads: CPU threads of torch and of the tokenizers.
+        stop: the receiving end of a pipe.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt
     os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -113,14 +115,16 @@ def start_worker(parent: int, threads: int, stop: Event) -> None:
     os.environ["RAYON_NUM_THREADS"] = str(threads)
 
     def exit_with_parent() -> None:
-        while os.getppid() == parent and not stop.wait(CHECK_SECONDS):
+        while os.getppid() == parent and not stop.poll(CHECK_SECONDS):
             pass
         os._exit(1)
 
     threading.Thread(target=exit_with_parent, daemon=True).start()
     import torch
+    from tqdm import tqdm
 
     torch.set_num_threads(threads)
+    tqdm.set_lock(threading.RLock())  # the default is a semaphore, which os._exit would leak
 
 
 def default_threads() -> int:

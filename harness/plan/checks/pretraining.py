@@ -35,7 +35,7 @@ def few_updates(plan: Plan) -> Iterator[str]:
 
 def _more_updates(run: Pretrain, steps: int) -> str:
     """What gives FEW_UPDATES."""
-    (unit, value) = next(iter(run.budget.model_dump(exclude_none=True).items()))
+    unit, value = _budget(run)
     needed = math.ceil(value * FEW_UPDATES / max(1, steps))
     amount = f"{needed + 0.05 * needed:.2g}" if unit == "flops" else f"{needed:,}"  # rounded up
     budget = f"raise pretrain.budget.{unit} to {amount} or more"
@@ -44,6 +44,11 @@ def _more_updates(run: Pretrain, steps: int) -> str:
     if unit == "steps" or not smaller:
         return budget
     return f"lower pretrain.batch_size from {run.batch_size} to {smaller}, or {budget}"
+
+
+def _budget(run: Pretrain) -> tuple[str, float]:
+    """Unit and amount."""
+    return next(iter(run.budget.model_dump(exclude_none=True).items()))
 
 
 def unfilled_vocabulary(plan: Plan) -> Iterator[str]:
@@ -64,16 +69,20 @@ def unfilled_vocabulary(plan: Plan) -> Iterator[str]:
 
 def repeated_text(plan: Plan) -> Iterator[str]:
     """Budgets that read a corpus more than MANY_PASSES times."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for arm in plan.arms:
         read = passes(plan, arm)
         if read and read > MANY_PASSES:
-            groups.setdefault(f"{read:.2g}", []).append(arm.name)
-    for read_times, arms in groups.items():
+            unit, value = _budget(arm.pretrain)
+            most = value * MANY_PASSES / read
+            amount = f"{most:.2g}" if unit == "flops" else f"{most:,.0f}"
+            lower = f"pretrain.budget.{unit} to {amount}"
+            groups.setdefault((f"{read:.2g}", lower), []).append(arm.name)
+    for (read_times, lower), arms in groups.items():
         yield (
             f"{', '.join(arms)}: the budget reads the corpus about {read_times} times, but beyond "
             f"{MANY_PASSES} passes repeated text is worth less and less (Muennighoff et al. 2023); "
-            "take more text, or lower pretrain.budget"
+            f"take more text, or lower {lower}"
         )
 
 

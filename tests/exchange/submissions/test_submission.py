@@ -180,7 +180,7 @@ def test_unknown_arms_seeds_and_benchmarks(finished: Any) -> None:
     results = finished("glue")
     with pytest.raises(ValueError, match="must be glue or superglue, but is 'blue'"):
         submission.write_submission("blue", results)
-    with pytest.raises(ValueError, match=r"--seeds must be one of 3\.0, .*, 4\.1, but is '0'"):
+    with pytest.raises(ValueError, match=r"seeds must be one of 3\.0, .*, 4\.1, but is '0'"):
         submission.write_submission("glue", results, seeds="0")
     with pytest.raises(ValueError, match="--arm must be one of bert, but is roberta"):
         submission.write_submission("glue", results, arm="roberta")

@@ -1,6 +1,7 @@
-"""Ending a command from outside: Ctrl-C, and the SIGTERM of schedulers."""
+"""Ending a process from outside: Ctrl-C, and the SIGTERM of schedulers."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -11,7 +12,8 @@ INTERRUPTED, TERMINATED = 130, 143
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Lets SIGTERM end the block as Ctrl-C does.
+    """Lets SIGTERM end the block as Ctrl-C does; without effect in other threads than the main one,
+    which may not handle signals.
 
     Raises:
         KeyboardInterrupt: with the number of the signal.
@@ -20,6 +22,9 @@ def terminated_as_interrupted() -> Iterator[None]:
     def stop(number: int, _: FrameType | None) -> None:
         raise KeyboardInterrupt(number)
 
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
