@@ -257,6 +257,19 @@ def test_a_damaged_model_is_computed_again(study: Study, folder: Path) -> None:
     assert wider.store.fetch(wider.results.finished[key]) is not None
 
 
+def test_a_damaged_input_of_everything_that_is_left_is_computed_again(folder: Path) -> None:
+    """No other stage could run meanwhile."""
+    store, path = folder / "damaged", folder / "small.yaml"
+    sets = ["grid={}", "expect=[]", "sweep={}", "seeds.pretrain=1", "evaluate.tasks=[micro-sst2]"]
+    first = harness.load(path, *sets, store=store).run(jobs=1)
+    (key,) = first.plan.pretrain_keys.values()
+    stored = first.store.files(first.results.finished[key])
+    next(stored.rglob("*.safetensors")).unlink()
+    again = harness.load(path, *sets, "seeds.finetune=2", store=store).run(jobs=1)
+    assert again.plan.stages[again.last_run.computed[0]].kind == "pretrain"
+    assert again.results.finished.keys() == again.plan.stages.keys()
+
+
 def test_a_failed_stage_fails_alone(folder: Path) -> None:
     """A learning rate of 1e30 diverges; the other arm goes on, and the table shows a gap."""
     rates = "grid={pretrain.optimizer.learning_rate: [1e-3, 1e30]}"

@@ -115,8 +115,10 @@ class _Loop:
 
     def _next_ready(self) -> str | None:
         """The most expensive stage whose parents are finished and whose input files are intact; one
-        on the way to a kind that never ran goes first, so that the time left is known soon."""
+        on the way to a kind that never ran goes first, so that the time left is known soon. Parents
+        found damaged are among the waiting stages again."""
         stages, first = self.plan.stages, self._scouts()
+        number = len(self.waiting)
         ready = filter(self._parents_finished, self.waiting)
 
         def order(key: str) -> tuple[bool, float]:
@@ -127,7 +129,7 @@ class _Loop:
             if self._parents_intact(key):
                 self.waiting.remove(key)
                 return key
-        return None
+        return self._next_ready() if len(self.waiting) > number else None
 
     def _scouts(self) -> set[str]:
         """The stages that make the duration of kinds known that never ran and do not run now."""

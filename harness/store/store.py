@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.files import make_once
 from harness.store.artifacts import digest, resolve
+from harness.store.moved_folder import correct_addresses
 from harness.store.snapshot import (
     Entry,
     Snapshot,
@@ -30,6 +31,8 @@ IMPORT = "harness.import"
 MARKS = (KEY, NAME, IMPORT)
 """Tags that tell stages, experiments and imports apart; their value is the run's name."""
 DATABASE = "mlflow.db"
+ARTIFACTS = "artifacts"
+"""Names of MLflow's tables and of the folder of files."""
 SNAPSHOT = "snapshot-2.db"
 """File name of the snapshot; the number is raised when its content changes."""
 
@@ -63,6 +66,16 @@ class Store:
         """MLflow's tables, unless they are on a server."""
         if not self._uri:
             make_once(self._database, _make_tables)
+            self._follow_folder()
+
+    def _follow_folder(self) -> None:
+        """Corrects the addresses of files if the folder of the store was moved or copied."""
+        try:
+            changed = correct_addresses(self._database, EXPERIMENT, self.root / ARTIFACTS)
+        except sqlite3.DatabaseError:  # another version of MLflow's tables, or a read-only folder
+            return
+        if changed:
+            (self.root / SNAPSHOT).unlink(missing_ok=True)
 
     @cached_property
     def _server(self) -> "Server":
@@ -75,7 +88,7 @@ class Store:
 
         if self._uri:
             return Server(self._uri, experiment, None)
-        return Server(sqlite_uri(self._database), experiment, self.root / "artifacts")
+        return Server(sqlite_uri(self._database), experiment, self.root / ARTIFACTS)
 
     def tracked(self, experiment: str) -> list[TrackedRun]:
         """The runs of an MLflow experiment; an experiment in a local store is not created."""
@@ -154,10 +167,13 @@ class Store:
         """The folder of a stage's files.
 
         Raises:
-            ValueError: they are missing or changed.
+            ValueError: they are missing or changed. If they are local, the next run computes the
+                stage again; a download may have failed for another reason.
         """
         folder = self.fetch(record)
         if folder is None:
+            if record.artifact_uri.startswith("file:"):
+                self.forget(record)
             raise ValueError(
                 f"the files of stage {record.key} are damaged: run the experiment again"
             )

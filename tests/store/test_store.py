@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfile, copytree, move
 
 import pytest
 
@@ -138,9 +138,35 @@ def test_files_that_are_missing_or_changed_are_an_error(store: Store, folder: Pa
     nowhere = replace(record, artifact_uri="no-such-scheme://host/files")
     assert store.fetch(nowhere) is None
     (files / "curve.csv").unlink()
-    for damaged in (record, nowhere):
+    for damaged in (nowhere, record):
+        assert store.find("k") == record
         with pytest.raises(ValueError, match="stage k are damaged: run the experiment again"):
             store.files(damaged)
+    assert store.find("k") is None
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_store_can_be_moved_and_copied(store: Store, folder: Path, copied: bool) -> None:
+    store.record("k1", "pretrain", "bert", {}, {}, folder)
+    store.tracking("a study").start("bert", {})
+    place = store.root.parent / "other place"
+    (copytree if copied else move)(store.root, place)
+    other = Store(place)
+    found = other.finished()["k1"]
+    assert other.files(found).is_relative_to(place) and other.find("k1") == found
+    added = other.record("k2", "pretrain", "bert", {}, {}, folder)
+    assert other.files(added).is_relative_to(place)
+    assert store.root.exists() == copied
+    if copied:
+        assert set(store.finished()) == {"k1"}
+        assert store.files(store.finished()["k1"]).is_relative_to(store.root)
+
+
+def test_a_link_to_a_store_changes_no_address(store: Store, folder: Path) -> None:
+    record = store.record("k", "pretrain", "bert", {}, {}, folder)
+    link = store.root.parent / "link"
+    link.symlink_to(store.root)
+    assert Store(link).finished() == {"k": record}
 
 
 def test_a_server_is_read_through_mlflow(
