@@ -111,7 +111,8 @@ def store_board(
         table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
     )
     measured = (specs[name] for name in dict.fromkeys(scores["experiment"]))
-    table = with_imports(table, store, measured, board_filter.imported if board_filter else None)
+    select = board_filter.imported if board_filter else None
+    table = with_imports(table, store, measured, select, tasks)
     return StoreBoard(table, arms, compared)
 
 

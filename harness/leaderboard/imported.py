@@ -1,6 +1,6 @@
 """Imported results on a leaderboard, comparable with measured rows only under the same protocol."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ def with_imports(
     store: Store,
     measured: Iterable[Mapping[str, Any]],
     select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+    tasks: Sequence[str] | None = None,
 ) -> Table:
     """The table with the imported results on its suite, one block per source and protocol.
 
@@ -25,15 +26,24 @@ def with_imports(
         measured: specs of the experiments with rows in the table
             (`harness.store.recorded.RecordedExperiment.spec`).
         select: selects the imported scores to show; null means all.
+        tasks: those of the table, if it is of a part of a suite.
     """
     imported = imported_scores(store)
     if imported is None:
         return table
     imported = select(imported) if select else imported
-    imported = imported[imported["suite"] == table.suite.name]
+    suite = table.suite.name.partition("[")[0]  # that of a part lists its tasks
+    imported = imported[imported["suite"] == suite]
+    imported = imported[imported["task"].isin(tasks)] if tasks else imported
     protocols = {digest for spec in measured for digest in _protocols(spec)}
     blocks = [
-        _block(str(source), str(digest), scores, table, protocols)
+        _block(
+            str(source),
+            str(digest),
+            scores,
+            build(scores, suite, table.average.name, tasks=tasks),
+            protocols,
+        )
         for (source, digest), scores in imported.groupby(["source", "protocol_digest"])
     ]
     return replace(table, published=(*table.published, *blocks))
@@ -47,10 +57,9 @@ def _protocols(spec: Mapping[str, Any]) -> set[str]:
 
 
 def _block(
-    source: str, digest: str, scores: pd.DataFrame, table: Table, measured: Collection[str]
+    source: str, digest: str, scores: pd.DataFrame, own: Table, measured: Collection[str]
 ) -> Published:
-    """The imported `scores` of one source and protocol, in the columns of `table`."""
-    own = build(scores, table.suite.name, table.average.name)
+    """The imported `scores` of one source and protocol, of which `own` is the table."""
     return Published(
         table=f"imported: {source}",
         source=f"imported from {source}",

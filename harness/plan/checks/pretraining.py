@@ -13,6 +13,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 FEW_UPDATES = 500
 """Updates below which networks of the shipped experiments stay near the loss of their first
 updates."""
+SMALLEST_BATCH = 8
+"""Sequences of the smallest batch that a warning recommends."""
 FULL_VOCABULARY = 0.75
 """Share of the declared entries that a corpus should fill. On the micro-world, whose default is
 1,200, WordPiece learns 81 % and Unigram 76 to 84 % of them."""
@@ -41,7 +43,7 @@ def _more_updates(run: Pretrain, steps: int) -> str:
     budget = f"raise pretrain.budget.{unit} to {amount} or more"
     most = run.batch_size * steps // FEW_UPDATES
     smaller = 2 ** (most.bit_length() - 1) if most else 0
-    if unit == "steps" or not smaller:
+    if unit == "steps" or smaller < SMALLEST_BATCH:
         return budget
     return f"lower pretrain.batch_size from {run.batch_size} to {smaller}, or {budget}"
 

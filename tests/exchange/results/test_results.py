@@ -28,6 +28,7 @@ from harness.exchange.results.schema import (
 )
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.search.sweep import Sweep
+from harness.leaderboard.boards import board_table
 from harness.leaderboard.build import build
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.render import render
@@ -37,6 +38,7 @@ from harness.pretraining.recipes.small_sizes import evaluation_settings
 from harness.store.recorded import imported_scores, recorded_experiments
 from harness.store.store import Store
 from harness.study import Study
+from harness.tasks import SUITES
 from harness.tasks.scores import save_counts
 
 EXPERIMENT = """
@@ -251,6 +253,17 @@ def test_imported_rows_are_shown_apart_with_their_source(file: Path, tmp_path: P
     both = with_imports(table, other, [spec(), spec(pooling="mean")])
     assert "several protocols" in both.published[0].reason
     assert ",imported from lab x," in render(same, "csv")
+
+
+def test_imported_rows_stand_in_a_board_of_some_tasks(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    import_results(file, other)
+    (task,) = pd.read_parquet(file)["task"].unique()
+    (block,) = board_table("micro-glue-v1", other, tasks=[task]).published
+    (score,) = block.rows[0].scores
+    assert score and block.rows[0].average == score
+    missing = next(one for one in SUITES["micro-glue-v1"].tasks if one != task)
+    assert not board_table("micro-glue-v1", other, tasks=[missing]).published
 
 
 def test_a_board_without_imports_is_unchanged(tmp_path: Path) -> None:

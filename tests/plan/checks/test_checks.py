@@ -57,6 +57,8 @@ def test_few_updates_with_the_batch_size_and_the_budget_that_give_more() -> None
     enough = planned({"batch_size": 16, "budget": {"tokens": tokens}})
     assert plan.costs["x"].steps == 47 and (enough.costs["x"].steps or 0) >= 500
     assert found("few_updates", enough) == []
+    (few,) = found("few_updates", planned({"batch_size": 16, "budget": {"tokens": tokens // 16}}))
+    assert "batch_size" not in few  # no batch would be large enough
 
 
 @pytest.mark.parametrize(
