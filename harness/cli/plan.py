@@ -34,6 +34,7 @@ def plan(
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.outlook import outlook
     from harness.plan.factory import load_plan
+    from harness.plan.plugin_checks import check_modules
     from harness.store.store import existing_store
 
     with options.clear_errors():
@@ -41,6 +42,7 @@ def plan(
         if resolved:
             print_resolved(planned.declaration, options.out)
             return
+        check_modules(planned.stages.values())
         known = outlook(planned, existing_store(store or options.DEFAULT_STORE), jobs)
         print_plan(known, options.out, _measured_spread(planned, store) if store else None)
 

@@ -67,9 +67,9 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         )
         begin = time.perf_counter()
         try:
-            plugins.require(job.spec.get("plugins", {}))
-            for name in job.plugins:
+            for name in job.plugins:  # in the declared order: one may name members of another
                 plugins.load_plugin(name)
+            plugins.require(job.spec.get("plugins", {}))
             metrics = STAGES[job.kind](context)
         except Exception as error:
             line = plugins.error_line(error)
