@@ -257,8 +257,7 @@ def _add(
     if "TRANSFORMS" in members:
         _rebuild(ConfigModel)
     names = {registry: member_names(registry, added) for registry, added in members.items()}
-    files = frozenset(map(str, files))
-    _loaded[name] = Plugin(_digest(source), names, files, module, imports)
+    _loaded[name] = Plugin(_digest(source), names, set(map(str, files)), module, imports)
 
 
 def _digest(source: bytes) -> str:

@@ -316,12 +316,13 @@ def test_arms_with_the_same_figures_in_all_runs_are_named(
 ) -> None:
     data = fabricate({"one": 0.9, "two": 0.9, "other": 0.9}, tasks=("sst2",), seeds=(1, 2))
     data = data.but(differences={"pretrain.module": {"one": None, "two": "mine", "other": None}})
+    finished: dict[str, Any] = data.__dict__["finished"]
 
     def set_losses(arm: str, *losses: float) -> None:
         for seed, loss in enumerate(losses):
             key = f"{arm}-sst2-0-{seed}"
             scores = {"validation/accuracy": 0.9, "train_loss": loss, "seconds": len(arm) + loss}
-            data.finished[key] = replace(data.finished[key], metrics=scores)
+            finished[key] = replace(finished[key], metrics=scores)
 
     for arm in ("one", "two", "other"):
         set_losses(arm, 0.5, 0.25)
@@ -332,5 +333,5 @@ def test_arms_with_the_same_figures_in_all_runs_are_named(
     set_losses("two", 0.5, 0.25 + 1e-12)
     assert not [*equal_arms(data)]
     set_losses("two", 0.5, 0.25)
-    del data.finished["two-sst2-0-1"]
+    del finished["two-sst2-0-1"]
     assert not [*equal_arms(data)]
