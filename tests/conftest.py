@@ -54,9 +54,6 @@ def forget_plugins() -> Iterator[Callable[[], None]]:
         for name in plugins._loaded:
             sys.modules.pop(name, None)
         plugins._loaded.clear()
-        plugins._files.clear()
-        plugins._objects.clear()
-        plugins._only_loggers.clear()
         plugins._rebuild(ConfigModel)
 
     yield forget

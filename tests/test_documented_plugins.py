@@ -26,6 +26,7 @@ SMALL = [
     "seeds={pretrain: 1, finetune: 1}",
 ]
 RAISES = "raise KeyError('foo')\n"
+TRAINING = "if self._trainer: "  # not when a plan tries the module
 pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
@@ -54,25 +55,68 @@ def test_the_example_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPat
         assert name in output
 
 
-def edit(file: Path, signature: str) -> int:
+def edit(file: Path, signature: str, when: str = "") -> int:
     """Makes the function with this signature raise; returns the line."""
     head, tail = file.read_text().split(signature)
     indent = " " * (len(signature) - len(signature.lstrip()) + 4)
-    file.write_text(f"{head}{signature}{indent}{RAISES}{tail}")
+    file.write_text(f"{head}{signature}{indent}{when}{RAISES}{tail}")
     return head.count("\n") + 2
 
 
-def test_an_error_while_planning_is_one_line(folder: Path) -> None:
-    file = folder / "periodic_masking.py"
-    line = edit(file, "def periodic_masking(settings, rows, rng, vocabulary):\n")
+@pytest.mark.parametrize(
+    ("name", "signature"),
+    [
+        ("periodic_masking", "def periodic_masking(settings, rows, rng, vocabulary):\n"),
+        ("label_smoothing", "    def loss(self, part, step):\n"),
+        ("within_one", "def is_close(labels, predictions, groups, names):\n"),
+    ],
+)
+def test_an_error_while_planning_is_one_line(folder: Path, name: str, signature: str) -> None:
+    file = folder / f"{name}.py"
+    line = edit(file, signature)
     code, output = run("plan", str(folder / "mine.yaml"))
-    place = f"in the plug-in 'periodic_masking' ({file}:{line})"
+    place = f"in the plug-in {name!r} ({file}:{line})"
     assert (code, output) == (2, f"KeyError: 'foo', {place}\n")
+
+
+IS_CLOSE = "abs(labels - predictions) <= 1"
+WRONG = [
+    ("periodic_masking", "return TransformResult(", "TransformResult(", "return a TransformResult"),
+    ("periodic_masking", "inputs, rows.lengths", "inputs[:, 1:], rows.lengths", "return inputs ["),
+    ("periodic_masking", "inputs, rows.lengths", "inputs, rows.lengths[1:]", "return lengths ["),
+    ("periodic_masking", "aligned=True", "aligned=False", "return aligned=True for the output"),
+    (
+        "periodic_masking",
+        "chosen = rows.maskable",
+        "chosen = rows.tokens > 0",
+        "return chosen only",
+    ),
+    ("periodic_masking", "= rng.integers", "= np.random.default_rng().integers", "draw from its "),
+    ("periodic_masking", "chosen = rows", "chosen = (place < -1) & rows", "choose tokens for the"),
+    ("periodic_masking", "vocabulary.mask,", "vocabulary.size,", "return inputs with ids of the "),
+    ("label_smoothing", "return loss /", "return step.counts['token'] /", "have a loss that is"),
+    ("label_smoothing", "    def loss(", "    def __init__(", "the module 'label_smoothing' fails"),
+    ("within_one", IS_CLOSE, "abs(labels - predictions)", "be higher for better predictions"),
+    ("within_one", IS_CLOSE, "None", "the metric 'within_one' fails on made-up data: Attribute"),
+]
+"""File, its text, what replaces it, and the message."""
+
+
+@pytest.mark.parametrize(("name", "text", "other", "message"), WRONG)
+def test_what_is_wrong_is_found_while_planning(
+    folder: Path, name: str, text: str, other: str, message: str
+) -> None:
+    file = folder / f"{name}.py"
+    head, tail = file.read_text().split(text)
+    file.write_text(f"{head}{other}{tail}")
+    code, output = run("plan", str(folder / "mine.yaml"))
+    assert code == 2 and message in output and output.count("\n") == 1
+    assert f", in the plug-in {name!r} ({file}:" in output
 
 
 def test_an_error_in_a_stage_is_one_line_with_its_traceback_in_a_file(folder: Path) -> None:
     file = folder / "label_smoothing.py"
-    line = edit(file, "    def loss(self, part, step):\n")
+    line = edit(file, "    def loss(self, part, step):\n", TRAINING)
     study = Study.load(folder / "mine.yaml", SMALL, folder / "runs")
     study.run(executor="serial", raise_on_failure=False)
     ((key, reason),) = study.last_run.failed.items()

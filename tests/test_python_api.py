@@ -184,6 +184,80 @@ def test_the_source_of_a_plugin_is_part_of_the_keys(
         plugins.require({"one_plugin": digest})
 
 
+PARTS = {
+    "a_transform": """
+from typing import Literal
+from harness import Transform
+from harness.pretraining.objectives.transforms.masking import TokenMasking, token_masking
+
+class Mine(Transform):
+    kind: Literal["mine"] = "mine"
+
+TRANSFORMS = {Mine: lambda settings, *rest: token_masking(TokenMasking(), *rest)}
+COMBINATIONS = [("masked_token", ("bidirectional",), ("mine",))]
+""",
+    "a_module": """
+import shared_plugin
+from harness import PretrainingModule
+
+MODULES = {"plain": type("Plain", (PretrainingModule,), {})}
+""",
+    "shared_plugin": "PROBES = {}",
+    "a_metric": """
+from harness.tasks import TASKS as SHIPPED
+from harness.tasks.metrics.metric import mean_metric
+
+METRICS = {"right": mean_metric("right", lambda labels, given, *_: labels == given)}
+TASKS = {"mine": SHIPPED["micro-sst2"].model_copy(update={"name": "mine", "metrics": ("right",)})}
+""",
+}
+USES = {
+    "a_transform": ({"mine"}, {"micro-sst2", "mine"}),
+    "a_module": ({"plain"}, {"micro-sst2", "mine"}),
+    "shared_plugin": ({"plain"}, {"micro-sst2", "mine"}),  # the module imports it
+    "a_metric": (set(), {"mine"}),
+}
+"""Plug-in to the arms whose pretraining it changes, and the tasks; `none` uses none."""
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_plugin_is_part_of_the_keys_of_the_stages_that_use_it(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    forget_plugins: Callable[[], None],
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    for one, text in PARTS.items():
+        (tmp_path / f"{one}.py").write_text(text)
+    grid = {
+        "arm": {
+            "none": {},
+            "mine": {"pretrain.objective.transform": "mine"},
+            "plain": {"pretrain.module": "plain"},
+        }
+    }
+    suite = {"name": "two", "tasks": ["micro-sst2", "mine"]}
+    experiment = {**EXPERIMENT, "grid": grid, "evaluate": {"suite": suite}}
+    plans = []
+    for _ in range(2):
+        plans.append(harness.declare(experiment, plugins=[*PARTS]).plan)
+        with (tmp_path / f"{name}.py").open("a") as file:
+            file.write("# another version\n")
+        forget_plugins()
+    first, second = plans
+    arms, tasks = USES[name]
+    pretrained = {arm for (arm, _), key in first.pretrain_keys.items() if key not in second.stages}
+    assert pretrained == arms
+    changed = {(one.arm, one.task) for one in first.finetune_runs if one.key not in second.stages}
+    assert changed == {
+        (one.arm, one.task)
+        for one in first.finetune_runs
+        if one.arm in arms or (not arms and one.task in tasks)
+    }
+
+
 def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
     class Mine:
         SIZES: ClassVar = {

@@ -31,6 +31,7 @@ def plan(
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.outlook import outlook
     from harness.plan.factory import load_plan
+    from harness.plan.plugin_checks import check_modules
     from harness.store.store import existing_store
 
     with options.clear_errors():
@@ -38,6 +39,7 @@ def plan(
         if resolved:
             print_resolved(planned.declaration, options.out)
             return
+        check_modules(planned.stages.values())
         earlier = existing_store(store or options.DEFAULT_STORE)
         spread = spread_in(earlier, planned.experiment.evaluate)
         print_plan(outlook(planned, earlier, jobs), options.out, spread)

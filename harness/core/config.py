@@ -104,6 +104,10 @@ def as_declared(data: Any) -> Any:
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """The error message for a name that is not among the known ones, with the closest match."""
     names = list(known)
-    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{kind} {name!r} is not known; {hint}known: {', '.join(names)}"
+    return f"{kind} {name!r} is not known; {near_name(name, names)}known: {', '.join(names)}"
+
+
+def near_name(name: object, known: Iterable[str]) -> str:
+    """`did you mean 'x'? ` with the closest of the known names; empty if none is close."""
+    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
+    return f"did you mean {near[0]!r}? " if near else ""

@@ -39,7 +39,7 @@ class StageJob:
     label: str = ""
     """Arm, task and seeds in words, for loggers."""
     plugins: tuple[str, ...] = ()
-    """Plug-ins to load besides those of `spec`: they cannot change the result."""
+    """All plug-ins of the experiment; `spec` has the digests of those that the stage uses."""
 
 
 @dataclass(frozen=True)

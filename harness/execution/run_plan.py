@@ -10,6 +10,7 @@ from harness.execution.progress import Display
 from harness.execution.time_left import learned_durations
 from harness.experiment.plugins import needs_this_process
 from harness.plan.plan import Plan
+from harness.plan.plugin_checks import check_modules
 from harness.store.store import Store
 
 
@@ -24,11 +25,14 @@ def run_plan(
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM. Finished stages are kept, and no worker remains.
+        MemberError: a Lightning module of a plug-in has no loss.
     """
+    done = store.finished()
+    check_modules(stage for key, stage in plan.stages.items() if key not in done)
     in_process = any(needs_this_process(name) for name in plan.experiment.plugins)
     executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
     backend = BACKENDS[executor](Workspace(store.root), jobs)
-    earlier = learned_durations(store.finished().values())
+    earlier = learned_durations(done.values())
     with (
         terminated_as_interrupted(),
         Display(plan, console or _default_console(), earlier) as display,

@@ -82,9 +82,9 @@ def _compute(job: StageJob, workspace: Workspace) -> dict[str, float]:
         loggers=partial(_loggers, job, workspace),
     )
     begin = time.perf_counter()
-    plugins.require(job.spec.get("plugins", {}))
-    for name in job.plugins:
+    for name in job.plugins:  # in the declared order: one may name members of another
         plugins.load_plugin(name)
+    plugins.require(job.spec.get("plugins", {}))
     metrics = STAGES[job.kind](context)
     if workspace.history(job.key).exists():
         copyfile(workspace.history(job.key), context.out / HISTORY)

@@ -97,7 +97,7 @@ class Experiment(ConfigModel):
     compute: Compute = Compute()
     plugins: tuple[str, ...] = ()
     """Modules, or entry points of the group `pretraining_harness.plugins`, that add members to the
-    registries. Their source is part of the keys of the stages that can use them."""
+    registries. Their source is part of the keys of the stages that use their members."""
 
     @field_validator(
         "expect", mode="before", json_schema_input_type=str | Comparison | list[str | Comparison]

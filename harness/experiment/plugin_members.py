@@ -52,6 +52,8 @@ def check_members(
             kind = type(known).__name__
             raise ValueError(f"{where} must be a {kind}, but is a {type(added).__name__}")
         _check_names(where, registry, known, added)
+        if registry == "COMBINATIONS":
+            _check_rows(where, added)
         annotation = homes[registry].__annotations__[registry]
         for number, member in enumerate(added):
             one = {member: added[member]} if isinstance(added, dict) else [member]
@@ -65,6 +67,13 @@ def check_members(
     _check_metrics(plugin, members)
 
 
+def member_names(registry: str, added: Iterable[Any]) -> frozenset[str]:
+    """The names of the members of a registry; of transforms, their kinds."""
+    if registry == "TRANSFORMS":
+        return frozenset(filter(None, map(_kind, added)))
+    return frozenset(member for member in added if isinstance(member, str))
+
+
 def _check_names(where: str, registry: str, known: Any, added: Any) -> None:
     for member in added if isinstance(known, dict) else ():
         if registry == "METRICS_OF_KIND" and member not in known:
@@ -75,15 +84,30 @@ def _check_names(where: str, registry: str, known: Any, added: Any) -> None:
             raise ValueError(f"{where}: {member!r} must be its name, which is {own!r}")
 
 
+def _check_rows(where: str, rows: Iterable[Any]) -> None:
+    """Checks the names of outputs and representations in rows of COMBINATIONS."""
+    from harness.pretraining.objectives.objective import Representation
+    from harness.pretraining.objectives.outputs import OutputKind
+
+    for number, row in enumerate(rows):
+        if not isinstance(row, tuple) or len(row) != 3 or not isinstance(row[1], tuple):
+            continue  # its form is checked next
+        given = [("output", row[0], OutputKind)]
+        given += [("representation", name, Representation) for name in row[1]]
+        for what, name, literal in given:
+            if name not in get_args(literal):
+                message = unknown_name(f"the {what}", name, get_args(literal))
+                raise ValueError(f"{where}[{number}]: {message}")
+
+
 def _wrong_form(annotation: Any, member: Any) -> str | None:
     """What is wrong inside a dict or list of one member; null if nothing is."""
     try:
         read = TypeAdapter(annotation, config=_LOOSE).validate_python(member, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        items = [f"item {part + 1}" for part in first["loc"][1:] if isinstance(part, int)]
-        inside = first["msg"].replace("Input", " of ".join(reversed(items)), 1)
-        return f": {inside}" if items else ""
+        place = "".join(f"[{part}]" for part in first["loc"][1:] if isinstance(part, int))
+        return f": {first['msg'].replace('Input', f'its {place}', 1)}" if place else ""
     if read != member:  # made from plain data
         return ""
     value = get_args(annotation)[-1]
@@ -146,14 +170,23 @@ def _kind(settings: Any) -> str | None:
 
 
 def _check_metrics(plugin: str, members: Mapping[str, Any]) -> None:
-    """Checks that METRICS_OF_KIND names metrics."""
-    if "METRICS_OF_KIND" not in members:
+    """Checks that METRICS_OF_KIND and TASKS name metrics and preprocessors."""
+    if not members.keys() & {"METRICS_OF_KIND", "TASKS"}:
         return
     from harness.tasks.metrics import METRICS
+    from harness.tasks.preprocessing import PREPROCESSORS
 
-    known = {**METRICS, **members.get("METRICS", {})}
-    for kind, names in members["METRICS_OF_KIND"].items():
-        for name in names:
-            if name not in known:
-                message = unknown_name("the metric", name, known)
-                raise ValueError(f"{plugin}.METRICS_OF_KIND[{kind!r}]: {message}")
+    metrics = {**METRICS, **members.get("METRICS", {})}
+    functions = {**PREPROCESSORS, **members.get("PREPROCESSORS", {})}
+    named = [
+        (f"METRICS_OF_KIND[{kind!r}]", "the metric", name, metrics)
+        for kind, names in members.get("METRICS_OF_KIND", {}).items()
+        for name in names
+    ]
+    for key, task in members.get("TASKS", {}).items():
+        where = f"TASKS[{key!r}]"
+        named += [(where, "the metric", name, metrics) for name in task.metrics]
+        named += [(where, "the preprocessor", task.prepare, functions)] if task.prepare else []
+    for where, what, name, known in named:
+        if name not in known:
+            raise ValueError(f"{plugin}.{where}: {unknown_name(what, name, known)}")

@@ -4,15 +4,29 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.core.config import ConfigModel
-from harness.experiment.plugin_members import check_members
+from harness.core.config import ConfigModel, near_name
+from harness.core.errors import MemberError
+from harness.experiment.plugin_members import check_members, member_names
+from harness.experiment.plugin_names import (
+    check_file,
+    check_name,
+    check_registries,
+    modules_in,
+)
+from harness.experiment.plugin_sources import (
+    functions_of,
+    imported_modules,
+    module_files,
+    object_source,
+)
 
 ENTRY_POINTS = "pretraining_harness.plugins"
 """Group of entry points under which packages register plug-ins."""
@@ -39,14 +53,25 @@ REGISTRIES = {
 """Dict or list that a plug-in may define, to the module of the registry. Modules are imported on
 demand, because metrics and pretraining modules load torch."""
 
-_loaded: dict[str, str] = {}
-"""Name to digest of the source, of all plug-ins loaded in this process."""
-_only_loggers: set[str] = set()
-"""Names of loaded plug-ins that cannot change results."""
-_objects: set[str] = set()
-"""Names of plug-ins that are objects of this process."""
-_files: dict[str, frozenset[str]] = {}
-"""Name to the files of the source, as in tracebacks."""
+
+@dataclass(frozen=True)
+class Plugin:
+    """A loaded plug-in."""
+
+    digest: str
+    """Of the source, 16 hexadecimal digits."""
+    members: Mapping[str, Collection[str]]
+    """Registry to the names of the members that it adds."""
+    files: Collection[str]
+    """Files of the source, as in tracebacks."""
+    module: str | None = None
+    """Dotted name; null for an object, which only this process can use."""
+    imports: Collection[str] = ()
+    """Modules that its source imports."""
+
+
+_loaded: dict[str, Plugin] = {}
+"""All plug-ins loaded in this process, by name."""
 
 
 class PluginError(RuntimeError):
@@ -72,19 +97,23 @@ def load_plugin(name: str, folder: Path | None = None) -> str:
         sys.path.append(str(folder))
     if name not in _loaded:
         points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+        check_name(name, points, folder)
         try:
             module = import_module(points[name].module if name in points else name)
             plugin = points[name].load() if name in points else module
         except Exception as error:  # whatever the code of others raises
             problem = f"{_in_one_line(error)}{_place(error)}"
             if isinstance(error, ModuleNotFoundError) and error.name == name:
-                problem = "no such module; put its file beside that of the experiment"
+                near = near_name(name, [*points, *modules_in(folder)])
+                problem = f"no such module; {near}put its file beside that of the experiment"
             raise ValueError(f"the plug-in {name!r} cannot be imported: {problem}") from error
-        files = _module_files(name, module)
-        _check_file(name, folder)
-        _add(name, plugin, b"\0".join(file.read_bytes() for file in files), files)
-    _check_file(name, folder)
-    return _loaded[name]
+        files = module_files(name, module)
+        check_file(name, folder)
+        sources = [file.read_bytes() for file in files]
+        imports = {one for source in sources for one in imported_modules(source)}
+        _add(name, plugin, b"\0".join(sources), files, module.__name__, imports)
+    check_file(name, folder)
+    return _loaded[name].digest
 
 
 def add_plugin(plugin: Any) -> str:
@@ -106,30 +135,51 @@ def add_plugin(plugin: Any) -> str:
         load_plugin(name)
         return name
     name = str(getattr(plugin, "__name__", type(plugin).__name__))
-    source = _object_source(name, plugin)
-    digest = hashlib.sha256(source).hexdigest()[:16]
-    if name in _loaded and _loaded[name] != digest:
+    source = object_source(name, _parts(plugin))
+    if name in _loaded and _loaded[name].digest != _digest(source):
         raise ValueError(f"another plug-in {name!r} is loaded already; give this one another name")
     if name not in _loaded:
-        _add(name, plugin, source, filter(None, map(inspect.getsourcefile, _parts(plugin))))
-        _objects.add(name)
+        functions = [function for part in _parts(plugin) for function in functions_of(part)]
+        _add(name, plugin, source, {function.__code__.co_filename for function in functions})
     return name
 
 
 def needs_this_process(name: str) -> bool:
     """Whether a plug-in is an object of this process, which other processes cannot import."""
-    return name in _objects
+    return name in _loaded and _loaded[name].module is None
 
 
-def digests(names: tuple[str, ...]) -> dict[str, str]:
-    """Name to digest of the source; part of the keys of stages that can use plug-ins. Plug-ins with
-    loggers alone cannot change results, and are left out.
+def defined(registry: str) -> set[str]:
+    """The names of the members that loaded plug-ins add to a registry."""
+    return {name for plugin in _loaded.values() for name in plugin.members.get(registry, ())}
+
+
+def digests(names: Collection[str], used: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Name to digest of the source, of those plug-ins whose members a stage uses, and of those
+    that their sources import.
+
+    Args:
+        names: the plug-ins of an experiment.
+        used: registry to the names of members; of `CALLBACKS`, all are used if it is there.
 
     Raises:
         ValueError: a plug-in cannot be loaded.
     """
-    found = {name: load_plugin(name) for name in names}
-    return {name: digest for name, digest in found.items() if name not in _only_loggers}
+    known = {name: load_plugin(name) for name in names}
+    found = {name for name in known if _adds(_loaded[name], used)}
+    while more := {name for name in known if name not in found and _is_imported(name, found)}:
+        found |= more
+    return {name: digest for name, digest in known.items() if name in found}
+
+
+def _adds(plugin: Plugin, used: Mapping[str, Collection[str]]) -> bool:
+    return ("CALLBACKS" in used and "CALLBACKS" in plugin.members) or any(
+        name in plugin.members.get(registry, ()) for registry in used for name in used[registry]
+    )
+
+
+def _is_imported(name: str, others: Iterable[str]) -> bool:
+    return any(_loaded[name].module in _loaded[other].imports for other in others)
 
 
 def require(expected: Mapping[str, str]) -> None:
@@ -147,15 +197,22 @@ def require(expected: Mapping[str, str]) -> None:
 
 
 def error_line(error: BaseException) -> str | None:
-    """An error that passed through the code of a plug-in, in one line with the innermost place in
-    it: `KeyError: 'x', in the plug-in 'mine' (/home/me/mine.py:12)`; null for other errors."""
+    """An error in the code of a plug-in, in one line with the innermost place in it: `KeyError:
+    'x', in the plug-in 'mine' (/home/me/mine.py:12)`; of a `MemberError`, the place of the
+    function; null for other errors."""
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(frame.f_code.co_filename, line) for frame, line in walked]
+    problem = _in_one_line(error)
+    if isinstance(error, MemberError) and not any(_owner(file) for file, _ in frames):
+        codes = [one.__code__ for part in error.functions for one in functions_of(part)]
+        frames = [(code.co_filename, code.co_firstlineno) for code in reversed(codes)]
+        problem = str(error)
     places = [
-        f"in the plug-in {name!r} ({frame.f_code.co_filename}:{line})"
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        for name, files in _files.items()
-        if frame.f_code.co_filename in files
+        f"in the plug-in {name!r} ({file}:{line})"
+        for file, line in frames
+        if (name := _owner(file))
     ]
-    return f"{_in_one_line(error)}, {places[-1]}" if places else None
+    return f"{problem}, {places[-1]}" if places else None
 
 
 def _in_one_line(error: BaseException) -> str:
@@ -168,24 +225,23 @@ def _place(error: BaseException) -> str:
     return f" ({lines[-1].filename}:{lines[-1].lineno})" if lines else ""
 
 
-def _check_file(name: str, folder: Path | None) -> None:
-    """Checks that no other module of its name hides a module in the folder of the experiment."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if folder is None or file is None:
-        return
-    path = folder.joinpath(*name.split("."))
-    for beside in (path.with_suffix(".py"), path / "__init__.py"):
-        if beside.is_file() and not beside.samefile(file):
-            raise ValueError(
-                f"the plug-in {name!r} must be {beside}, but a module of this name is {file}: "
-                "rename one of them"
-            )
+def _owner(file: str) -> str | None:
+    """The plug-in to whose source a file belongs."""
+    return next((name for name, one in _loaded.items() if file in one.files), None)
 
 
-def _add(name: str, plugin: Any, source: bytes, files: Iterable[str | Path] = ()) -> None:
+def _add(
+    name: str,
+    plugin: Any,
+    source: bytes,
+    files: Iterable[str | Path] = (),
+    module: str | None = None,
+    imports: Collection[str] = (),
+) -> None:
     members = {
         registry: getattr(plugin, registry) for registry in REGISTRIES if hasattr(plugin, registry)
     }
+    check_registries(name, plugin, REGISTRIES)
     if not members:
         raise ValueError(f"the plug-in {name!r} must have a dict named {', '.join(REGISTRIES)}")
     homes = {registry: import_module(REGISTRIES[registry]) for registry in members}
@@ -200,10 +256,12 @@ def _add(name: str, plugin: Any, source: bytes, files: Iterable[str | Path] = ()
             known[registry].update(added)
     if "TRANSFORMS" in members:
         _rebuild(ConfigModel)
-    if members.keys() == {"LOGGERS"}:
-        _only_loggers.add(name)
-    _loaded[name] = hashlib.sha256(source).hexdigest()[:16]
-    _files[name] = frozenset(map(str, files))
+    names = {registry: member_names(registry, added) for registry, added in members.items()}
+    _loaded[name] = Plugin(_digest(source), names, set(map(str, files)), module, imports)
+
+
+def _digest(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()[:16]
 
 
 def _rebuild(model: type[ConfigModel]) -> None:
@@ -213,26 +271,15 @@ def _rebuild(model: type[ConfigModel]) -> None:
         _rebuild(part)
 
 
-def _module_files(name: str, module: ModuleType) -> list[Path]:
-    """The file of a module, or all Python files of a package."""
-    if module.__spec__ is None or not module.__spec__.has_location or not module.__file__:
-        raise ValueError(f"the source of the plug-in {name!r} cannot be read: it has no file")
-    file = Path(module.__file__)
-    return sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
-
-
 def _parts(plugin: Any) -> list[Any]:
-    """An object's class, and the classes and functions in its registries."""
+    """An object's class, and the classes, functions and values with functions in its registries."""
     parts: list[Any] = [plugin if inspect.isclass(plugin) else type(plugin)]
     for registry in REGISTRIES:
         members = getattr(plugin, registry, {})
         for pair in members.items() if isinstance(members, Mapping) else ():
-            parts += [part for part in pair if inspect.isclass(part) or inspect.isfunction(part)]
+            parts += [
+                part
+                for part in pair
+                if inspect.isclass(part) or inspect.isfunction(part) or is_dataclass(part)
+            ]
     return parts
-
-
-def _object_source(name: str, plugin: Any) -> bytes:
-    try:
-        return "\0".join(inspect.getsource(part) for part in _parts(plugin)).encode()
-    except (OSError, TypeError) as error:
-        raise ValueError(f"the source of the plug-in {name!r} cannot be read: {error}") from error

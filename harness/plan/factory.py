@@ -9,6 +9,7 @@ from harness.plan.builder import PlanBuilder
 from harness.plan.costs import pretraining_cost
 from harness.plan.differences import check_contract, differing_fields, is_declared
 from harness.plan.plan import Plan
+from harness.plan.plugin_checks import check_functions
 
 
 def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Plan:
@@ -26,12 +27,14 @@ def make_plan(declaration: Declaration) -> Plan:
     """The plan of a declared experiment. Reads fingerprints of the data.
 
     Raises:
-        ValueError: a data set is missing, or arms differ in a field that no axis sets.
+        ValueError: a data set is missing, arms differ in a field that no axis sets, or a member
+            of a plug-in does not do what its registry asks for.
     """
     arms = declaration.arms
     builder = PlanBuilder(declaration.experiment)
     for arm in arms:
         builder.add(arm)
+    check_functions(builder.graph.stages.values())
     differences = differing_fields(arms)
     declared = frozenset(path for path in differences if is_declared(path, arms))
     check_contract(differences, declared)

@@ -10,6 +10,7 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.plan.keys import run_content, stage_key
 from harness.plan.plan import ContinuedRun, Stage
+from harness.plan.plugin_use import used_members
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
@@ -21,9 +22,7 @@ class StageGraph:
     """Stages by key; equal stages are shared. Fingerprints of data are read once per plan."""
 
     def __init__(self, experiment: Experiment) -> None:
-        """Loads the plug-ins of the experiment."""
         self.experiment = experiment
-        self.plugins = plugins.digests(experiment.plugins)
         self.stages: dict[str, Stage] = {}
         self.pretrain_keys: dict[tuple[str, int], str] = {}
         """(arm, pretraining seed) to the key of the pretraining stage."""
@@ -43,11 +42,20 @@ class StageGraph:
         flops: float = 0.0,
     ) -> str:
         """Adds a stage unless it exists, and returns its key; for the arguments, see `Stage`."""
-        if self.plugins and STAGE_KINDS[kind].uses_plugins:
-            spec = {**spec, "plugins": self.plugins}
+        spec = self.with_plugins(kind, spec)
         key = stage_key(kind, spec, parents)
         self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
         return key
+
+    def with_plugins(self, kind: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A spec with the digests of the plug-ins whose code the stage runs."""
+        if not self.experiment.plugins:
+            return spec
+        used: dict[str, set[str]] = used_members(spec)
+        if STAGE_KINDS[kind].runs_callbacks:
+            used["CALLBACKS"] = set()
+        found = plugins.digests(self.experiment.plugins, used)
+        return {**spec, "plugins": found} if found else spec
 
     def pretrain_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
         """The spec of a pretraining run; the precision is included unless it is the default."""

@@ -37,7 +37,7 @@ def add_search(
     label = f"{arm.name}, {task.name}, {sweep.size} trials"
     resumable = {**base, "sweep": sweep.model_dump(exclude={"trials"})}
     if sweep.sampler == "tpe":
-        study = stage_key("tune", resumable, parents)
+        study = stage_key("tune", graph.with_plugins("tune", resumable), parents)
         return graph.stage("tune", label, {**spec, "study": study}, parents, flops * sweep.trials)
     trials = {}
     for number in range(sweep.size):

@@ -9,15 +9,15 @@ class StageKind:
 
     version: int
     """Part of every key of the kind; increased when a change of the code changes results."""
-    uses_plugins: bool = True
-    """Whether plug-ins can change the result."""
+    runs_callbacks: bool = True
+    """Whether the callbacks of plug-ins can change the result."""
     is_result: bool = True
     """Whether the result itself is wanted; other stages run only if a later stage needs them."""
 
 
 STAGE_KINDS: dict[str, StageKind] = {
-    "tokenizer": StageKind(1, uses_plugins=False, is_result=False),
-    "tokenize": StageKind(2, uses_plugins=False, is_result=False),
+    "tokenizer": StageKind(1, runs_callbacks=False, is_result=False),
+    "tokenize": StageKind(2, runs_callbacks=False, is_result=False),
     "pretrain": StageKind(3),
     "continue_pretraining": StageKind(1),
     "held_out_loss": StageKind(1),

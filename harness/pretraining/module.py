@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, cast
 
 import pytorch_lightning as pl
@@ -23,7 +24,11 @@ CURVE_POINTS = 200
 
 
 class PretrainingModule(pl.LightningModule):
-    """Trains a learner on the weighted sum of its mean losses."""
+    """Trains a learner on the weighted sum of its mean losses.
+
+    Parameters that a subclass adds in its `__init__` are trained with those of the learner and are
+    part of checkpoints; saved is the backbone of the learner alone.
+    """
 
     loss_sum: Tensor
 
@@ -31,7 +36,6 @@ class PretrainingModule(pl.LightningModule):
         super().__init__()
         self.automatic_optimization = False  # losses are averaged over all micro-batches of a batch
         self.learner = learner
-        self.trained = [weight for weight in learner.parameters() if weight.requires_grad]
         self.spec, self.num_steps, self.seed = spec, num_steps, seed
         self.curve_every = max(1, num_steps // CURVE_POINTS)
         self.curve: list[tuple[int, int, float, float]] = []
@@ -51,9 +55,14 @@ class PretrainingModule(pl.LightningModule):
         self.held_out = nn.ModuleDict()
         """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
 
+    @cached_property
+    def trained(self) -> list[nn.Parameter]:
+        """The trained parameters: those of the learner, and then those that a subclass adds."""
+        return [weight for weight in self.parameters() if weight.requires_grad]
+
     def configure_optimizers(self) -> Any:
-        """AdamW with its schedule."""
-        return configure(self.learner, self.spec.optimizer, self.spec.schedule, self.num_steps)
+        """AdamW over all parameters, with its schedule."""
+        return configure(self, self.spec.optimizer, self.spec.schedule, self.num_steps)
 
     def training_step(self, step: Step, index: int) -> None:
         """One update, over all micro-batches of a step."""

@@ -27,7 +27,7 @@ from harness.pretraining.objectives.loader import Feed, Step, TensorBatch, to_st
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps
-from harness.pretraining.trainer import make_trainer
+from harness.pretraining.trainer import make_trainer, seed_torch
 
 
 def pretrain(
@@ -104,6 +104,8 @@ def _save_results(module: PretrainingModule, work: Path, out: Path) -> None:
         writer.writerows(module.curve)
 
 
+MODULE = 101
+"""Second element of the seed of the weights that a module of a plug-in adds."""
 TIMED_STEPS = 40
 """Updates that are timed for a budget in seconds; the first half is warmup."""
 
@@ -173,7 +175,10 @@ def make_module(
 ) -> PretrainingModule:
     """A learner with initial weights and `num_steps` updates ahead."""
     module = MODULES[spec.module] if spec.module else PretrainingModule
-    return module(make_learner(spec, vocabulary, seed, folders), spec, num_steps, seed)
+    learner = make_learner(spec, vocabulary, seed, folders)
+    with torch.random.fork_rng(devices=[]):
+        seed_torch(torch.device("cpu"), seed, MODULE)
+        return module(learner, spec, num_steps, seed)
 
 
 def make_feed(

@@ -21,6 +21,7 @@ from harness.plan.checks.settings import (
 from harness.report import chance_checks, pretraining_checks, run_checks, search_checks
 from harness.report.comparison import compared_arms
 from harness.report.difference_tables import num_columns
+from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
 
@@ -50,6 +51,7 @@ def findings(
         *_few_seeds(table),
         *pretraining_checks.short_pretraining(results),
         *_unlike_arms(results),
+        *equal_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
         *_approximations(table),

@@ -1,5 +1,6 @@
 """Members of plug-ins: their form, and where modules are found."""
 
+import linecache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,7 +8,9 @@ import pytest
 
 import harness
 from harness.experiment import plugins
+from harness.tasks import TASKS
 
+SST2 = TASKS["micro-sst2"]
 pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
@@ -41,12 +44,15 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
         (
             {"COMBINATIONS": [("masked_token", "bidirectional", "none")]},
             f"a_plugin.COMBINATIONS[0] {ROW}, but is ('masked_token', 'bidirectional', 'none'): "
-            "item 2 should be a valid tuple",
+            "its [1] should be a valid tuple",
         ),
         (
             {"COMBINATIONS": [("masked", ("bidirectional",), ("none",))]},
-            f"a_plugin.COMBINATIONS[0] {ROW}, but is ('masked', ('bidirectional',), ('none',)): "
-            "item 1 should be 'masked_token', ",
+            "a_plugin.COMBINATIONS[0]: the output 'masked' is not known; did you mean 'masked_to",
+        ),
+        (
+            {"COMBINATIONS": [("next_token", ("causl",), ("none",))]},
+            "a_plugin.COMBINATIONS[0]: the representation 'causl' is not known; did you mean 'ca",
         ),
         (
             {"COMBINATIONS": [("masked_token", ("bidirectional",), ("nune",))]},
@@ -76,6 +82,15 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
             {"METRICS_OF_KIND": {"regression": ("pearsen",)}},
             "a_plugin.METRICS_OF_KIND['regression']: the metric 'pearsen' is not known; did you",
         ),
+        (
+            {"TASKS": {"one": SST2.model_copy(update={"name": "one", "metrics": ("acuracy",)})}},
+            "a_plugin.TASKS['one']: the metric 'acuracy' is not known; did you mean 'accuracy'?",
+        ),
+        (
+            {"SIZES": {}, "COMBINATION": []},
+            "the plug-in 'a_plugin' has COMBINATION, which is no registry; did you mean COMBINAT",
+        ),
+        ({"MODULE": {}}, "the plug-in 'a_plugin' has MODULE, which is no registry; did you mean"),
     ],
     ids=lambda value: value if isinstance(value, str) else next(iter(value)),
 )
@@ -95,6 +110,41 @@ def test_a_module_beside_the_experiment_is_found_and_not_hidden(tmp_path: Path) 
     plugins.load_plugin("sizes_beside", tmp_path)
     with pytest.raises(ValueError, match="rename one of them"):
         plugins.load_plugin("sizes_beside", other)
+
+
+def test_constants_beside_the_registries_are_no_registries() -> None:
+    members = {"SIZES": {}, "SIZE": 3, "MY_TASKS": {}, "_MODULE": {}, "TASK": "sst2"}
+    plugins._add("a_plugin", type("Plugin", (), members), b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("size_beside", "no such module; did you mean 'sizes_beside'? put its file beside that of"),
+        ("sizes_beside.py", "without folder or ending, but is 'sizes_beside.py'; did you mean 's"),
+        ("./sizes_besid", "without folder or ending, but is './sizes_besid'; did you mean 'sizes"),
+    ],
+)
+def test_a_name_that_is_not_found_has_a_hint(tmp_path: Path, name: str, expected: str) -> None:
+    (tmp_path / "sizes_beside.py").write_text("SIZES = {}\n")
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        plugins.load_plugin(name, tmp_path)
+    assert expected in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_class_of_a_notebook_has_the_source_of_its_cell() -> None:
+    """As IPython runs a cell: in `__main__`, which has no file, with its lines in `linecache`."""
+    cell = "class Cell:\n    SIZES = {}\n"
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(cell, "<ipython-input-1>", "exec"), scope)
+    with pytest.raises(ValueError, match=r"put it into a \.py file, and list that file"):
+        plugins.add_plugin(scope["Cell"])
+    linecache.cache["<ipython-input-1>"] = (len(cell), None, cell.splitlines(True), "")
+    try:
+        assert plugins.add_plugin(scope["Cell"]) == "Cell"
+    finally:
+        del linecache.cache["<ipython-input-1>"]
+    assert plugins._loaded["Cell"].digest == plugins._digest(cell.strip().encode())
 
 
 def test_an_error_on_import_has_its_place(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Pretraining: losses against transformers' own, resume bit for bit, accumulation, clear ends."""
 
+import contextlib
 import csv
 import itertools
 import json
@@ -12,6 +13,7 @@ import pytest
 import pytorch_lightning as pl
 import torch
 from safetensors.torch import load_file
+from torch import nn
 from torch.nn import functional as F
 from torchmetrics.functional.text import perplexity
 from transformers import AutoModel
@@ -25,9 +27,10 @@ from harness.models import Architecture, Size
 from harness.pretraining import callbacks
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.history import HistoryLogger
-from harness.pretraining.module import Perplexity, values
+from harness.pretraining.learners.learner import network_inputs
+from harness.pretraining.module import MODULES, Perplexity, PretrainingModule, values
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.loader import Step
+from harness.pretraining.objectives.loader import Step, TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import SpanMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
@@ -125,6 +128,46 @@ def test_killed_and_resumed_ends_bit_for_bit_the_same(
     timings = ("seconds", "tokens_per_second")
     assert all(figures[name] == whole[name] for name in whole if name not in timings)
     assert history(cut) == history(tmp_path / "whole.jsonl")
+
+
+class Probed(PretrainingModule):
+    """With a probe of the hidden states, which is no part of the learner."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.probe = nn.Linear(self.learner.backbone.hidden_size, 1)
+        self.norm = nn.LayerNorm(4)
+        self.head = self.learner.backbone.network.get_output_embeddings()
+
+    def loss(self, part: TensorBatch, step: Step) -> torch.Tensor:
+        states = self.learner.backbone(**network_inputs(part)).last_hidden_state
+        return super().loss(part, step) + self.probe(states).square().mean()
+
+
+def test_parameters_that_a_module_adds_are_trained_once_each(
+    run: Runner, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With decay as in the learner, initial weights by the seed, and across a resume."""
+    monkeypatch.setitem(MODULES, "probed", Probed)
+    vocabulary, spec = Vocabulary.load(data / "tokenizer"), make_spec(module="probed")
+    module, again = (make_module(spec, vocabulary, 0, {}, 12) for _ in range(2))
+    assert isinstance(module, Probed) and isinstance(again, Probed)
+    assert torch.equal(module.probe.weight, again.probe.weight)
+    plain = make_module(make_spec(), vocabulary, 0, {}, 12)
+    groups = [one.configure_optimizers()["optimizer"].param_groups for one in (plain, module)]
+    sizes = [[len(group["params"]) for group in found] for found in groups]
+    decays = [group["weight_decay"] for group in groups[1]]
+    added = {spec.optimizer.weight_decay: 1, 0.0: 3}  # the bias of the probe, and the norm
+    assert sizes[1] == [size + added[decay] for size, decay in zip(sizes[0], decays, strict=True)]
+    saved = []
+    for name, kill in (("whole", 13), ("cut", 5)):
+        with contextlib.suppress(KilledError):
+            run(spec, name, progress=kill_at(kill), compute=EVERY_STEP)
+        run(spec, name, compute=EVERY_STEP)
+        state = torch.load(tmp_path / name / "work/last.ckpt", weights_only=True)["state_dict"]
+        saved.append(state["probe.weight"])
+    assert torch.equal(saved[0], saved[1]) and not torch.equal(saved[0], module.probe.weight)
+    assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
 
 
 def history(path: Path) -> list[dict[str, float]]:

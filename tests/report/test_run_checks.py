@@ -18,6 +18,7 @@ from harness.leaderboard.measured_rows import run_scores
 from harness.pretraining.recipes import RECIPES
 from harness.report import run_checks, search_checks
 from harness.report.difference_tables import every_column
+from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import all_run_scores
 from harness.report.threats import threats
 from harness.tasks import TASKS
@@ -308,3 +309,29 @@ def test_one_answer_is_right_where_every_example_has_one_label(
         found = " ".join(threats(data.but(predictions=stuck), table, (), scores))
         assert ("have the same label" in found) == constant
         assert ("did not learn the task" in found) != constant
+
+
+def test_arms_with_the_same_figures_in_all_runs_are_named(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    data = fabricate({"one": 0.9, "two": 0.9, "other": 0.9}, tasks=("sst2",), seeds=(1, 2))
+    data = data.but(differences={"pretrain.module": {"one": None, "two": "mine", "other": None}})
+    finished: dict[str, Any] = data.__dict__["finished"]
+
+    def set_losses(arm: str, *losses: float) -> None:
+        for seed, loss in enumerate(losses):
+            key = f"{arm}-sst2-0-{seed}"
+            scores = {"validation/accuracy": 0.9, "train_loss": loss, "seconds": len(arm) + loss}
+            finished[key] = replace(finished[key], metrics=scores)
+
+    for arm in ("one", "two", "other"):
+        set_losses(arm, 0.5, 0.25)
+    set_losses("other", 0.5, 0.26)
+    (sentence,) = equal_arms(data)
+    assert sentence.startswith("one and two have the same losses and scores in all runs, to the ")
+    assert sentence in threats_of(data) and "differ in pretrain.module: check" in sentence
+    set_losses("two", 0.5, 0.25 + 1e-12)
+    assert not [*equal_arms(data)]
+    set_losses("two", 0.5, 0.25)
+    del finished["two-sst2-0-1"]
+    assert not [*equal_arms(data)]

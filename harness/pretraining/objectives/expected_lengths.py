@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.models.flops import Lengths
-from harness.pretraining.objectives.layout import Rows
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
+from harness.pretraining.objectives.sample_rows import SPECIALS, sample_rows
 from harness.pretraining.objectives.transforms import apply_transform
 from harness.pretraining.objectives.transforms.denoising import Denoising
 from harness.pretraining.objectives.transforms.masking import (
@@ -25,13 +25,6 @@ from harness.pretraining.objectives.transforms.masking import (
 from harness.pretraining.objectives.transforms.order import PermutationOrder, Prefix
 from harness.pretraining.objectives.transforms.spans import SpanCorruption
 from harness.pretraining.objectives.transforms.transform import Transform
-from harness.pretraining.objectives.vocabulary import Vocabulary
-
-SPECIALS = 2
-"""First and last token of a row, which transforms leave unchanged."""
-MEASURED_ROWS = 256
-MEASURED_SENTENCE = 20
-"""Tokens of a sentence in the rows that unknown transforms are measured on."""
 
 
 class Expectation(NamedTuple):
@@ -93,27 +86,11 @@ def measure(transform: Transform, text: int, length: int) -> Expectation:
         length: tokens of the row; those beyond text, [CLS] and [SEP] are mode tokens.
     """
     rng = np.random.default_rng(0)
-    rows, vocabulary = _synthetic_rows(text, length, rng)
+    rows, vocabulary = sample_rows(text, length, rng)
     result = apply_transform(transform, rows, rng, vocabulary)
     dropped = 0.0 if result.dropped is None else float(result.dropped[1].mean())
     source = float(result.lengths.mean()) - (length - text)
     return Expectation(source, float(result.chosen.sum(1).mean()), dropped)
-
-
-def _synthetic_rows(text: int, length: int, rng: np.random.Generator) -> tuple[Rows, Vocabulary]:
-    """MEASURED_ROWS rows of distinct random words, and a vocabulary with a sentinel for each."""
-    pad, cls, sep, mask, mode, first = range(6)
-    words = np.arange(first, first + text)
-    sentinels = words[-1] + 1 + np.arange(text + 1)
-    size = int(sentinels[-1]) + 1
-    is_word = np.isin(np.arange(size), words)
-    vocabulary = Vocabulary(size, pad, cls, sep, mask, ~is_word, is_word, sentinels=sentinels)
-    before = [cls] + [mode] * (length - text - SPECIALS)
-    tokens = np.array([[*before, *rng.permutation(words), sep] for _ in range(MEASURED_ROWS)])
-    maskable = is_word[tokens]
-    starts = maskable & ((np.arange(length) - len(before)) % MEASURED_SENTENCE == 0)
-    lengths = np.full(MEASURED_ROWS, length)
-    return Rows(tokens, np.zeros_like(tokens), maskable, lengths, starts), vocabulary
 
 
 def _token_masking(transform: TokenMasking, text: int, length: int) -> Expectation:

@@ -15,8 +15,9 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from harness.core.config import kind_from_name
+from harness.core.errors import MemberError
 from harness.pretraining.objectives.layout import Rows, read_only
-from harness.pretraining.objectives.transforms import denoising, masking, order, spans
+from harness.pretraining.objectives.transforms import denoising, masking, order, result_check, spans
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 
@@ -57,17 +58,14 @@ def apply_transform(
     exceed the row length.
 
     Raises:
-        ValueError: the transform changes the rows, or does not return a result for each of them.
+        ValueError: the transform changes the rows.
+        MemberError: its result does not fit the rows; see `result_check`.
     """
+    function = TRANSFORMS[type(transform)]
     with read_only(rows):
-        result = TRANSFORMS[type(transform)](transform, rows, rng, vocabulary)
-    if not isinstance(result, TransformResult) or result.chosen.shape != rows.tokens.shape:
-        chosen = getattr(result, "chosen", None)
-        given = type(result).__name__ if chosen is None else f"one whose chosen is {chosen.shape}"
-        raise ValueError(
-            f"the transform {transform.kind} must return a TransformResult for rows "
-            f"{rows.tokens.shape}, but returned {given}"
-        )
+        result = function(transform, rows, rng, vocabulary)
+    if problem := next(result_check.problems(rows, result, vocabulary), None):
+        raise MemberError(f"the transform {transform.kind!r} must return {problem}", function)
     width = rows.tokens.shape[1]
     if result.inputs.shape[1] <= width:
         return result
