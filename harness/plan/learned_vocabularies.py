@@ -25,7 +25,8 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
     Args:
         metrics: key of a finished stage to its metrics.
     """
-    plan = replace(plan, unknown_shares=_unknown_shares(plan, metrics))
+    if shares := {key: of[UNKNOWN_SHARE] for key, of in metrics.items() if UNKNOWN_SHARE in of}:
+        plan = replace(plan, unknown_shares=_unknown_shares(plan, shares))
     learned = {key: int(of[VOCAB_SIZE]) for key, of in metrics.items() if VOCAB_SIZE in of}
     if not learned:
         return plan
@@ -55,13 +56,13 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
     )
 
 
-def _unknown_shares(plan: Plan, metrics: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """`Plan.unknown_shares`."""
+def _unknown_shares(plan: Plan, of_texts: Mapping[str, float]) -> dict[str, float]:
+    """`Plan.unknown_shares`, from those of tokenize stages by their keys."""
     trained = [(arm, key) for (arm, _), key in plan.pretrain_keys.items()]
     trained += [(run.arm, run.key) for run in plan.continued_runs]
     shares: dict[str, float] = {}
     for arm, key in trained:
-        share = metrics.get(plan.stages[key].parents.get("tokens", ""), {}).get(UNKNOWN_SHARE)
-        if share is not None:
-            shares[arm] = max(share, shares.get(arm, 0.0))
+        tokens = plan.stages[key].parents.get("tokens", "")
+        if tokens in of_texts:
+            shares[arm] = max(of_texts[tokens], shares.get(arm, 0.0))
     return shares

@@ -52,21 +52,15 @@ def _ranges(space: Mapping[str, Dimension]) -> list[str]:
     return [name for name, found in parameters(space).items() if isinstance(found, Range)]
 
 
-def _suited_sampler(fields: dict[str, Any]) -> Literal["tpe", "random", "grid"]:
-    """The sampler of a sweep that names none; `fields` are those before it."""
-    trials, space = fields.get("trials", 0), fields.get("space", {})
-    if not trials or fields.get("pruner"):
-        return "tpe"
-    if not _ranges(space) and len(points(space)) <= trials:
-        return "grid"
-    return "random" if trials <= TPE_STARTUP else "tpe"
-
-
 class Sweep(ConfigModel):
     """Search of fine-tuning settings on a hold-out of train, equal for all arms and tasks."""
 
     trials: int = Field(default=0, ge=0)
     """Trials per (arm, task); 0: no search."""
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
+    depends on those before it, so that its study is one stage. Where it is not set: `grid` for
+    choices if there are trials for all of them, `random` for up to 10 trials, else `tpe`."""
     space: Mapping[str, Dimension] = Field(default_factory=dict)
     """A name in `harness list spaces`, or fields of `evaluate.finetune` (and `adaptation.<field>`
     of the adaptation) with their choices or ranges. `adaptation` searches several adaptations, each
@@ -75,10 +69,6 @@ class Sweep(ConfigModel):
     """Ends trials early by their hold-out score after each epoch: below the median of earlier
     trials (Golovin et al. 2017, section 3.4), or not in the top share of a rung (Li et al. 2020,
     asynchronous). For `tpe` only."""
-    sampler: Literal["tpe", "random", "grid"] = Field(default_factory=_suited_sampler)
-    """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
-    depends on those before it, so that its study is one stage. Without a name: `grid` for choices
-    of which there are enough trials for all, `random` for up to 10 trials, else `tpe`."""
 
     @property
     def size(self) -> int:
@@ -126,6 +116,15 @@ class Sweep(ConfigModel):
             raise ValueError(f"{self.trials} trials need a space to search, but none is given")
         if self.space and "trials" not in self.model_fields_set:
             raise ValueError("a space needs trials, the number of points to try, but none is given")
+        return self
+
+    @model_validator(mode="after")
+    def _suited_sampler(self) -> "Sweep":
+        if "sampler" not in self.model_fields_set and self.trials and not self.pruner:
+            if not _ranges(self.space) and len(points(self.space)) <= self.trials:
+                self.__dict__["sampler"] = "grid"
+            elif self.trials <= TPE_STARTUP:
+                self.__dict__["sampler"] = "random"
         return self
 
     @model_validator(mode="after")
