@@ -43,8 +43,8 @@ class SeedSpread:
 
 def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     """The smallest difference in the average that the seeds of a plan can detect, in one sentence;
-    null for a single arm. Where the spread between seeds is unknown, as for own tasks, in standard
-    deviations between seeds.
+    null for fewer than two arms with a pretraining run per seed. Where the spread between seeds is
+    unknown, as for own tasks, in standard deviations between seeds.
 
     Args:
         measured: the spread in earlier results; null means PRIORS.
@@ -52,7 +52,7 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
     evaluate = plan.experiment.evaluate
     some_tasks = set(evaluate.chosen) != set(evaluate.suite_value.tasks)
     spread = measured or _prior(evaluate.suite_value.name, is_part=some_tasks)
-    if len(plan.arms) < 2:
+    if sum(not arm.has_one_run for arm in plan.arms) < 2:
         return None
     seeds = plan.experiment.seeds
     paired = not any(path.startswith("pretrain.") for path in plan.differences)

@@ -10,10 +10,15 @@ from harness.store.recorded import SCORES_FILE, SPEC_FILE
 
 def record_results(results: Results) -> None:
     """Stores the specification of the experiment, with the number of fine-tuning runs by arm and
-    task (`runs`), and its scores so far."""
+    task (`runs`) and the lengths of sentence-transformers models (`own_lengths`), and its scores so
+    far."""
     import yaml
 
-    resolved = results.plan.declaration.resolved() | {"runs": results.num_planned}
+    resolved = {
+        **results.plan.declaration.resolved(),
+        "runs": results.num_planned,
+        "own_lengths": results.own_lengths,
+    }
     spec = yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True)
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.experiment.experiment import Experiment
 from harness.finetuning.search.sweep import Sweep
+from harness.models.checkpoints.files import read_metadata
 from harness.plan.learned_vocabularies import with_learned_vocabularies
 from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import StageResult, Store
@@ -120,6 +121,19 @@ class Results:
             of = numbers.setdefault(run.arm, {})
             of[run.task] = of.get(run.task, 0) + 1
         return numbers
+
+    @property
+    def own_lengths(self) -> dict[str, int]:
+        """Arm to the most tokens of a text of its sentence-transformers model, by which it scores
+        similarity tasks; without other arms, and without models that are not imported yet."""
+        lengths = {}
+        for run in self.finetune_runs:
+            stage = self.plan.stages[run.key]
+            model = stage.parents["pretrain"]
+            if stage.spec.get("own_length") and run.arm not in lengths and model in self.finished:
+                metadata = read_metadata(self.files(model) / "model")
+                lengths[run.arm] = metadata.get("embedding", {}).get("max_length")
+        return {arm: length for arm, length in lengths.items() if length}
 
     def trained_in(self, run: FinetuneRun) -> str:
         """Key of the stage that trains a run; tasks learned jointly have a separate one."""

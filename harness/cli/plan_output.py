@@ -9,12 +9,15 @@ from rich.table import Table
 
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
-from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.recipe_defaults import ROLES, is_of_size
-from harness.experiment.resolution import ResolvedField, arm_fields, experiment_fields
+from harness.experiment.resolution import (
+    ResolvedField,
+    arm_fields,
+    experiment_fields,
+    is_given,
+)
 from harness.finetuning.search.space import space_text
-from harness.models.checkpoints import files
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
@@ -79,7 +82,8 @@ def _arms(plan: Plan) -> Table:
     first = plan.costs[plan.arms[0].name]
     for arm in plan.arms:
         size = plan.vocab_sizes.get(arm.name)
-        table.add_row(arm.name, *(_of_checkpoint(arm) or _cost(plan.costs[arm.name], first)))
+        show = _of_checkpoint if arm.pretrain.model.checkpoint else _cost
+        table.add_row(arm.name, *show(plan.costs[arm.name], first))
         for role in ROLES:
             other = getattr(arm.pretrain, role)
             if other:
@@ -89,13 +93,11 @@ def _arms(plan: Plan) -> Table:
     return table
 
 
-def _of_checkpoint(arm: Arm) -> tuple[str, ...]:
-    """The cells of a checkpoint whose weights are on this machine, heads included: what its
-    pretraining took is not known; empty for other arms."""
-    model = arm.pretrain.model
-    folder = files.found(model.checkpoint, model.revision) if model.checkpoint else None
-    count = files.num_weights(folder)
-    return ("-", "-", f"{count:,}", "", "-", "") if count else ()
+def _of_checkpoint(cost: Cost, first: Cost) -> tuple[str, ...]:
+    """The cells of a checkpoint: what its pretraining took is not known."""
+    count = cost.parameters
+    shown = (f"{count:,}", _multiple(count, first.parameters)) if count else ("-", "")
+    return ("-", "-", *shown, "-", "")
 
 
 def _vocabulary(plan: Plan) -> str:
@@ -149,10 +151,12 @@ def _differences(plan: Plan) -> Table:
 
 
 def _reason(path: str, plan: Plan) -> str:
-    """What sets the field: an axis, or the recipe or a small size where an arm has no value of its
-    own."""
+    """What sets the field: an axis; the base, where an arm has no such field; or the recipe or a
+    small size."""
     if path in plan.declared:
         return "axis"
+    if is_given(plan.declaration, path):
+        return "base"
     if path.startswith("evaluate.") or "pretrain.recipe" not in plan.differences:
         return "size"
     values = plan.differences.get(path, {})  # none for a whole nested run
@@ -168,7 +172,7 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
             f"{path.removeprefix('pretrain.')} = {shown(value)}"
-            + ("" if path in plan.declared else " (r)")
+            + ("" if _reason(path, plan) in ("axis", "base") else " (r)")
             for path, value in fields
         ]
         table.add_row(arm, "; ".join(texts))

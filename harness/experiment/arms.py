@@ -31,6 +31,12 @@ class Arm:
     evaluate: Evaluate
 
     @property
+    def has_one_run(self) -> bool:
+        """Whether it has one pretraining run for any number of seeds: a checkpoint that is not
+        pretrained further."""
+        return bool(self.pretrain.model.checkpoint) and not self.evaluate.continued_pretraining
+
+    @property
     def adapted(self) -> Pretrain:
         """The settings of the model that is fine-tuned: `pretrain` with the objective of the last
         continued run that sets one."""

@@ -45,7 +45,7 @@ def load_evaluation(
     bundle = {"pretrain.model.checkpoint": model}
     if commit := _checked(model, revision):
         bundle["pretrain.model.revision"] = commit
-    row = name or Path(model).resolve().name or "checkpoint"
+    row = name or _name(model)
     label = re.sub(r"[^a-z0-9_-]+", "-", row.lower()).strip("-_") or "checkpoint"
     evaluate: dict[str, Any] = {"suite": suite, "adaptation": adaptation}
     if tasks:
@@ -62,6 +62,12 @@ def load_evaluation(
     declaration = read(text, Path(f"evaluate {model}"), overrides)
     check_data(declaration)
     return declaration
+
+
+def _name(model: str) -> str:
+    """The last part of an id or a path; a link has its own name, `.` that of the folder."""
+    path = Path(model)
+    return (path.resolve() if path.name in ("", "..") else path).name or "checkpoint"
 
 
 def _checked(model: str, revision: str | None) -> str | None:

@@ -50,6 +50,9 @@ and the network has fewer positions than its default."""
 MODEL_FIELDS = ("max_position", "dropout", "attention_dropout", "initializer_range")
 """The same for fields of the model."""
 
+NOT_OF_A_NAME = ("dropout", "attention_dropout", "initializer_range")
+"""Fields of the model that a name leaves to the recipe or to a small size, unless it sets them."""
+
 
 def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     """`fields` with names replaced by values; unknown names are kept, and refused by validation."""
@@ -57,7 +60,8 @@ def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     for field, registry in NAMED.items():
         name = out.get(field)
         if isinstance(name, str) and name in registry:
-            out[field] = registry[name].model_dump()
+            value = registry[name]
+            out[field] = value.model_dump(exclude={*NOT_OF_A_NAME} - value.model_fields_set)
     if isinstance(out.get("objective"), Mapping):
         out["objective"] = _with_kinds(out["objective"])
     for role in ROLES:

@@ -50,6 +50,12 @@ def arm_fields(declaration: Declaration, arm: Arm) -> list[ResolvedField]:
     ]
 
 
+def is_given(declaration: Declaration, path: str) -> bool:
+    """Whether the base of an experiment gives the field at dotted `path`; false for data declared
+    in Python without a file."""
+    return bool(declaration.source and _given(declaration, tuple(path.split("."))))
+
+
 def _leaves(tree: Mapping[str, Any], keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
     for name, value in tree.items():
         if isinstance(value, Mapping) and value:

@@ -30,7 +30,7 @@ from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
 from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
 from harness.leaderboard.table import Table
-from harness.plan.protocol import protocol_text
+from harness.plan.protocol import recorded_protocols
 from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
@@ -159,12 +159,14 @@ def _row_notes(
         row: specs[experiment].get("runs", {}).get(arm_of[row], {})
         for row, (experiment, _) in arms.items()
     }
+    of_experiment = {
+        name: recorded_protocols(specs[name])
+        for name in dict.fromkeys(name for name, _ in arms.values())
+    }
     protocols = {
-        row.name: protocol_text(fields.get("evaluate", {}), experiment.get("sweep") or {})
+        row.name: of_experiment[arms[row.name][0]][arm_of[row.name]]
         for row in table.rows
         if row.name not in baselines
-        for name, fields in [arms[row.name]]
-        for experiment in [specs[name]["experiment"]]
     }
     named, tasks = scores.assign(arm=row_names(scores)), {c.task for c in table.columns}
     return merged(unlike_protocols(protocols), unfinished(named, planned, tasks))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from harness.leaderboard.build import build
 from harness.leaderboard.table import Published, Table
-from harness.plan.protocol import protocol_digest, protocol_text
+from harness.plan.protocol import protocol_digest, recorded_protocols
 from harness.store.recorded import imported_scores
 from harness.store.store import Store
 
@@ -51,9 +51,7 @@ def with_imports(
 
 def _protocols(spec: Mapping[str, Any]) -> set[str]:
     """Digests of the fine-tuning protocols of an experiment's arms."""
-    sweep = spec["experiment"]["sweep"]
-    texts = (protocol_text(arm["evaluate"], sweep) for arm in spec["arms"].values())
-    return {protocol_digest(text) for text in texts}
+    return {protocol_digest(text) for text in recorded_protocols(spec).values()}
 
 
 def _block(

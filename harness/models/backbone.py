@@ -155,9 +155,11 @@ class Backbone(nn.Module):
         """
         return self.blueprint.head(self.network)(states)
 
-    def save(self, folder: Path) -> None:
-        """Writes the network in Hugging Face format (safetensors), and METADATA."""
-        self.network.save_pretrained(folder)
+    def save(self, folder: Path, with_head: bool = True) -> None:
+        """Writes the network in Hugging Face format (safetensors), with or without its token head,
+        and METADATA."""
+        network: Any = self.network if with_head else self.network.base_model
+        network.save_pretrained(folder)
         metadata: dict[str, Any] = {
             "blueprint": self.name,
             "family": self.family,

@@ -66,8 +66,7 @@ class PlanBuilder:
     def _seeds(self, arm: Arm) -> tuple[int, ...]:
         """Pretraining seeds of an arm; one for a checkpoint without continued pretraining."""
         seeds = self.experiment.seeds.pretrain
-        is_single = arm.pretrain.model.checkpoint and not arm.evaluate.continued_pretraining
-        return seeds[:1] if is_single else seeds
+        return seeds[:1] if arm.has_one_run else seeds
 
     def _add_pretraining(self, arm: Arm) -> str:
         """Adds the pretrained models of an arm; returns the key of their tokenizer."""

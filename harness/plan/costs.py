@@ -42,7 +42,8 @@ class Cost:
     """Updates."""
     tokens: int | None
     parameters: int | None
-    """Parameters of the network without pretraining heads."""
+    """Parameters of the network without pretraining heads; of a checkpoint, the weights in its
+    files on this machine, heads included."""
     flops: float | None
     """Training FLOPs."""
 
@@ -55,7 +56,8 @@ def pretraining_cost(spec: Pretrain, vocab_size: int | None = None) -> Cost:
             declared number, which also determines the updates of a budget in FLOPs.
     """
     if spec.model.checkpoint:
-        return Cost(None, None, None, None)
+        folder = files.found(spec.model.checkpoint, spec.model.revision)
+        return Cost(None, None, files.num_weights(folder) or None, None)
     counted = _with_vocabulary(spec, vocab_size) if vocab_size else spec
     parameters = count_parameters(
         spec.model,

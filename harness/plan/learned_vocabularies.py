@@ -15,6 +15,8 @@ VOCAB_SIZE = "vocab_size"
 """Metric of a tokenizer stage: its entries, special tokens included."""
 TRAIN_TOKENS = "train_tokens"
 """Metric of a tokenize stage: tokens of the text without held-out documents."""
+UNKNOWN_SHARE = "train_unk_share"
+"""Metric of a tokenize stage: share of these tokens that are unknown to the tokenizer."""
 
 
 def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, float]]) -> Plan:
@@ -23,6 +25,8 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
     Args:
         metrics: key of a finished stage to its metrics.
     """
+    if shares := {key: of[UNKNOWN_SHARE] for key, of in metrics.items() if UNKNOWN_SHARE in of}:
+        plan = replace(plan, unknown_shares=_unknown_shares(plan, shares))
     learned = {key: int(of[VOCAB_SIZE]) for key, of in metrics.items() if VOCAB_SIZE in of}
     if not learned:
         return plan
@@ -50,3 +54,15 @@ def with_learned_vocabularies(plan: Plan, metrics: Mapping[str, Mapping[str, flo
         vocab_sizes=sizes,
         corpus_tokens={arm: counted[key] for arm, key in texts.items() if key in counted},
     )
+
+
+def _unknown_shares(plan: Plan, of_texts: Mapping[str, float]) -> dict[str, float]:
+    """`Plan.unknown_shares`, from those of tokenize stages by their keys."""
+    trained = [(arm, key) for (arm, _), key in plan.pretrain_keys.items()]
+    trained += [(run.arm, run.key) for run in plan.continued_runs]
+    shares: dict[str, float] = {}
+    for arm, key in trained:
+        tokens = plan.stages[key].parents.get("tokens", "")
+        if tokens in of_texts:
+            shares[arm] = max(of_texts[tokens], shares.get(arm, 0.0))
+    return shares

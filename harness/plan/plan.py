@@ -132,6 +132,9 @@ class Plan:
     arms whose tokenizer is not known yet, and without checkpoints."""
     corpus_tokens: Mapping[str, int] = field(default_factory=dict)
     """Arm to the tokens of its training text; without arms whose text is not tokenized yet."""
+    unknown_shares: Mapping[str, float] = field(default_factory=dict)
+    """Arm to the share of unknown tokens in its training text, or in that of its continued
+    pretraining if it is larger there; without arms whose text is not tokenized yet."""
 
     @property
     def experiment(self) -> Experiment:

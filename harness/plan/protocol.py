@@ -13,6 +13,9 @@ from harness.plan.differences import flat_fields, is_declared
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 
+OWN_LENGTH = "own_max_sequence_length"
+"""Name of a sentence-transformers model's own length in a protocol."""
+
 
 def protocol_of(plan: Plan) -> dict[str, object]:
     """Name to value of the settings of fine-tuning; then, for each arm that deviates from the base,
@@ -64,16 +67,35 @@ def _flat(evaluate: Evaluate) -> dict[str, object]:
     return {"adaptation": evaluate.adaptation.label, **rest}
 
 
-def protocol_text(evaluate: Mapping[str, Any], sweep: Mapping[str, Any]) -> str:
+def protocol_text(
+    evaluate: Mapping[str, Any], sweep: Mapping[str, Any], own_length: int | None = None
+) -> str:
     """The protocol of an arm as JSON with sorted names and no nulls.
 
     Args:
         evaluate: the arm's `Evaluate`, as plain data.
         sweep: the experiment's `Sweep`, as plain data.
+        own_length: most tokens of a text on similarity tasks, where they are those of a
+            sentence-transformers model (`Results.own_lengths`).
     """
     parts = {name: evaluate.get(name) for name in ("adaptation", "protocol", "finetune")}
+    if own_length:
+        parts["protocol"] = {**(parts["protocol"] or {}), OWN_LENGTH: own_length}
     searched = sweep if sweep.get("trials") else None
     return json.dumps(without_nulls({**parts, "sweep": searched}), sort_keys=True)
+
+
+def recorded_protocols(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Arm to its protocol, of a recorded experiment.
+
+    Args:
+        spec: `harness.store.recorded.RecordedExperiment.spec`.
+    """
+    sweep, lengths = spec["experiment"].get("sweep") or {}, spec.get("own_lengths") or {}
+    return {
+        name: protocol_text(arm.get("evaluate", {}), sweep, lengths.get(name))
+        for name, arm in spec["arms"].items()
+    }
 
 
 def protocol_digest(text: str) -> str:

@@ -13,6 +13,7 @@ from harness.plan.checks.pretraining import (
     repeated_text,
     unfilled_vocabulary,
 )
+from harness.plan.checks.tokenizers import unfit_tokenizer
 
 HARDLY_BELOW = 0.95
 """Held-out loss as a share of the loss by token frequencies from which on a run has hardly learned
@@ -23,8 +24,9 @@ MAX_TOKENS = 1_000_000
 
 def short_pretraining(results: Results) -> list[str]:
     """What the plan has warned of: few updates, a long warmup, an unfilled vocabulary, repeated
-    text."""
-    checks = (few_updates, long_warmup, unfilled_vocabulary, repeated_text)
+    text, a tokenizer that does not fit the text."""
+    of_text = (unfilled_vocabulary, repeated_text, unfit_tokenizer)
+    checks = (few_updates, long_warmup, *of_text)
     return [f"{line}." for check in checks for line in check(results.plan)]
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from harness.analysis.frames.scores import scores_frame
-from harness.analysis.frames.trials import trials_frame
+from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.finetuning.search import optuna_search
 from harness.leaderboard.measured_rows import is_baseline
 from harness.report.run_checks import family, planned
-from harness.report.sections.search import selected_trials
 from harness.tasks.custom import tasks_of
 
 FAR_ABOVE_DEV = 10.0

@@ -33,6 +33,8 @@ class Pair:
     expected: bool
     """Whether the experiment expects the first to be better."""
     differences: Differences
+    single_runs: Sequence[str] = ()
+    """Those of the two arms that are checkpoints of one pretraining run."""
     claim: float | None = None
     """p of the difference in the average by Holm among the expected pairs; null for other pairs and
     for arms with too few seeds."""
@@ -66,8 +68,7 @@ def judge(pair: Pair) -> Verdict:
     if found is None:
         return Verdict(pair, "inconclusive", "not every arm of the pair has an average yet")
     if not enough_seeds(found):
-        reason = "one pretraining seed gives no estimate of the variation between runs"
-        return Verdict(pair, "inconclusive", reason)
+        return Verdict(pair, "inconclusive", _one_run(pair.single_runs))
     if found.low <= 0 <= found.high:
         return Verdict(pair, "inconclusive", "the interval includes zero")
     if pair.claim is not None and pair.claim >= 1 - LEVEL:
@@ -76,6 +77,18 @@ def judge(pair: Pair) -> Verdict:
     if found.low > 0:
         return Verdict(pair, "confirmed", "the interval lies above zero")
     return Verdict(pair, "refuted", "the interval lies below zero")
+
+
+def _one_run(checkpoints: Sequence[str]) -> str:
+    """Why a difference with one pretraining run of an arm is inconclusive."""
+    if not checkpoints:
+        return "one pretraining seed gives no estimate of the variation between runs"
+    named = " and ".join(checkpoints)
+    are = "are checkpoints, each of" if len(checkpoints) > 1 else "is a checkpoint of"
+    return (
+        f"{named} {are} one pretraining run: the interval compares these models, not ways of "
+        "pretraining"
+    )
 
 
 def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, ...]:
@@ -94,7 +107,11 @@ def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, 
         others = [(first, arm) for arm in results.arms if arm != first]
     seen = {frozenset(pair) for pair in expected}
     shown = [*expected, *(pair for pair in others if frozenset(pair) not in seen)]
-    pairs = [Pair(*names, names in expected, compared(*names)) for names in shown]
+    checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
+    pairs = [
+        Pair(*names, names in expected, compared(*names), [n for n in names if n in checkpoints])
+        for names in shown
+    ]
     screens = _screens(results.arms, shown, compared)
     claims = _claims(pairs)
     return tuple(

@@ -100,6 +100,21 @@ def test_a_checkpoint_gets_a_row_and_stages_are_reused(bert: Path, tmp_path: Pat
     assert "all 4 stages were done already" in output
 
 
+@pytest.mark.parametrize(("given", "name"), [("a-link", "a-link"), ("a-link/", "a-link")])
+def test_a_link_has_its_own_name(given: str, name: str, bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "a-link").symlink_to(bert)
+    (arm,) = load_evaluation(f"{tmp_path}/{given}", "micro-glue-v1").arms
+    assert arm.name == name
+
+
+def test_the_current_folder_has_the_name_of_the_folder(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bert)
+    (arm,) = load_evaluation(".", "micro-glue-v1").arms
+    assert arm.name == "My.BERT"
+
+
 def test_keys_depend_on_the_content_and_not_on_the_path(bert: Path, tmp_path: Path) -> None:
     def keys(model: Path) -> set[str]:
         return set(make_plan(load_evaluation(str(model), "micro-glue-v1")).stages)
@@ -184,7 +199,8 @@ def test_a_pretrained_arm_and_a_checkpoint_in_one_experiment(bert: Path, tmp_pat
     plan = load_plan(path)
     seeds = [run.pretrain_seed for run in plan.finetune_runs if run.arm == "theirs"]
     assert seeds == [0], "a checkpoint was pretrained once"
-    assert plan.costs["theirs"].parameters is None
+    assert plan.costs["theirs"].parameters == files.num_weights(bert)
+    assert plan.costs["theirs"].flops is None
     output = CliRunner().invoke(app, ["plan", str(path)]).output
     rows = [line.split() for line in output.splitlines()]
     weights = sum(tensor.numel() for tensor in load_file(bert / "model.safetensors").values())
@@ -312,12 +328,14 @@ def test_a_sentence_transformers_model_is_scored_with_its_own_pooling_and_length
     shutil.copytree(bert, folder)
     write_modules(folder, "max_tokens", sentence_bert_config={"max_seq_length": 8})
     explicit = ("evaluate.protocol.pooling=max", "evaluate.protocol.max_sequence_length=8")
-    runner, predictions = StageRunner(tmp_path), []
+    runner, predictions, lengths = StageRunner(tmp_path), [], []
     for plan in (_similarity(folder), _similarity(folder, *explicit)):
         runner.run(plan)
         out = runner.out(plan.finetune_runs[0].key)
         predictions.append(pd.read_parquet(out / "predictions.parquet")["prediction"])
+        lengths.append(runner.results(plan).own_lengths)
     own, explicitly = predictions
+    assert lengths == [{"model": 8}, {}]
     np.testing.assert_allclose(own.to_numpy(), explicitly.to_numpy(), atol=1e-6)
 
 

@@ -13,7 +13,7 @@ from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import evaluate_defaults, expand_names, resolve_pretrain
 from harness.finetuning.protocol import Finetune, Protocol
-from harness.models import SIZES
+from harness.models import MODELS, SIZES
 from harness.plan.differences import check_contract, differing_fields
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes import RECIPES
@@ -51,6 +51,20 @@ def test_published_sizes_keep_the_published_numbers(name: str) -> None:
     if not RECIPES[name].teacher:
         large = run(recipe=name, size="large")
         assert large == RECIPES[name].model_copy(update={"size": SIZES["large"]})
+
+
+def test_a_named_model_keeps_the_settings_of_a_small_size() -> None:
+    small = run(size="nano", model="albert").model
+    assert (small.family, small.embedding_size) == ("albert", 128)
+    assert (small.dropout, small.attention_dropout) == (0.0, 0.0)
+    assert small.initializer_range == run(size="nano").model.initializer_range > 0.02
+    assert run(size="base", model="albert").model == MODELS["albert"]
+    (arm,) = arms(grid={"pretrain.model": ["albert"]})
+    assert arm.pretrain.model == small
+    (arm,) = arms(
+        pretrain={"size": "nano", "model": "albert"}, grid={"pretrain.model.dropout": [0.1]}
+    )
+    assert arm.pretrain.model == small.model_copy(update={"dropout": 0.1})
 
 
 def test_the_rate_of_matrices_falls_with_width_and_that_of_embeddings_is_constant() -> None:

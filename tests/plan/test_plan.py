@@ -37,7 +37,7 @@ def test_equal_stages_are_shared() -> None:
     plan = planned(
         grid={"pretrain.objective.sentence_pair": ["nsp", "none"]},
         seeds={"pretrain": 2, "finetune": 3},
-        sweep={"trials": 2, "space": "bert_grid"},
+        sweep={"trials": 2, "sampler": "tpe", "space": "bert_grid"},
     )
     # 2 arms x 2 pretraining seeds; a sweep for each (arm, task); 3 fine-tunings of each model.
     assert kinds(plan) == {"tokenizer": 1, "tokenize": 1, "pretrain": 4, "tune": 4, "finetune": 24}
@@ -76,7 +76,8 @@ def test_a_longer_search_reuses_trials(sampler: str) -> None:
 
 def test_a_study_keeps_its_name_when_it_is_continued() -> None:
     def study(**sweep: Any) -> tuple[str, str]:
-        stage = stages_of("tune", sweep={"trials": 2, "space": "bert_grid", **sweep})[0]
+        fields = {"trials": 2, "sampler": "tpe", "space": "bert_grid"}
+        stage = stages_of("tune", sweep={**fields, **sweep})[0]
         return stage.spec["study"], stage.key
 
     assert study()[0] == study(trials=4)[0] and study()[1] != study(trials=4)[1]

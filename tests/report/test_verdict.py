@@ -34,6 +34,8 @@ def test_one_pretraining_seed_is_inconclusive():
     verdict = judge(Pair("a", "b", True, {AVERAGE: found}))
     assert verdict.word == "inconclusive"
     assert "one pretraining seed" in verdict.reason
+    verdict = judge(Pair("a", "b", True, {AVERAGE: found}, ["b"]))
+    assert verdict.reason.startswith("b is a checkpoint of one pretraining run: the interval")
 
 
 def test_one_of_several_claims_must_hold_as_such():

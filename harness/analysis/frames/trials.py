@@ -1,9 +1,13 @@
 """Trials of the hyperparameter search."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
+from harness.finetuning.search import optuna_search
 from harness.finetuning.search.space import parameters
 
 TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_run"]
@@ -35,3 +39,10 @@ def trials_frame(results: Results) -> pd.DataFrame:
     frame["value"] = frame["value"].mask(failed, np.nan)
     columns = [*TRIAL_COLUMNS, *parameters(plan.experiment.sweep.space)]
     return frame.reindex(columns=columns)  # a hyperparameter that no trial has is missing
+
+
+def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
+    """(arm, task, all trials, the selected trial: the first with the best score)."""
+    for (arm, task), trials in results.get(trials_frame).groupby(["arm", "task"], sort=False):
+        whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
+        yield str(arm), str(task), trials, whole.iloc[int(whole["value"].to_numpy().argmax())]

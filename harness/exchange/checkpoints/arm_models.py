@@ -39,8 +39,8 @@ class ArmModels:
         chosen = selection.of_experiment(self.results, self.arm, seed)
         with TemporaryDirectory() as folder:
             out = selection.export(chosen, self.results.store, Path(folder) / "model")
-            (network,) = transformers.AutoConfig.from_pretrained(out).architectures
-            model = getattr(transformers, network).from_pretrained(out)
+            names = transformers.AutoConfig.from_pretrained(out).architectures or ["AutoModel"]
+            model = getattr(transformers, names[0]).from_pretrained(out)
             return model, transformers.AutoTokenizer.from_pretrained(out)
 
     def push_to_hub(self, repo_id: str, seed: int | None = None, private: bool = False) -> str:

@@ -55,6 +55,10 @@ class CardScores:
     citation: str
     main: Sequence[MainScore] = ()
     """Of the tasks with defined scores."""
+    search: str = "none"
+    """The hyperparameter search as text."""
+    selected: Rows = ()
+    """Task, and the hyperparameters that the search selected for it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class Card:
     """Number in the exported files; null before they are written."""
     notes: Sequence[str] = ()
     """What users of the files must know, a sentence each."""
+    embeds_texts: bool = False
+    """Whether the files are those of a sentence-transformers model."""
     scores: CardScores | None = None
     made_with: str = ""
     """Packages and machine of its last stage; empty if they were not recorded."""

@@ -15,9 +15,7 @@ from harness.models.build import load, wrap
 from harness.models.checkpoints.files import positions, read_config, read_metadata
 from harness.models.encoder_decoders import T5
 
-HEAD_UNTRAINED = (
-    "Replaced-token detection trains only the encoder: the token head in these files is untrained."
-)
+NO_HEAD = "There is no token head in these files, because none was trained."
 HEAD_TIED = (
     "The token head is not tied to the embedding, as in T5 v1.1; transformers 5 ties them when it "
     "loads a head, so only AutoModel gives this network."
@@ -42,10 +40,18 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
         raise ValueError(why)
     transformers.logging.disable_progress_bar()
     backbone = untied(load(model))
-    backbone.save(out)
+    backbone.save(out, with_head=has_trained_head(backbone))
     _name_class(backbone, out)
     _write_tokenizer(backbone, tokenizer, out)
     return notes(backbone)
+
+
+def has_trained_head(backbone: Backbone) -> bool:
+    """Whether the token head is trained: not by replaced-token detection, and not in a checkpoint
+    without one, which an import completes with random weights."""
+    if backbone.objective.get("output", {}).get("kind") == "replaced_token":
+        return False
+    return getattr(backbone.network.config, "harness_head", "") != "none"
 
 
 def unsupported_reason(family: str, representation: str) -> str:
@@ -84,8 +90,13 @@ def untied(backbone: Backbone) -> Backbone:
 def notes(backbone: Backbone) -> list[str]:
     """What users cannot see from the files, a sentence each."""
     found = []
-    if backbone.objective.get("output", {}).get("kind") == "replaced_token":
-        found.append(HEAD_UNTRAINED)
+    if not has_trained_head(backbone):
+        found.append(NO_HEAD)
+    if own := backbone.embedding:
+        found.append(
+            f"The checkpoint embeds texts by {own.pooling} pooling"
+            f"{' and normalisation' if own.normalize else ''}, which these files do not state."
+        )
     if backbone.family == "t5" and not backbone.network.config.scale_decoder_outputs:
         found.append(HEAD_TIED)
     may_pool = backbone.network.config.model_type in ("bert", "roberta", "albert")
@@ -99,7 +110,8 @@ def notes(backbone: Backbone) -> list[str]:
 
 def _name_class(backbone: Backbone, out: Path) -> None:
     """Names transformers' class in the configuration, where the network's is a subclass of it."""
-    classes = type(backbone.network).__mro__
+    network = backbone.network
+    classes = type(network if has_trained_head(backbone) else network.base_model).__mro__
     base = next(c for c in classes if c.__module__.startswith("transformers"))
     config = AutoConfig.from_pretrained(out)
     config.architectures = [base.__name__]

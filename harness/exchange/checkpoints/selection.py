@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.analysis.frames.scores import scores_frame
+from harness.analysis.frames.trials import selected_trials
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.core.files import DRAFT, atomic_folder, output_folder
@@ -22,8 +23,10 @@ from harness.exchange.checkpoints.card_data import (
 from harness.exchange.checkpoints.eval_results import write_eval_results
 from harness.exchange.checkpoints.model_card import write_card
 from harness.experiment.arms import Arm
+from harness.finetuning.search.space import parameters
 from harness.leaderboard.table import protocol_line
-from harness.models.checkpoints.files import num_weights
+from harness.models.checkpoints import files
+from harness.models.checkpoints.sentence_embeddings import MODULES
 from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.plan.protocol import protocol_of
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -44,7 +47,8 @@ class SelectedModel:
 
 
 def export(selected: SelectedModel, store: Store, out: Path) -> Path:
-    """Writes network, tokenizer, model card and evaluation results to the new folder `out`.
+    """Writes network, tokenizer, model card and evaluation results to the new folder `out`. An
+    imported checkpoint is copied, unless its files are gone or have changed.
 
     Raises:
         ValueError: `out` is not empty, files of the stage are damaged, or transformers has no
@@ -60,11 +64,31 @@ def export(selected: SelectedModel, store: Store, out: Path) -> Path:
             f"the tokenizer of {selected.record.key} is not in the store: run the experiment again"
         )
     with atomic_folder(out) as draft:
-        notes = write_network(folders[0] / "model", folders[1], draft)
+        if original := imported_folder(selected.record, store):
+            files.copy(original, draft)
+            notes = []
+        else:
+            notes = write_network(folders[0] / "model", folders[1], draft)
         if selected.card.scores:
             write_eval_results(selected.card.scores, draft)
-        write_card(replace(selected.card, notes=notes, parameters=num_weights(draft)), draft)
+        card = replace(selected.card, notes=notes, parameters=files.num_weights(draft))
+        write_card(replace(card, embeds_texts=(draft / MODULES).is_file()), draft)
     return out
+
+
+def imported_folder(record: StageResult, store: Store) -> Path | None:
+    """The folder of the checkpoint that a stage imported, if its files are those of the import;
+    null for networks that were trained or exported here, which need `write_network`."""
+    spec = store.spec(record)
+    if "checkpoint" not in spec:
+        return None
+    name, revision = spec["checkpoint"]["name"], spec["checkpoint"].get("revision")
+    try:
+        folder = files.fetch(name, revision)
+        is_same = files.fingerprint(name, revision) == spec["fingerprint"]
+    except ValueError:  # no longer on the Hub, or damaged
+        return None
+    return folder if is_same and not files.own_family(folder) else None
 
 
 def _check_empty(out: Path) -> None:
@@ -196,8 +220,24 @@ def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
         rows=rows,
         protocol=protocol_line(protocol_of(results.plan)),
         citation=suite.citation,
+        search=results.sweep.label if results.sweep else "none",
+        selected=_selected_settings(results, arm),
         main=_main_scores(own, arm.evaluate.chosen),
     )
+
+
+def _selected_settings(results: Results, arm: Arm) -> list[tuple[str, str]]:
+    """(task, `learning_rate 0.0003, epochs 5`) of each finished search of an arm."""
+    names = parameters(results.sweep.space) if results.sweep else ()
+    return [
+        (task, ", ".join(f"{name} {_number(best[name])}" for name in names if pd.notna(best[name])))
+        for of, task, _, best in selected_trials(results)
+        if of == arm.name
+    ]
+
+
+def _number(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _main_scores(scores: pd.DataFrame, tasks: Mapping[str, Task]) -> list[MainScore]:

@@ -23,7 +23,7 @@ from harness.exchange.results.schema import (
     suite_version,
 )
 from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.protocol import protocol_digest, protocol_text
+from harness.plan.protocol import protocol_digest, protocol_text, recorded_protocols
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment
 from harness.store.store import StageResult, Store
@@ -49,9 +49,9 @@ class FinishedRuns:
 
 def runs_of_results(results: Results) -> FinishedRuns:
     """The finished runs of a declared experiment."""
-    sweep = results.experiment.sweep.model_dump(mode="json")
+    sweep, lengths = results.experiment.sweep.model_dump(mode="json"), results.own_lengths
     protocols = {
-        arm.name: protocol_text(arm.evaluate.model_dump(mode="json"), sweep)
+        arm.name: protocol_text(arm.evaluate.model_dump(mode="json"), sweep, lengths.get(arm.name))
         for arm in results.plan.arms
     }
     return FinishedRuns(results.get(measured_scores), protocols, results.plan.costs, results.store)
@@ -59,11 +59,10 @@ def runs_of_results(results: Results) -> FinishedRuns:
 
 def runs_of_recorded(experiment: RecordedExperiment, store: Store) -> FinishedRuns:
     """The runs that were finished when an experiment was last run; needs no experiment file."""
-    arms, sweep = experiment.spec["arms"], experiment.spec["experiment"]["sweep"]
     return FinishedRuns(
         experiment.scores,
-        {name: protocol_text(arm["evaluate"], sweep) for name, arm in arms.items()},
-        {name: _cost(arm["pretrain"]) for name, arm in arms.items()},
+        recorded_protocols(experiment.spec),
+        {name: _cost(arm["pretrain"]) for name, arm in experiment.spec["arms"].items()},
         store,
     )
 

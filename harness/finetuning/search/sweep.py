@@ -48,6 +48,10 @@ SPACES: dict[str, Mapping[str, Dimension]] = {
 the space alone."""
 
 
+def _ranges(space: Mapping[str, Dimension]) -> list[str]:
+    return [name for name, found in parameters(space).items() if isinstance(found, Range)]
+
+
 class Sweep(ConfigModel):
     """Search of fine-tuning settings on a hold-out of train, equal for all arms and tasks."""
 
@@ -55,7 +59,8 @@ class Sweep(ConfigModel):
     """Trials per (arm, task); 0: no search."""
     sampler: Literal["tpe", "random", "grid"] = "tpe"
     """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
-    depends on those before it, so that its study is one stage."""
+    depends on those before it, so that its study is one stage. Where it is not set: `grid` for
+    choices if there are trials for all of them, `random` for up to 10 trials, else `tpe`."""
     space: Mapping[str, Dimension] = Field(default_factory=dict)
     """A name in `harness list spaces`, or fields of `evaluate.finetune` (and `adaptation.<field>`
     of the adaptation) with their choices or ranges. `adaptation` searches several adaptations, each
@@ -114,8 +119,17 @@ class Sweep(ConfigModel):
         return self
 
     @model_validator(mode="after")
+    def _suited_sampler(self) -> "Sweep":
+        if "sampler" not in self.model_fields_set and self.trials and not self.pruner:
+            if not _ranges(self.space) and len(points(self.space)) <= self.trials:
+                self.__dict__["sampler"] = "grid"
+            elif self.trials <= TPE_STARTUP:
+                self.__dict__["sampler"] = "random"
+        return self
+
+    @model_validator(mode="after")
     def _sampler_supports(self) -> "Sweep":
-        ranges = [n for n, found in parameters(self.space).items() if isinstance(found, Range)]
+        ranges = _ranges(self.space)
         if self.sampler == "grid" and ranges:
             raise ValueError(
                 f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +28,10 @@ TOKENIZER = (
     "merges.txt",
 )
 """Files of a tokenizer."""
+INDEX = "*.index.json"
+"""The index of weights in several files."""
+BESIDE = (INDEX, "generation_config.json")
+"""Files that only an export copies."""
 IMPORT_VERSION = 2
 """Raised when the import of the same files changes; part of every fingerprint."""
 HUB_IMPORT_VERSION = 3
@@ -65,7 +70,8 @@ def fetch(checkpoint: str, revision: str | None) -> Path:
     if not list(folder.glob(WEIGHTS[0])):
         folder = _download(checkpoint, revision, [*names, WEIGHTS[1]])
     if modules := sentence_embeddings.module_paths(folder):
-        _download(checkpoint, revision, modules, without=())
+        inside = [f"{Path(path).parent.as_posix()}/*" for path in modules]
+        _download(checkpoint, revision, inside, without=())
     return folder
 
 
@@ -75,7 +81,7 @@ def _download(
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    patterns = [*patterns, "*.index.json"]
+    patterns = [*patterns, *BESIDE]
     try:
         folder = snapshot_download(
             checkpoint, revision=revision, allow_patterns=patterns, ignore_patterns=[*without]
@@ -155,10 +161,25 @@ def fingerprint(checkpoint: str, revision: str | None) -> str:
     """
     if not is_folder(checkpoint):
         return f"{HUB_IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
-    folder = Path(checkpoint).expanduser()
-    files = {file for name in (CONFIG, METADATA, *TOKENIZER) for file in folder.glob(name)}
-    own = sentence_embeddings.files_of(folder)
-    return f"{IMPORT_VERSION}:{hub.digest([*sorted(files), *weights(folder), *own])}"
+    return f"{IMPORT_VERSION}:{hub.digest(_imported(Path(checkpoint).expanduser()))}"
+
+
+def _imported(folder: Path) -> list[Path]:
+    """The files in `folder` that an import reads."""
+    named = {file for name in (CONFIG, METADATA, *TOKENIZER) for file in folder.glob(name)}
+    return [*sorted(named), *weights(folder), *sentence_embeddings.files_of(folder)]
+
+
+def copy(folder: Path, out: Path) -> None:
+    """Copies the files of a checkpoint to the folder `out`: what an import reads, the index of
+    weights in several files, generation settings, and whole modules of sentence-transformers."""
+    beside = [file for pattern in BESIDE for file in folder.glob(pattern)]
+    modules = [(folder / path).parent for path in sentence_embeddings.module_paths(folder)]
+    inside = [file for module in modules for file in module.rglob("*") if file.is_file()]
+    for file in dict.fromkeys([*_imported(folder), *beside, *inside]):
+        target = out / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
 
 
 def positions(config: Mapping[str, Any]) -> float:

@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from harness.core.config import ConfigModel
@@ -46,7 +46,7 @@ def module_paths(folder: Path) -> list[str]:
     """Paths, relative to `folder`, of the configurations that its MODULES names.
 
     Raises:
-        ValueError: MODULES is no list of modules.
+        ValueError: MODULES is no list of modules in folders below `folder`.
     """
     if not (folder / MODULES).is_file():
         return []
@@ -92,6 +92,12 @@ def _modules(folder: Path) -> list[dict[str, str]]:
     modules: Any = _json(folder / MODULES)
     if not isinstance(modules, list) or not all({"type", "path"} <= {*one} for one in modules):
         raise ValueError(f"{folder / MODULES} must be a list of modules with type and path")
+    for one in modules:
+        path = PurePosixPath(one["path"])
+        if path.is_absolute() or ".." in path.parts:
+            raise ValueError(
+                f"{folder / MODULES}: the path of a module must lie below its folder, but is {path}"
+            )
     return modules
 
 

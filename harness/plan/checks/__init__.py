@@ -14,7 +14,9 @@ from harness.plan.checks.pretraining import (
     unfilled_vocabulary,
 )
 from harness.plan.checks.search import unsuited_sampler
+from harness.plan.checks.seeds import single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
+from harness.plan.checks.tokenizers import unfit_tokenizer
 from harness.plan.plan import Plan
 
 
@@ -28,12 +30,14 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "long_warmup": long_warmup,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
+    "unfit_tokenizer": unfit_tokenizer,
     "long_texts": long_texts,
     "unsupported_tasks": unsupported_tasks,
     "missing_data": missing_data,
     "unsuited_sampler": unsuited_sampler,
     "unlike_defaults": unlike_defaults,
     "small_checkpoints": small_checkpoints,
+    "single_runs": single_runs,
 }
 """Name to check, in the order of the output. A check yields warnings of one line: what was found,
 and what to change."""

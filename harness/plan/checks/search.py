@@ -3,21 +3,15 @@
 from collections.abc import Iterator
 
 from harness.finetuning.search.space import points
-from harness.finetuning.search.sweep import PRUNER_STARTUP, TPE_STARTUP
+from harness.finetuning.search.sweep import PRUNER_STARTUP
 from harness.plan.plan import Plan
 
 
 def unsuited_sampler(plan: Plan) -> Iterator[str]:
-    """A sampler that is random search with so few trials, and a grid of another size."""
+    """A grid of another size, and a pruner that never prunes."""
     sweep = plan.experiment.sweep
     if not sweep.trials:
         return
-    if sweep.sampler == "tpe" and sweep.trials <= TPE_STARTUP:
-        yield (
-            f"sweep: the first {TPE_STARTUP} trials of tpe are random, so {sweep.trials} trials "
-            "are a random search, one trial after another; take the sampler random, whose trials "
-            "run in parallel and are the same for every arm, or more trials"
-        )
     if sweep.pruner == "median" and sweep.trials <= PRUNER_STARTUP:
         yield (
             f"sweep: the median pruner prunes no trial before the {PRUNER_STARTUP + 1}th, but there"

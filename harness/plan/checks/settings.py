@@ -22,7 +22,7 @@ LEARNING_RATE = "evaluate.finetune.learning_rate"
 def unlike_defaults(plan: Plan) -> Iterator[str]:
     """Settings of fine-tuning that differ between small networks and others, such as published
     checkpoints, although no axis sets them."""
-    trained = [arm for arm in plan.arms if arm.pretrain.model.facts.kind != "baseline"]
+    trained = [arm for arm in plan.arms if _is_finetuned(arm)]
     small = [arm for arm in trained if is_small(arm.pretrain)]
     others = [arm for arm in trained if not is_small(arm.pretrain)]
     if not (small and others):
@@ -48,7 +48,7 @@ def small_checkpoints(plan: Plan) -> Iterator[str]:
     """Checkpoints as small as the networks that have settings of their own, with the settings of
     published sizes."""
     for arm in plan.arms:
-        if not 0 < (width := _width(arm)) < small_sizes.PUBLISHED_WIDTH:
+        if not (_is_finetuned(arm) and 0 < (width := _width(arm)) < small_sizes.PUBLISHED_WIDTH):
             continue
         size = arm.pretrain.size.model_copy(update={"hidden_size": width})
         found = [
@@ -83,7 +83,7 @@ def shared_learning_rate(plan: Plan) -> Iterator[str]:
         return
     groups: dict[float, list[Arm]] = defaultdict(list)
     for arm in plan.arms:
-        if arm.evaluate.adaptation.trains and arm.pretrain.model.facts.kind != "baseline":
+        if _is_finetuned(arm):
             groups[arm.evaluate.finetune.learning_rate].append(arm)
     for rate, arms in groups.items():
         kinds = dict.fromkeys(arm.evaluate.adaptation.kind for arm in arms)
@@ -111,6 +111,15 @@ def more_pretraining(plan: Plan) -> Iterator[str]:
             "Arms differ in continued pretraining, and so in pretraining compute, which may be the "
             f"reason for a difference; tokens of continued pretraining: {', '.join(shown)}"
         )
+
+
+def _is_finetuned(arm: Arm) -> bool:
+    """Whether an arm is trained on tasks; baselines are not, and similarity tasks have no train
+    set."""
+    evaluate, is_baseline = arm.evaluate, arm.pretrain.model.facts.kind == "baseline"
+    has_train = any(task.train for task in evaluate.chosen.values())
+    trains = evaluate.adaptation.trains and has_train
+    return not is_baseline and (trains or bool(evaluate.intermediate_tasks))
 
 
 def _is_open(plan: Plan, path: str, arms: Sequence[Arm]) -> bool:

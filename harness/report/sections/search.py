@@ -1,12 +1,11 @@
 """The sections on hyperparameter search: selected settings, expected best, importance."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frames.trials import trials_frame
+from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.finetuning.search import optuna_search
@@ -119,13 +118,6 @@ def trials_table(results: Results) -> TextTable:
         rows.append([arm, task, str(len(trials)), *counts, score])
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100"]
     return TextTable(head, rows, text_columns=(0, 1))
-
-
-def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
-    """(arm, task, all trials, the selected trial: the first with the best score)."""
-    for (arm, task), trials in results.get(trials_frame).groupby(["arm", "task"], sort=False):
-        whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
-        yield str(arm), str(task), trials, whole.iloc[int(whole["value"].to_numpy().argmax())]
 
 
 def importance_table(results: Results) -> TextTable:

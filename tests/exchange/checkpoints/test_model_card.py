@@ -16,11 +16,14 @@ from harness.exchange.checkpoints.descriptions import (
     recipe_line,
 )
 from harness.exchange.checkpoints.model_card import render
-from harness.exchange.checkpoints.selection import of_stage
+from harness.exchange.checkpoints.selection import _selected_settings, of_stage
+from harness.experiment.arms import Arm
+from harness.experiment.evaluation import Evaluate
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models import SIZES
 from harness.pretraining.recipes import RECIPES
 from harness.store.store import Store
+from tests.report.sections.test_search import searched
 
 TRAINED = {"steps": 1500.0, "tokens": 768114.0, "validation_loss": 3.678}
 SCORES = CardScores(
@@ -65,6 +68,16 @@ def test_limits_follow_from_the_run() -> None:
     assert "generated text only" not in text
     assert 'license: "other"' in text
     assert "see the card of a/b" in text and "commit c1" in text
+
+
+def test_selected_settings_are_on_the_card(fabricate) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6}, **searched(trials=20))
+    arm = Arm("good", {}, {}, CARD.run, Evaluate())
+    (task, settings), _ = rows = _selected_settings(data, arm)
+    assert task == "sst2" and settings.startswith("learning_rate 0.0") and "epochs 3" in settings
+    text = render(replace(CARD, scores=replace(SCORES, search="20 random trials", selected=rows)))
+    assert f"| sst2 | {settings} |" in text and "the search (20 random trials) selected" in text
+    assert "selected" not in render(CARD)
 
 
 def test_a_card_without_scores_gives_the_reason() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from transformers import (
     AutoModel,
@@ -136,7 +137,9 @@ def test_the_configuration_names_a_class_of_transformers(wordpiece: Path, tmp_pa
 def test_notes_warn_of_untrained_and_untied_parts(wordpiece: Path, tmp_path: Path) -> None:
     backbone = small("electra", wordpiece)
     backbone.objective = {"output": {"kind": "replaced_token"}}
-    assert "is untrained" in exported(backbone, wordpiece, tmp_path / "a")[0]
+    assert "no token head" in exported(backbone, wordpiece, tmp_path / "a")[0]
+    heads = [n for n in load_file(tmp_path / "a" / "out" / "model.safetensors") if "lm_head" in n]
+    assert not heads
     assert "random weights" in exported(small("bert", wordpiece), wordpiece, tmp_path / "b")[0]
     assert "only AutoModel" in exported(small("t5_v1_1", wordpiece), wordpiece, tmp_path / "c")[0]
     assert exported(small("gpt2", wordpiece), wordpiece, tmp_path / "d") == []

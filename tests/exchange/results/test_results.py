@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harness.analysis.recording import record_results
+from harness.analysis.results import Results
 from harness.cli.app import app
 from harness.exchange.results.export_results import (
     export_results,
@@ -111,6 +112,20 @@ def test_a_recorded_experiment_is_exported_like_its_file(
     assert pq.read_table(examples_path(whole)).equals(pq.read_table(examples_path(file)))
     study.store.forget(next(iter(study.results.finished.values())))
     assert export_results([runs], whole) == (1, 0)
+
+
+def test_a_model_s_own_length_is_part_of_its_protocol(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = runs_of_results(study.results).protocols
+    monkeypatch.setattr(Results, "own_lengths", {"none": 256})
+    record_results(study.results)
+    (experiment,) = recorded_experiments(study.store)
+    for runs in (runs_of_results(study.results), runs_of_recorded(experiment, study.store)):
+        assert runs.protocols["nsp"] == before["nsp"]
+        own = json.loads(runs.protocols["none"])["protocol"]
+        assert own["own_max_sequence_length"] == 256
+        assert protocol_digest(runs.protocols["none"]) != protocol_digest(before["none"])
 
 
 def test_settings_that_are_no_longer_valid_have_no_budget(study: Study) -> None:

@@ -160,6 +160,23 @@ def test_invalid_sweeps_are_refused(fields: dict[str, Any], message: str) -> Non
         sweep(**fields)
 
 
+@pytest.mark.parametrize(
+    ("fields", "sampler"),
+    [
+        ({"trials": 8, "space": SPACE}, "random"),
+        ({"trials": TPE_STARTUP + 1, "space": SPACE}, "tpe"),
+        ({"trials": 8, "space": SPACE, "pruner": "median"}, "tpe"),
+        ({"trials": 5, "space": GRID}, "random"),
+        ({"trials": 6, "space": GRID}, "grid"),
+        ({"trials": 8, "space": SPACE, "sampler": "tpe"}, "tpe"),
+    ],
+)
+def test_a_sweep_that_names_no_sampler_has_one_that_suits(
+    fields: dict[str, Any], sampler: str
+) -> None:
+    assert Sweep.read(fields).sampler == sampler
+
+
 def test_importance_finds_what_matters() -> None:
     space = sweep(space={"epochs": [1, 2, 3], "batch_size": [8, 16, 32], "beta2": [0.9]}).space
     tried = [

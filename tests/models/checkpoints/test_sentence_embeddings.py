@@ -53,7 +53,8 @@ def write_network(folder: Path, **fields: Any) -> Path:
     """A tiny BERT without a token head."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.BertConfig(vocab_size=90, intermediate_size=64, **{**sizes, **fields})
+    sizes |= {"vocab_size": 90, "intermediate_size": 64}
+    config = transformers.BertConfig(**{**sizes, **fields})
     transformers.BertModel(config).save_pretrained(folder)
     return folder
 
@@ -114,7 +115,14 @@ def test_other_models_have_no_embedding_and_keep_their_fingerprint(tmp_path: Pat
     assert len({before, mean, files.fingerprint(str(tmp_path), None)}) == 3
 
 
-@pytest.mark.parametrize("text", ["{", '{"type": "a"}', '[{"type": "a"}]'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", '{"type": "a"}', '[{"type": "a"}]'),
+        '[{"type": "a", "path": "../elsewhere"}]',
+        '[{"type": "a", "path": "/elsewhere"}]',
+    ],
+)
 def test_damaged_files_are_a_problem_of_the_folder(text: str, tmp_path: Path) -> None:
     write_network(tmp_path)
     (tmp_path / "modules.json").write_text(text)

@@ -39,6 +39,16 @@ def test_settings_that_are_set_or_searched_are_no_unlike_defaults() -> None:
     assert "learning_rate" not in line and "epochs" in line
 
 
+def test_similarity_alone_has_no_settings_of_fine_tuning() -> None:
+    evaluate = {"suite": "micro-sts-v1"}
+    assert not [*unlike_defaults(planned(grid=SIZES, evaluate=evaluate))]
+    grid = {"evaluate.adaptation": ["full", "lora"]}
+    assert not [*shared_learning_rate(planned(grid=grid, evaluate=evaluate))]
+    step = {"task": "micro-mnli"}
+    trained = evaluate | {"tasks": ["micro-sts"], "intermediate_tasks": [step]}
+    assert len([*unlike_defaults(planned(grid=SIZES, evaluate=trained))]) == 1
+
+
 @pytest.mark.parametrize(("width", "warned"), [(128, True), (512, False)])
 def test_a_small_checkpoint_with_the_settings_of_published_sizes(
     width: int, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
