@@ -65,7 +65,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         return output
 
 
-def _compute(job: StageJob, workspace: Workspace) -> dict[str, float]:
+def _compute(job: StageJob, workspace: Workspace) -> dict[str, float | None]:
     """Metrics of a stage, with its duration; its files are in `workspace.output`."""
     from harness.execution.stages import STAGES
     from harness.execution.stages.context import StageContext
