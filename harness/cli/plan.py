@@ -1,5 +1,6 @@
 """`harness plan`: what an experiment would compute."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,7 @@ def plan(
     without computing anything."""
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.outlook import outlook
+    from harness.experiment.declaration import variant_problems
     from harness.plan.factory import load_plan
     from harness.store.store import existing_store
 
@@ -42,6 +44,8 @@ def plan(
             print_resolved(planned.declaration, options.out)
             return
         known = outlook(planned, existing_store(store or options.DEFAULT_STORE), jobs)
+        invalid = variant_problems(planned.declaration)
+        known = replace(known, warnings=(*known.warnings, *invalid))
         print_plan(known, options.out, _measured_spread(planned, store) if store else None)
 
 
