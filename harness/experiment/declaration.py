@@ -52,6 +52,10 @@ class Declaration:
     source: Source | None = field(default=None, repr=False, compare=False)
     """The place of each value; null if the experiment was not read from a file or from data."""
 
+    def is_same_file(self, other: "Declaration") -> bool:
+        """Whether both were read from one file, perhaps with other variants or overrides."""
+        return self.path.is_file() and other.path.is_file() and self.path.samefile(other.path)
+
     def resolved(self) -> dict[str, Any]:
         """The experiment, its variants and overrides, and the fields of each arm as plain data."""
         return {

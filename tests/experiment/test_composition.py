@@ -137,7 +137,9 @@ def test_a_variant_changes_fields_and_the_name(tmp_path: Path) -> None:
     assert large.experiment.name == "x-large" and large.variants == ("large",)
     assert large.arms[0].pretrain.size.hidden_size == 128
     assert len(large.experiment.seeds.pretrain) == 5
-    assert loaded(tmp_path, x=STUDY).experiment.name == "x"
+    alone = loaded(tmp_path, x=STUDY)
+    assert alone.experiment.name == "x" and alone.is_same_file(large)
+    assert not alone.is_same_file(loaded(tmp_path, y={**STUDY, "name": "y"}))
     assert loaded(tmp_path, "named", x=STUDY).experiment.name == "other"
 
 
@@ -228,7 +230,7 @@ def test_a_problem_of_some_arms_names_them(tmp_path: Path) -> None:
         load(path, [f"arms.{ONE}.pretrain.batch_size=0"])
     with pytest.raises(DeclarationError, match=r"must be at least 1, but is 0$"):
         load(path, ["pretrain.batch_size=0"])
-    with pytest.raises(DeclarationError, match=r"--set pretrain.*, but it is causal \(arm 'gpt2'\)$"):
+    with pytest.raises(DeclarationError, match=r"--set .*, but it is causal \(arm 'gpt2'\)$"):
         load(path, ["pretrain.objective.output=replaced_token", "grid={a: {bert: "
                     "{pretrain.recipe: bert}, gpt2: {pretrain.recipe: gpt2}}}"])  # fmt: skip
 

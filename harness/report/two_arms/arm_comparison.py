@@ -26,6 +26,7 @@ NOTE = (
     "the same runs."
 )
 NO_FIELDS = "The arms differ in no field."
+PROTOCOL_DIFFERS = "The arms differ in protocol, so the difference is also one of"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class ArmComparison:
     """(task, split) to the examples that only one arm answers right; without numeric targets."""
     fields: Mapping[str, Mapping[str, Any]]
     """Dotted path to {name: value} of the fields in which the arms differ."""
+    protocol: tuple[str, ...] = ()
+    """Those of `fields` that belong to the protocol of fine-tuning."""
 
     def to_frame(self) -> pd.DataFrame:
         """One row for the average and each column: column, the score of each arm, difference, low,
@@ -125,4 +128,6 @@ def _fields(comparison: ArmComparison) -> TextTable:
         for path, values in comparison.fields.items()
     ]
     notes = [] if rows else [NO_FIELDS]
+    if comparison.protocol:
+        notes = [f"{PROTOCOL_DIFFERS}: {', '.join(comparison.protocol)}."]
     return TextTable(["field", *comparison.names], rows, range(3), "Differing fields", notes)
