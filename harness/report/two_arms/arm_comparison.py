@@ -14,7 +14,7 @@ from harness.leaderboard.table import Table, column_label
 from harness.leaderboard.text_tables import TextTable, render_text_tables
 from harness.report.arm_tables import value_text
 from harness.report.difference_tables import interval, p_cell, points
-from harness.report.disagreements.answers import CAVEAT, Flips
+from harness.report.disagreements.answers import CAVEAT, NOT_INDEPENDENT, Flips
 
 NUMBERS = [
     *("difference", "low", "high", "p_value", "p_holm"),
@@ -114,12 +114,14 @@ def _flips(comparison: ArmComparison) -> TextTable:
     rows = [
         [
             *(task, split, str(one.only_first), str(one.only_second)),
-            *(str(one.examples), p_cell(one.test.p_value)),
+            *(str(one.examples), p_cell(one.test.p_value if one.test else None)),
         ]
         for (task, split), one in comparison.flips.items()
     ]
     head = ["task", "split", f"only {first} right", f"only {second} right", "of", "p (McNemar)"]
-    return TextTable(head, rows, (0, 1), "Flipped examples", [CAVEAT])
+    untested = ", ".join(task for (task, _), one in comparison.flips.items() if not one.test)
+    notes = [CAVEAT, *([f"{untested}: {NOT_INDEPENDENT}."] if untested else [])]
+    return TextTable(head, rows, (0, 1), "Flipped examples", notes)
 
 
 def _fields(comparison: ArmComparison) -> TextTable:

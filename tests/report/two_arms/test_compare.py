@@ -57,16 +57,20 @@ def test_differences_are_those_of_the_report(
 def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
     results: MadeUpResults, comparison: ArmComparison
 ) -> None:
-    """With two seeds, a majority is both."""
+    """With two seeds, a majority is both; examples on which they differ are left out."""
     assert {task for task, _ in comparison.flips} == {"sst2", "mrpc"}  # stsb has no right answers
     for (task, _), found in comparison.flips.items():
         good, other = (
             np.all([rows["label"] == rows["prediction"] for rows in rows_of(results, arm, task)], 0)
             for arm in ("good", EVIL)
         )
-        assert found.only_first == np.sum(good & ~other) > 0
-        assert found.only_second == np.sum(other & ~good)
-        assert found.examples == len(good)
+        wrong, other_wrong = (
+            np.all([rows["label"] != rows["prediction"] for rows in rows_of(results, arm, task)], 0)
+            for arm in ("good", EVIL)
+        )
+        assert found.only_first == np.sum(good & other_wrong) > 0
+        assert found.only_second == np.sum(other & wrong)
+        assert found.examples == np.sum((good | wrong) & (other | other_wrong)) < len(good)
 
 
 def test_every_format_shows_the_pair_and_html_is_escaped(comparison: ArmComparison) -> None:
