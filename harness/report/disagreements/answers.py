@@ -129,12 +129,12 @@ def flipped_examples(task: Task, predictions: Mapping[str, pd.DataFrame]) -> dic
     scored = set(first["split"]) & set(second["split"])
     splits = [split for split in task.evaluation if split.name in scored]
     return {
-        split.name: _flips(*(_right(task, side, split) for side in (first, second)), task=task)
+        split.name: _flips(task, *(_right(task, side, split) for side in (first, second)))
         for split in splits
     }
 
 
-def _flips(first: np.ndarray, second: np.ndarray, task: Task) -> Flips:
+def _flips(task: Task, first: np.ndarray, second: np.ndarray) -> Flips:
     """Counts of examples, given whether each arm is right on them [num_examples], NaN in a tie."""
     decided = np.isfinite(first) & np.isfinite(second)
     one, other = first[decided] == 1, second[decided] == 1
