@@ -113,7 +113,9 @@ def make_plan(
 ) -> Plan:
     declared = Experiment.model_validate(experiment)
     evaluate = declared.evaluate
-    values = tuple(Arm(name, {"arm": name}, {}, RECIPES["bert"], evaluate) for name in arms)
+    values = tuple(
+        Arm(name, {"arm": name}, {}, RECIPES["bert"], evaluate, declared.sweep) for name in arms
+    )
     return Plan(
         declaration=Declaration(declared, values),
         stages={run.key: Stage("finetune", run.key, run.key, {}, {}, 0.0) for run in finetune_runs},

@@ -10,11 +10,13 @@ from textwrap import dedent
 
 import pytest
 import typer
+import yaml
 
 from harness.cli.app import app
 from harness.experiment.declaration import read
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
+from harness.finetuning.protocol import Protocol
 from tests.paths import ROOT
 
 PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
@@ -166,6 +168,13 @@ def test_every_section_of_a_report_is_explained() -> None:
         for name in re.split(", (?=[A-Z])", row.split("|")[1])
     }
     assert titles <= named
+
+
+def test_every_field_of_the_protocol_is_listed_with_its_default() -> None:
+    text = (ROOT / "docs/experiments.md").read_text().partition("## Protocol")[2]
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]+)`", text, re.MULTILINE)
+    defaults = {name: yaml.safe_load(value) for name, value in rows}
+    assert defaults == Protocol().model_dump()
 
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:

@@ -43,14 +43,15 @@ def compare(
     variants EXPERIMENT@VARIANT:A.
 
     Prints the difference of the average and of each column with 95 % interval and p, the examples
-    that only one arm answers right, and the fields in which the arms differ.
+    that only one arm answers right, and the fields in which the arms differ. --set applies to
+    both sides.
     """
     with options.clear_errors():
         if second is None:
             found = _across(str(experiment), first, store, set_, variant)
         else:
             study = options.load_study(experiment, set_, variant, store)
-            found = (*_side(first, study, store), *_side(second, study, store))
+            found = (*_side(first, study, set_, store), *_side(second, study, set_, store))
         one, arm, other, beside = found
         text = one.compare(arm, beside, other, average).render(format.value)
     print(text.rstrip("\n"))
@@ -64,25 +65,28 @@ def _across(
     variant: Sequence[str] | None,
 ) -> "tuple[Study, str, Study, str]":
     options.require(
-        not set_ and not variant, "--set and --variant need one experiment and two arms, A B"
+        not variant, "--variant needs one experiment and two arms, A B; else EXPERIMENT@VARIANT:ARM"
     )
     (named, arm), (beside, other) = map(_parts, (first, second))
-    study = _study(named, store)
-    return study, arm, study if named == beside else _study(beside, store), other
+    study = _study(named, set_, store)
+    return study, arm, study if named == beside else _study(beside, set_, store), other
 
 
-def _side(text: str, study: "Study", store: Path) -> "tuple[Study, str]":
+def _side(
+    text: str, study: "Study", set_: Sequence[str] | None, store: Path
+) -> "tuple[Study, str]":
     """The study and the arm that `ARM` or `EXPERIMENT@VARIANT:ARM` names."""
     named, _, arm = text.partition(":")
     if arm and options.is_experiment(named.partition("@")[0]):
-        return _study(named, store), arm
+        return _study(named, set_, store), arm
     return study, text
 
 
-def _study(named: str, store: Path) -> "Study":
-    """The study of `EXPERIMENT` or `EXPERIMENT@VARIANT`, with one or several variants."""
+def _study(named: str, set_: Sequence[str] | None, store: Path) -> "Study":
+    """The study of `EXPERIMENT` or `EXPERIMENT@VARIANT`, with one or several variants, and with the
+    overrides."""
     experiment, *variants = named.split("@")
-    return options.load_study(Path(experiment), None, variants, store)
+    return options.load_study(Path(experiment), list(set_ or ()), variants, store)
 
 
 def _parts(text: str) -> tuple[str, str]:

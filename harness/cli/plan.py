@@ -1,5 +1,6 @@
 """`harness plan`: what an experiment would compute."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,7 @@ def plan(
     from harness.analysis.seed_spread import spread_in
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.outlook import outlook
+    from harness.experiment.declaration import variant_problems
     from harness.plan.factory import load_plan
     from harness.plan.plugin_checks import check_modules
     from harness.store.store import existing_store
@@ -41,5 +43,7 @@ def plan(
             return
         check_modules(planned.stages.values())
         earlier = existing_store(store or options.DEFAULT_STORE)
-        spread = spread_in(earlier, planned.experiment.evaluate)
-        print_plan(outlook(planned, earlier, jobs), options.out, spread)
+        known = outlook(planned, earlier, jobs)
+        invalid = variant_problems(planned.declaration)
+        known = replace(known, warnings=(*known.warnings, *invalid))
+        print_plan(known, options.out, spread_in(earlier, planned.experiment.evaluate))

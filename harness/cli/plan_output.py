@@ -17,7 +17,6 @@ from harness.experiment.resolution import (
     experiment_fields,
     is_given,
 )
-from harness.finetuning.search.space import space_text
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
@@ -53,11 +52,10 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
-        f"{experiment.sweep.size} trials for every arm and task"
+        f"{next((one.size for one in plan.searches.values()), 0)} trials for every arm and task"
     )
-    if experiment.sweep.trials:
-        sweep = experiment.sweep
-        console.print(f"search: {sweep.label}: {space_text(sweep.space)}", markup=False)
+    if plan.searches:
+        console.print(f"search: {plan.search_line}", markup=False)
     own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
     for line in (*corpus_lines(plan), *own, power_line(plan, spread), known.estimate.line):
         if line:

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.execution.job import Workspace
 from harness.execution.study_runs import State
+from harness.finetuning.search.sweep import Sweep
 from harness.plan.arm_stages import arm_stages
 from harness.plan.plan import Plan, Stage
 from harness.store.artifacts import read_file
@@ -111,7 +112,7 @@ class SearchStudies:
             result, kind = states.get(key), self.plan.stages[key].kind
             if kind == "trial" and isinstance(result, StageResult):
                 found[key] = Trial(**json.loads(read_file(result.artifact_uri, "trial.json")))
-        show_trials(self.path, name, self.plan.experiment.sweep, found)
+        show_trials(self.path, name, Sweep.model_validate(stage.spec["sweep"]), found)
 
     def _discard_if_damaged(self) -> None:
         """Deletes a damaged file; it is filled again."""

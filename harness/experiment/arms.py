@@ -15,7 +15,18 @@ from harness.experiment.recipe_defaults import (
     resolve_pretrain,
 )
 from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.search.space import (
+    ADAPTATION,
+    branch_of,
+    parameters,
+    space_of,
+    tried_text,
+)
+from harness.finetuning.search.sweep import Sweep
 from harness.pretraining.recipes.pretrain import Pretrain
+
+ADAPTED = "evaluate.adaptation"
+NO_SEARCH = Sweep()
 
 
 @dataclass(frozen=True)
@@ -26,9 +37,21 @@ class Arm:
     labels: Mapping[str, str]
     """Axis to the label of its value."""
     changes: Mapping[str, Any]
-    """Dotted path to value of the fields that the axes set."""
+    """Dotted path to value of the fields that the axes and `arms` set."""
     pretrain: Pretrain
     evaluate: Evaluate
+    sweep: Sweep = NO_SEARCH
+    """The search of its fine-tuning settings; without trials if nothing is trained."""
+
+    def searched(self, field: str) -> str:
+        """What the search tries of a field of `evaluate.finetune`: `16 or 32`; empty if it is not
+        searched."""
+        tried = []
+        for name, found in parameters(self.sweep.space).items():
+            branch, _, own = name.rpartition(".")
+            if own == field and branch != ADAPTATION:
+                tried.append(f"{branch}: {tried_text(found)}".removeprefix(": "))
+        return "; ".join(tried)
 
     @property
     def has_one_run(self) -> bool:
@@ -79,7 +102,8 @@ def combinations(grid: Mapping[str, Axis]) -> Iterator[tuple[dict[str, str], dic
 def resolve_arm(
     experiment: Experiment, labels: Mapping[str, str], changes: Mapping[str, Any]
 ) -> Arm:
-    """The arm of one combination: base, values of the axes, and defaults of the recipe.
+    """The arm of one combination: base, values of the axes, changes of this arm, and defaults of
+    the recipe.
 
     Args:
         labels: axis to label, which make up the name.
@@ -88,15 +112,41 @@ def resolve_arm(
     Raises:
         ValueError: the fields do not describe a run.
     """
+    name = arm_name(experiment, labels)
+    changes = {**changes, **experiment.arms.get(name, {})}
     tree = changed_tree(experiment, changes)
     pretrain = resolve_pretrain(tree["pretrain"])
+    evaluate = Evaluate.read(_with_size_defaults(tree["evaluate"], pretrain))
     return Arm(
-        name="/".join(labels.values()) or experiment.name,
+        name=name,
         labels=labels,
         changes=changes,
         pretrain=pretrain,
-        evaluate=Evaluate.read(_with_size_defaults(tree["evaluate"], pretrain)),
+        evaluate=evaluate,
+        sweep=_sweep(experiment, pretrain, evaluate),
     )
+
+
+def arm_name(experiment: Experiment, labels: Mapping[str, str]) -> str:
+    """The labels of an arm, one for each axis; without a grid, the name of the experiment."""
+    return "/".join(labels.values()) or experiment.name
+
+
+def _sweep(experiment: Experiment, pretrain: Pretrain, evaluate: Evaluate) -> Sweep:
+    """The search of an arm; if the grid gives it an adaptation, in the space of that alone."""
+    if not evaluate.adaptation.trains or pretrain.model.facts.kind == "baseline":
+        return NO_SEARCH
+    sweep = experiment.sweep
+    branch = branch_of(sweep.space, evaluate.adaptation)
+    if branch is None or not varies_adaptation(experiment):
+        return sweep
+    return sweep.model_copy(update={"space": space_of(sweep.space, branch)})
+
+
+def varies_adaptation(experiment: Experiment) -> bool:
+    """Whether arms have adaptations of their own, so that a sweep does not choose among them."""
+    of_axes = (sets for axis in experiment.grid.items() for _, sets in choices(*axis))
+    return any(ADAPTED in sets for sets in (*of_axes, *experiment.arms.values()))
 
 
 def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:

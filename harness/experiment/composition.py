@@ -17,8 +17,8 @@ class Composition(ConfigModel):
 
     extends: tuple[str, ...] = ()
     """One or several base experiments: a file (relative to this one) or the name of a shipped
-    experiment. Later ones and this file take precedence. Mappings are merged; lists, budgets and
-    the grid are replaced; `name` is not inherited."""
+    experiment. Later ones and this file take precedence. Mappings are merged; lists, budgets,
+    the grid and a search space are replaced; `name` is not inherited."""
     variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     """Name to the fields that `--variant NAME` changes, as dotted path to value."""
 
@@ -38,6 +38,7 @@ def compose(source: Source, variants: Sequence[str] = ()) -> Source:
     """
     source = _on_bases(source, (source.path.resolve(),))
     declared = source.data.pop("variants", {})
+    source.variants = tuple(declared)
     for name in variants:
         _apply(source, declared, name)
     return source

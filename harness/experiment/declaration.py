@@ -1,5 +1,6 @@
 """Experiment file -> Declaration, or an error with the line of every problem."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +9,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from harness.core.config import unknown_name
-from harness.experiment.arms import Arm, changed_tree, combinations, resolve_arm
-from harness.experiment.checks import continued_pretraining, finetuning, grid, loggers, model
+from harness.experiment.arms import Arm, arm_name, changed_tree, combinations, resolve_arm
+from harness.experiment.checks import (
+    continued_pretraining,
+    finetuning,
+    grid,
+    loggers,
+    model,
+    search,
+)
 from harness.experiment.composition import compose, find
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
@@ -18,10 +26,13 @@ from harness.experiment.origins import value_place
 from harness.experiment.own_tasks import as_suite
 from harness.experiment.plugins import load_plugin
 from harness.experiment.recipe_defaults import DEFAULT_RECIPE, with_recipe_defaults
-from harness.experiment.source import Source, read_text
+from harness.experiment.source import DeclarationError, Place, Source, read_text
+from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
 
+ProblemsOfArms = defaultdict[tuple[Place, str], list[tuple[Keys, str]]]
+"""(place, message) to (keys, arm) of the arms that have this problem."""
 PLACEHOLDERS = {"name": "unnamed", "question": "?"}
 """For required fields, so that the others are checked even if these are wrong."""
 
@@ -40,6 +51,10 @@ class Declaration:
     """The file as named in error messages."""
     source: Source | None = field(default=None, repr=False, compare=False)
     """The place of each value; null if the experiment was not read from a file or from data."""
+
+    def is_same_file(self, other: "Declaration") -> bool:
+        """Whether both were read from one file, perhaps with other variants or overrides."""
+        return self.path.is_file() and other.path.is_file() and self.path.samefile(other.path)
 
     def resolved(self) -> dict[str, Any]:
         """The experiment, its variants and overrides, and the fields of each arm as plain data."""
@@ -97,6 +112,17 @@ def from_data(
     return _declaration(Source.from_data(data), overrides, variants)
 
 
+def variant_problems(declaration: Declaration) -> Iterator[str]:
+    """The problems of each variant of an experiment file, applied alone; none if variants have been
+    applied already."""
+    declared = declaration.source.variants if declaration.source else ()
+    for name in () if declaration.variants else declared:
+        try:
+            load(declaration.path, declaration.overrides, [name])
+        except DeclarationError as error:
+            yield from (f"variant {name}: {problem}" for problem in error.problems)
+
+
 def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[str]) -> Declaration:
     source = compose(source, variants)
     for override in overrides:
@@ -143,25 +169,34 @@ def _experiment(source: Source) -> Experiment | None:
 
 def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     """The arms of the grid without its invalid axes, which are reported."""
-    broken = [*grid.axis_problems(experiment.grid), *grid.sweep_problems(experiment)]
-    for keys, message in (*broken, *grid.base_problems(experiment)):
+    broken = [
+        *grid.axis_problems(experiment.grid),
+        *grid.own_field_problems(experiment),
+        *search.sweep_problems(experiment),
+    ]
+    unused = search.changed_problems(experiment, source.changed)
+    for keys, message in (*broken, *unused, *grid.base_problems(experiment)):
         source.report(keys, message)
     if broken:
         wrong = {keys[1] for keys, _ in broken if len(keys) > 1}
         too_large = any(len(keys) == 1 for keys, _ in broken)
         rest = {} if too_large else {a: v for a, v in experiment.grid.items() if a not in wrong}
-        experiment = experiment.model_copy(update={"grid": rest})
-    arms = list(_resolved(source, experiment))
+        own = {arm: sets for arm, sets in experiment.arms.items() if arm not in wrong}
+        experiment = experiment.model_copy(update={"grid": rest, "arms": own})
+    arms = _resolved(source, experiment)
     if source.problems:
         return arms
+    found: ProblemsOfArms = defaultdict(list)
     for arm in arms:
         for keys, message in (*model.problems(arm), *continued_pretraining.problems(arm)):
-            source.report(value_place(source, experiment, arm.labels, keys, ""), message)
+            given = value_place(source, experiment, arm.labels, keys, "")
+            found[source.place(given), message].append((given, arm.name))
+    _report(source, found, len(arms))
     for check in (
         grid.arms_problems,
         grid.world_problems,
         finetuning.protocol_problems,
-        finetuning.space_problems,
+        search.space_problems,
         finetuning.chain_problems,
         grid.expectation_problems,
         loggers.logger_problems,
@@ -171,13 +206,30 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
     return arms
 
 
-def _resolved(source: Source, experiment: Experiment) -> Iterator[Arm]:
-    for labels, changes in combinations(experiment.grid):
+def _resolved(source: Source, experiment: Experiment) -> list[Arm]:
+    arms, found = [], ProblemsOfArms(list)
+    picked = list(combinations(experiment.grid))
+    for labels, changes in picked:
         try:
-            yield resolve_arm(experiment, labels, changes)
+            arms.append(resolve_arm(experiment, labels, changes))
         except ValueError:
-            for keys, message in _arm_problems(experiment, changes):
-                source.report(value_place(source, experiment, labels, keys, message), message)
+            name = arm_name(experiment, labels)
+            whole = {**changes, **experiment.arms.get(name, {})}
+            for keys, message in _arm_problems(experiment, whole):
+                given = value_place(source, experiment, labels, keys, message)
+                found[source.place(given), message].append((given, name))
+    _report(source, found, len(picked))
+    return arms
+
+
+def _report(source: Source, found: ProblemsOfArms, num_arms: int) -> None:
+    """Reports problems, with the names of the arms that have them unless all do."""
+    for (_, message), given in found.items():
+        names = list(dict.fromkeys(name for _, name in given))
+        is_named = len(names) == num_arms or any(repr(name) in message for name in names)
+        rest = f" and {len(names) - 3} others" if len(names) > 3 else ""
+        shown = ", ".join(map(repr, names[:3])) + rest
+        source.report(given[0][0], message if is_named else f"{message} (arm {shown})")
 
 
 def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Problems:

@@ -91,6 +91,8 @@ class Experiment(ConfigModel):
     grid: Mapping[str, Axis] = Field(default_factory=dict)
     """Axis to values. An axis is a dotted path with the values of that field, or any name with
     labelled sets of fields (label to {dotted path: value})."""
+    arms: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    """Arm of the grid to the fields that it alone changes, as dotted path to value."""
     seeds: Seeds = Seeds()
     evaluate: Evaluate = Evaluate()
     sweep: Sweep = Sweep()
@@ -98,6 +100,11 @@ class Experiment(ConfigModel):
     plugins: tuple[str, ...] = ()
     """Modules, or entry points of the group `pretraining_harness.plugins`, that add members to the
     registries. Their source is part of the keys of the stages that use their members."""
+
+    @field_validator("sweep", mode="before", json_schema_input_type=Sweep | None)
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return {} if value is None else value
 
     @field_validator(
         "expect", mode="before", json_schema_input_type=str | Comparison | list[str | Comparison]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.experiment.arms import choices
+from harness.experiment.arms import arm_name, choices
 from harness.experiment.checks import grid
 from harness.experiment.experiment import Experiment
 from harness.experiment.source import Source, mentions
@@ -47,12 +47,14 @@ def axis_place(experiment: Experiment, labels: Mapping[str, str], keys: Keys) ->
 
 
 def _axis_values(experiment: Experiment, labels: Mapping[str, str]) -> dict[Keys, tuple[Keys, Any]]:
-    """Fields that axes set in an arm: keys in the arm to (keys in the file, value)."""
+    """Fields that axes and `arms` set in an arm: keys in the arm to (keys in the file, value)."""
+    name = arm_name(experiment, labels)
+    own = experiment.arms.get(name, {}).items()
     return {
         tuple(path.split(".")): (grid.origin(experiment.grid, axis, label, path), value)
         for axis, label in labels.items()
         for path, value in dict(choices(axis, experiment.grid[axis]))[label].items()
-    }
+    } | {tuple(path.split(".")): (("arms", name, path), value) for path, value in own}
 
 
 def _determines(value: Any, keys: Keys) -> bool:

@@ -33,8 +33,9 @@ class ResolvedField:
 
 
 def experiment_fields(declaration: Declaration) -> list[ResolvedField]:
-    """The fields that all arms share by definition: all but `pretrain`, `evaluate` and `grid`."""
-    dump = declaration.experiment.model_dump(mode="json", exclude={*ARM_FIELDS, "grid"})
+    """The fields that all arms share by definition: all but `pretrain`, `evaluate`, `grid` and
+    `arms`."""
+    dump = declaration.experiment.model_dump(mode="json", exclude={*ARM_FIELDS, "grid", "arms"})
     return [
         ResolvedField(dotted(keys), value, _given(declaration, keys) or DEFAULT)
         for keys, value in _leaves(dump)

@@ -17,8 +17,10 @@ from harness.experiment.yaml_reader import Keys, YamlError, parse
 
 AFTER_ALL_FILES = 2**31
 """`Place.order` of command-line options."""
-REPLACED = ("grid", "budget")
-"""Mappings that are replaced, not merged, because axes and units of a budget exclude others."""
+REPLACED = ("grid", "budget", "space")
+"""Mappings that are replaced, not merged, as their entries exclude others."""
+OF_ARM = re.compile(r"arms\.(?P<arm>.+?)\.(?P<field>(?:pretrain|evaluate)(?:\.\w+)+)")
+"""Path of a field of one arm, whose name may contain dots and `=`."""
 
 
 class DeclarationError(ValueError):
@@ -58,6 +60,10 @@ class Source:
     problems: dict[tuple[Place, str], None] = field(default_factory=dict)
     """(place, message) of each problem; an ordered set."""
     num_overrides: int = 0
+    variants: tuple[str, ...] = ()
+    """Names of the variants that can be applied."""
+    changed: list[Keys] = field(default_factory=list)
+    """Keys that variants and overrides have set."""
     aliases: dict[str, str] = field(default_factory=dict)
     """Dotted path of a value that was moved to the path at which the user gave it."""
 
@@ -143,6 +149,7 @@ class Source:
         """Merges `value`, which is at `given` in this source, into the value at a dotted path."""
         places = dict(self.places)
         keys = split_path(path)
+        self.changed += [(*keys, *inside) for inside in _keys_within(value)]
         if not self._merge(keys, value, places, given):
             self.problems[places[given], f"{path} is inside a value without fields"] = None
 
@@ -151,7 +158,9 @@ class Source:
         self.num_overrides += 1
         order = (AFTER_ALL_FILES, "", self.num_overrides)
         place = Place(order, f"--set {override.strip()}")
-        path, equals, text = override.partition("=")
+        name = of_arm[0] if (of_arm := OF_ARM.match(override.strip())) else ""
+        path, equals, text = override.strip().removeprefix(name).partition("=")
+        path = name + path
         if not equals or not path.strip():
             self.problems[
                 place, "an override must have the form path=value, such as seeds.pretrain=3"
@@ -164,7 +173,9 @@ class Source:
             return
         self.problems |= {(place, message): None for _, message in document.problems}
         places = dict.fromkeys(document.lines, place)
-        if not self._replace(split_path(path.strip()), document.data, places, ()):
+        keys = split_path(path.strip())
+        self.changed += [(*keys, *inside) for inside in _keys_within(document.data)]
+        if not self._replace(keys, document.data, places, ()):
             self.problems[place, f"{path.strip()} is inside a value without fields"] = None
 
     def _merge(self, keys: Keys, value: Any, places: Mapping[Keys, Place], given: Keys) -> bool:
@@ -276,7 +287,10 @@ def _keys_within(value: Any) -> Iterator[Keys]:
 
 
 def split_path(path: str) -> Keys:
-    """The keys of a dotted path; a dotted axis of `grid` is a single key."""
+    """The keys of a dotted path; a dotted axis of `grid`, and the field of an arm, is a single
+    key."""
+    if of_arm := OF_ARM.fullmatch(path):
+        return ("arms", of_arm["arm"], of_arm["field"])
     head, _, rest = path.partition(".")
     return (head, rest) if head == "grid" and rest else tuple(path.split("."))
 

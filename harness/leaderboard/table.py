@@ -255,10 +255,10 @@ def protocol_line(protocol: Mapping[str, Any]) -> str:
     parts = []
     for name, value in protocol.items():
         if isinstance(value, Mapping):
-            parts += [f"{name}.{part}" for part in protocol_line(value).split(", ") if part]
+            parts.append(protocol_line({f"{name}.{part}": inner for part, inner in value.items()}))
         else:
             parts.append(f"{name} {'none' if value is None else value}")
-    return ", ".join(parts)
+    return ", ".join(filter(None, parts))
 
 
 def column_label(column: Column) -> str:

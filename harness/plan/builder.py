@@ -55,8 +55,7 @@ class PlanBuilder:
     def _unsupported(self, arm: Arm, task: Task) -> str:
         """Why an arm cannot do a task with its adaptation, or with one that is searched."""
         evaluate = arm.evaluate
-        searched = branches_of(self.experiment.sweep.space) if evaluate.adaptation.trains else {}
-        tried = [ADAPTATIONS[name] for name in searched] if task.train else []
+        tried = [ADAPTATIONS[name] for name in branches_of(arm.sweep.space)] if task.train else []
         reasons = (
             unsupported_reason(task, evaluate.protocol, adaptation, arm.adapted)
             for adaptation in tried or [evaluate.adaptation]
@@ -128,7 +127,7 @@ class PlanBuilder:
         has_model = arm.pretrain.model.facts.kind != "baseline"
         trained = has_model and task.train and evaluate.adaptation.trains
         tune: dict[str, str] = {}
-        if self.experiment.sweep.trials and trained:
+        if arm.sweep.trials and trained:
             first = self._parents(arm, task, seeds.pretrain[0], tokenizer)
             first |= TaskChain(self.graph, arm, first, seeds.finetune[0]).before(task)
             tune["tune"] = add_search(self.graph, arm, task, base, first, cost)

@@ -8,6 +8,8 @@ from typing import Any
 from harness.experiment.arms import Arm
 from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
+from harness.finetuning.search.space import parameters, space_text
+from harness.finetuning.search.sweep import Sweep
 from harness.models.checkpoints import files
 from harness.plan.costs import Cost
 from harness.plan.html import plan_html
@@ -145,6 +147,30 @@ class Plan:
     def arms(self) -> tuple[Arm, ...]:
         """The arms of the grid."""
         return self.declaration.arms
+
+    @property
+    def searches(self) -> dict[str, Sweep]:
+        """Arm to the search of its fine-tuning settings, of the arms that have one."""
+        return {arm.name: arm.sweep for arm in self.arms if arm.sweep.trials}
+
+    @property
+    def searched(self) -> list[str]:
+        """The hyperparameters of all searches."""
+        spaces = (parameters(sweep.space) for sweep in self.searches.values())
+        return list(dict.fromkeys(name for space in spaces for name in space))
+
+    @property
+    def search_line(self) -> str:
+        """The searches as text, with the space of each arm if they differ; empty if there is
+        none."""
+        arms: dict[str, list[str]] = {}
+        for arm, sweep in self.searches.items():
+            arms.setdefault(space_text(sweep.space) or "nothing of its own", []).append(arm)
+        if not arms:
+            return ""
+        label = next(iter(self.searches.values())).label
+        texts = [f"{', '.join(names)}: {text}" for text, names in arms.items()]
+        return f"{label}: {'; '.join(texts if len(arms) > 1 else arms)}"
 
     @property
     def unsupported_lines(self) -> list[str]:

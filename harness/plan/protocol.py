@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.core.config import ConfigModel
+from harness.experiment.arms import NO_SEARCH
 from harness.experiment.evaluation import Evaluate
-from harness.finetuning.search.space import branches_of
+from harness.finetuning.protocol import Finetune
+from harness.finetuning.search.space import (
+    ADAPTATION_PREFIX,
+    branches_of,
+    shared,
+    tried_text,
+)
+from harness.finetuning.search.sweep import Sweep
 from harness.plan.differences import flat_fields, is_declared
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
@@ -18,20 +26,33 @@ OWN_LENGTH = "own_max_sequence_length"
 
 
 def protocol_of(plan: Plan) -> dict[str, object]:
-    """Name to value of the settings of fine-tuning; then, for each arm that deviates from the base,
-    the deviating fields."""
-    evaluate, sweep = _base(plan), plan.experiment.sweep
-    searched = " or ".join(branches_of(sweep.space))
+    """Name to value of the settings of fine-tuning, of searched ones what is tried; then, for each
+    arm that deviates from the base, the deviating fields."""
+    evaluate, searches = _base(plan), list(plan.searches.values())
     protocol: dict[str, object] = {
-        "adaptation": searched or evaluate.adaptation.label,
+        "adaptation": _adaptation(evaluate, _base_search(plan)),
         **evaluate.protocol.model_dump(),
     }
     if any(stage.spec.get("own_length") for stage in plan.stages.values()):
         length = evaluate.protocol.max_sequence_length
         protocol["max_sequence_length"] = f"{length}, or a sentence-transformers model's own"
-    protocol["finetune"] = evaluate.finetune.model_dump()
-    protocol["sweep"] = sweep.label
+    protocol["finetune"] = evaluate.finetune.model_dump() | _searched(plan)
+    protocol["sweep"] = searches[0].label if searches else plan.experiment.sweep.label
     return protocol | evaluate.other_tasks | _exceptions(plan)
+
+
+def _searched(plan: Plan) -> dict[str, str]:
+    """Fields of `evaluate.finetune` that every search selects, with what is tried: `searched (16 or
+    32)`, of each arm if they differ."""
+    found = {}
+    arms = [arm for arm in plan.arms if arm.sweep.trials]
+    for field in Finetune.model_fields if arms else ():
+        tried = {arm.name: arm.searched(field) for arm in arms}
+        texts = set(tried.values())
+        if all(texts):
+            each = "; ".join(f"{arm}: {text}" for arm, text in tried.items())
+            found[field] = f"searched ({each if len(texts) > 1 else texts.pop()})"
+    return found
 
 
 def _base(plan: Plan) -> Evaluate:
@@ -51,20 +72,51 @@ def _base(plan: Plan) -> Evaluate:
 
 
 def _exceptions(plan: Plan) -> dict[str, object]:
-    base = _flat(_base(plan))
+    base = _flat(_base(plan), _base_search(plan))
+    of_all = {f"finetune.{field}" for field in _searched(plan)}
     exceptions: dict[str, object] = {}
     for arm in plan.arms:
-        fields = _flat(arm.evaluate).items()
-        if changed := [f"{path} {value}" for path, value in fields if base.get(path) != value]:
+        fields = _flat(arm.evaluate, arm.sweep)
+        if not arm.sweep.trials and arm.evaluate.adaptation == _base(plan).adaptation:
+            del fields["adaptation"]
+        for field in Finetune.model_fields if arm.sweep.trials else ():
+            if text := arm.searched(field):
+                fields[f"finetune.{field}"] = f"searched ({text})"
+        changed = [
+            f"{path} {value}"
+            for path, value in fields.items()
+            if base.get(path) != value and not (arm.sweep.trials and path in of_all)
+        ]
+        if changed:
             exceptions[f"except {arm.name}"] = ", ".join(changed)
     return exceptions
 
 
-def _flat(evaluate: Evaluate) -> dict[str, object]:
+def _base_search(plan: Plan) -> Sweep:
+    """The search of an arm with the adaptation of the base; without trials if there is none."""
+    base, arms = plan.experiment.evaluate.adaptation, plan.arms
+    own = [arm.sweep for arm in arms if arm.evaluate.adaptation == base and arm.sweep.trials]
+    return next(iter(own), NO_SEARCH)
+
+
+def _flat(evaluate: Evaluate, sweep: Sweep) -> dict[str, object]:
     """Dotted path to value; the adaptation is one field."""
     fields = {path.removeprefix("."): value for path, value in flat_fields("", evaluate)}
     rest = {path: value for path, value in fields.items() if not path.startswith("adaptation.")}
-    return {"adaptation": evaluate.adaptation.label, **rest}
+    return {"adaptation": _adaptation(evaluate, sweep), **rest}
+
+
+def _adaptation(evaluate: Evaluate, sweep: Sweep) -> str:
+    """`full or lora` if they are searched, else the adaptation: `lora, rank searched (4 or 8)`."""
+    if names := branches_of(sweep.space):
+        return " or ".join(names)
+    adaptation, tried, unset = evaluate.adaptation, [], {}
+    for name, found in shared(sweep.space).items():
+        if name.startswith(ADAPTATION_PREFIX):
+            field = name.removeprefix(ADAPTATION_PREFIX)
+            unset[field] = type(adaptation).model_fields[field].default
+            tried.append(f"{field} searched ({tried_text(found)})")
+    return ", ".join([adaptation.model_copy(update=unset).label, *tried])
 
 
 def protocol_text(

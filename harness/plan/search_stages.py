@@ -32,7 +32,7 @@ def add_search(
     Returns:
         Key of the stage that selects the settings.
     """
-    sweep = graph.experiment.sweep
+    sweep = arm.sweep
     spec = {**base, "sweep": sweep.model_dump()}
     label = f"{arm.name}, {task.name}, {sweep.size} trials"
     resumable = {**base, "sweep": sweep.model_dump(exclude={"trials"})}

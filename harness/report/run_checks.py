@@ -19,6 +19,8 @@ FAR_BELOW = 10.0
 ZERO_BY_CHANCE = ("matthews", "pearson", "spearman")
 """Metrics whose expected value is 0 without knowledge, and that change their sign if answers are
 reversed."""
+NEAR_MAXIMUM = 0.995
+"""Share of the highest possible score from which on a run is at it."""
 FEW_TRUNCATED = 0.01
 """Share of train examples up to which truncation is not reported."""
 
@@ -49,6 +51,30 @@ def at_chance(results: Results, table: Table, scores: RunScores) -> Iterator[str
     never = [arm for arm, (bad, total) in failed.items() if bad == total and not inverted[arm]]
     if never:
         yield f"Arms without any run above chance: {', '.join(never)}."
+
+
+def at_maximum(results: Results, table: Table, scores: RunScores) -> Iterator[str]:
+    """A sentence on the columns in which several arms score at the maximum in every run."""
+    tasks, found = tasks_of(results.suite), []
+    for column in table.columns:
+        most = _maximum(tasks[column.task], column)
+        runs = scores.get(column.name, {}).items()
+        arms = [arm for arm, of_arm in runs if len(of_arm) and min(of_arm) >= NEAR_MAXIMUM * most]
+        if len(arms) > 1:
+            found.append(f"{column.name} ({most:.1f}; {', '.join(arms)})")
+    if found:
+        yield (
+            "These columns cannot separate the arms whose runs all score at the maximum: "
+            f"{', '.join(found)}. Harder tasks, or fewer training examples "
+            "(protocol.max_train_examples), can."
+        )
+
+
+def _maximum(task: Task, column: Column) -> float:
+    """The highest possible score x 100: of a task of the micro-world its ceiling, as labels are
+    wrong at a known rate; that of others, such as human performance, can be exceeded."""
+    is_exact = task.data.source == "microworld" and column.metrics == task.metrics[:1]
+    return 100 * (task.ceiling if is_exact and task.ceiling else 1.0)
 
 
 def _inverted(

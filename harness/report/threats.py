@@ -98,6 +98,9 @@ def _of_scores(results: Results, table: Table, scores: RunScores) -> dict[str, I
     if guided and chance_checks.chance_levels(results, table):
         name = "arms that are not significantly above chance"
         found[name] = chance_checks.near_chance(results, table)
+    if len(results.arms) > 1:
+        name = "columns in which several arms score at the maximum"
+        found[name] = run_checks.at_maximum(results, table, scores)
     if 0 < len(chance_checks.controls(results)) < len(results.arms):
         name = "arms that are not significantly above an untrained network or a baseline"
         found[name] = chance_checks.near_controls(results, results.get(compared_arms))

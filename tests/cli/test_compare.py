@@ -17,6 +17,10 @@ from harness.cli.app import app
         (["exp.yaml", "a", "exp.yaml@long:b"], ("exp.yaml", "a", "exp.yaml@long", "b")),
         (["exp.yaml@x@y:a", "other.yaml:b"], ("exp.yaml@x@y", "a", "other.yaml", "b")),
         (["exp.yaml", "size:a", "b"], ("exp.yaml", "size:a", "exp.yaml", "b")),
+        (
+            ["exp.yaml:a", "exp.yaml@x:b", "--set", "seeds.pretrain=2"],
+            ("exp.yaml seeds.pretrain=2", "a", "exp.yaml@x seeds.pretrain=2", "b"),
+        ),
     ],
 )
 def test_arms_of_experiments_and_variants(
@@ -25,7 +29,7 @@ def test_arms_of_experiments_and_variants(
     seen: list[Any] = []
 
     def load(path: Any, set_: Any, variants: Any, store: Any) -> Any:
-        name = "@".join([str(path), *(variants or ())])
+        name = " ".join(["@".join([str(path), *(variants or ())]), *(set_ or ())])
 
         def compare(arm: str, beside: str, other: Any, average: None) -> Any:
             seen.extend((name, arm, other.name, beside))

@@ -9,9 +9,10 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.core.config import deep_merge
-from harness.experiment.declaration import Declaration, from_data, load
+from harness.experiment.declaration import Declaration, from_data, load, variant_problems
 from harness.experiment.resolution import arm_fields, experiment_fields
 from harness.experiment.source import DeclarationError
+from harness.plan.factory import make_plan
 
 BASE = {
     "question": "Which?",
@@ -136,7 +137,9 @@ def test_a_variant_changes_fields_and_the_name(tmp_path: Path) -> None:
     assert large.experiment.name == "x-large" and large.variants == ("large",)
     assert large.arms[0].pretrain.size.hidden_size == 128
     assert len(large.experiment.seeds.pretrain) == 5
-    assert loaded(tmp_path, x=STUDY).experiment.name == "x"
+    alone = loaded(tmp_path, x=STUDY)
+    assert alone.experiment.name == "x" and alone.is_same_file(large)
+    assert not alone.is_same_file(loaded(tmp_path, y={**STUDY, "name": "y"}))
     assert loaded(tmp_path, "named", x=STUDY).experiment.name == "other"
 
 
@@ -153,6 +156,91 @@ def test_a_wrong_variant(tmp_path: Path) -> None:
     first, second = problems(tmp_path, "wrong", x={**STUDY, "pretrain": {"batch_size": 4}})
     assert first.endswith("pretrain.batch_size.x is inside a value without fields")
     assert "'sice' is not known; did you mean 'size'" in second
+
+
+SWEPT = {
+    "name": "x",
+    "question": "Which?",
+    "pretrain": BASE["pretrain"],
+    "evaluate": {"tasks": ["micro-sst2"]},
+    "sweep": {"trials": 4, "space": {"learning_rate": [1e-4, 1e-3]}},
+}
+
+
+def test_a_variant_replaces_the_space_and_can_remove_the_search(tmp_path: Path) -> None:
+    variants = {
+        "epochs": {"sweep": {"space": {"epochs": [3, 5]}}},
+        "both": {"sweep.space.epochs": [3, 5]},
+        "none": {"sweep": None},
+    }
+    found = {
+        name: loaded(tmp_path, name, x={**SWEPT, "variants": variants}).experiment.sweep
+        for name in variants
+    }
+    assert list(found["epochs"].space) == ["epochs"] and found["epochs"].trials == 4
+    assert list(found["both"].space) == ["learning_rate", "epochs"]
+    assert found["none"].trials == 0
+
+
+@pytest.mark.parametrize(
+    "path", ["evaluate.finetune.learning_rate", "arms.x.evaluate.finetune.learning_rate"]
+)
+def test_a_change_of_a_searched_setting_is_refused(tmp_path: Path, path: str) -> None:
+    file = write(tmp_path, x=SWEPT)
+    with pytest.raises(DeclarationError, match="has no effect: the sweep searches learning_rate"):
+        load(file, [f"{path}=1e-5"])
+    assert load(file, [f"{path}=1e-5", "sweep=null"]).arms[0].evaluate.finetune.learning_rate > 0
+    assert load(file, ["evaluate.finetune.epochs=7"]).arms[0].evaluate.finetune.epochs == 7
+
+
+def test_settings_of_an_intermediate_task_are_not_searched(tmp_path: Path) -> None:
+    evaluate = {"tasks": ["micro-sst2"], "intermediate_tasks": [{"task": "micro-rte"}]}
+    file = write(tmp_path, x={**SWEPT, "evaluate": evaluate})
+    assert load(file, ["evaluate.finetune.learning_rate=1e-5"])
+
+
+GRID = {
+    "pretrain.recipe": ["bert", "roberta"],
+    "pretrain.objective.transform.mask_rate": [0.15, 0.3],
+}
+ONE = "bert/mask_rate=0.3"
+
+
+def test_one_arm_is_changed_by_its_name(tmp_path: Path) -> None:
+    variants = {"v": {"arms": {ONE: {"pretrain.batch_size": 8}}}, "w": {"arms.bort.pretrain.x": 1}}
+    study = {"name": "x", **BASE, "grid": GRID, "variants": variants}
+    path = write(tmp_path, x=study)
+    by_option = load(path, [f"arms.{ONE}.pretrain.batch_size=8"])
+    for found in (by_option, load(path, variants=["v"])):
+        changed = {arm.name: arm.pretrain.batch_size for arm in found.arms}
+        assert changed.pop(ONE) == 8
+        assert len(changed) == 3 and 8 not in changed.values()
+        make_plan(found)  # the change is declared
+    fields = {field.path: field for field in arm_fields(by_option, by_option.arms[1])}
+    assert fields["pretrain.batch_size"].origin == f"--set arms.{ONE}.pretrain.batch_size=8"
+    (unknown,) = problems(tmp_path, "w", x=study)
+    assert "arms: the arm 'bort' is not known; " in unknown
+    with pytest.raises(DeclarationError, match=r"evaluate\.suite must be the same for all arms"):
+        load(path, [f"arms.{ONE}.evaluate.suite=micro-glue-v2"])
+
+
+def test_a_problem_of_some_arms_names_them(tmp_path: Path) -> None:
+    path = write(tmp_path, x={"name": "x", **BASE, "grid": GRID})
+    with pytest.raises(DeclarationError, match=f"must be at least 1, but is 0 .arm '{ONE}'.$"):
+        load(path, [f"arms.{ONE}.pretrain.batch_size=0"])
+    with pytest.raises(DeclarationError, match=r"must be at least 1, but is 0$"):
+        load(path, ["pretrain.batch_size=0"])
+    with pytest.raises(DeclarationError, match=r"--set .*, but it is causal \(arm 'gpt2'\)$"):
+        load(path, ["pretrain.objective.output=replaced_token", "grid={a: {bert: "
+                    "{pretrain.recipe: bert}, gpt2: {pretrain.recipe: gpt2}}}"])  # fmt: skip
+
+
+def test_a_plan_names_invalid_variants(tmp_path: Path) -> None:
+    path = write(tmp_path, x={**STUDY, "name": "x"})
+    (first, *_) = found = list(variant_problems(load(path)))
+    assert all(problem.startswith(f"variant wrong: {path}:") for problem in found)
+    assert first in CliRunner().invoke(app, ["plan", str(path)]).output
+    assert not list(variant_problems(load(path, variants=["large"])))
 
 
 def test_every_field_has_an_origin(tmp_path: Path) -> None:

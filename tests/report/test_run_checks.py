@@ -22,6 +22,7 @@ from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import all_run_scores
 from harness.report.threats import threats
 from harness.tasks import TASKS
+from harness.tasks.task import Column
 from tests.made_up_results import MadeUpResults, pairs_of, table_of
 
 
@@ -58,6 +59,24 @@ def test_runs_at_chance_are_counted_and_collapsed_arms_named(
     # 2 tasks, 3 x 2 seeds; the baseline is not counted
     assert counted.endswith("arm bad, 12 of its 12.")
     assert never == "Arms without any run above chance: bad."
+
+
+def test_columns_at_the_maximum_cannot_separate_arms(
+    fabricate: Callable[..., MadeUpResults],
+) -> None:
+    data = fabricate({"one": 1.0, "two": 1.0, "poor": 0.7}, tasks=("sst2", "mrpc"))
+    (found,) = run_checks.at_maximum(data, *table_and_scores(data))
+    assert "sst2 (100.0; one, two)" in found
+    table, scores = table_and_scores(data)
+    scores["sst2"]["two"][0] = 99.4
+    scores["mrpc"]["one"][0] = np.nan
+    assert not list(run_checks.at_maximum(data, table, scores))
+
+
+def test_the_maximum_of_the_micro_world_is_its_ceiling() -> None:
+    for name, most in (("micro-sst2", 95.2), ("sst2", 100), ("copa", 100)):
+        column = Column(name=name, task=name, metrics=("accuracy",))
+        assert run_checks._maximum(TASKS[name], column) == pytest.approx(most, abs=0.1)
 
 
 def test_runs_far_below_chance_have_learned_the_task_inverted(

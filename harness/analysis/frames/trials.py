@@ -8,7 +8,6 @@ import pandas as pd
 
 from harness.analysis.results import Results
 from harness.finetuning.search import optuna_search
-from harness.finetuning.search.space import parameters
 
 TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_run"]
 
@@ -37,7 +36,7 @@ def trials_frame(results: Results) -> pd.DataFrame:
     frame = pd.concat(frames, ignore_index=True)
     failed = frame["state"].isin(["diverged", "undefined"])
     frame["value"] = frame["value"].mask(failed, np.nan)
-    columns = [*TRIAL_COLUMNS, *parameters(plan.experiment.sweep.space)]
+    columns = [*TRIAL_COLUMNS, *plan.searched]
     return frame.reindex(columns=columns)  # a hyperparameter that no trial has is missing
 
 

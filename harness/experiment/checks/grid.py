@@ -6,11 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.config import unknown_name
-from harness.experiment.arms import Arm, choices, value_label
+from harness.experiment.arms import (
+    Arm,
+    arm_name,
+    choices,
+    combinations,
+    value_label,
+)
 from harness.experiment.experiment import Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
-from harness.finetuning.search.space import ADAPTATION, branches_of, parameters
 from harness.pretraining.recipes.pretrain import Pretrain
 
 MAX_ARMS = 10_000
@@ -27,7 +32,7 @@ def axis_problems(grid: Mapping[str, Axis]) -> Problems:
     owners: dict[str, str] = {}
     for axis, values in grid.items():
         yield from _values(axis, values)
-        for keys, path in _paths(axis, values):
+        for keys, path in axis_paths(axis, values):
             yield from _path(keys, path)
             if owners.setdefault(path, axis) != axis:
                 yield keys, f"{path} is set by two axes, {owners[path]} and {axis}; keep one"
@@ -64,7 +69,7 @@ def _values(axis: str, values: Axis) -> Problems:
         seen[text] = number
 
 
-def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
+def axis_paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
     """(keys, dotted path) of each field that an axis sets, at its first place."""
     if not isinstance(values, Mapping):
         yield ("grid", axis), axis
@@ -77,7 +82,7 @@ def _paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
         yield ("grid", axis, label, path), path
 
 
-def _path(keys: Keys, path: str) -> Problems:
+def _path(keys: Keys, path: str, setter: str = "an axis") -> Problems:
     if path in FIXED_FIELDS or path.startswith("evaluate.suite."):
         yield keys, f"{path} must be the same for all arms, or their scores cannot be compared"
     elif not _PATH.fullmatch(path):
@@ -86,7 +91,8 @@ def _path(keys: Keys, path: str) -> Problems:
             hint = f"did you mean 'pretrain.{path}'?"
         yield (
             keys,
-            f"an axis must set a dotted path below pretrain or evaluate, but sets {path!r}; {hint}",
+            f"{setter} must set a dotted path below pretrain or evaluate, but sets {path!r}; "
+            f"{hint}",
         )
 
 
@@ -136,20 +142,16 @@ def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
             yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
 
 
-def sweep_problems(experiment: Experiment) -> Problems:
-    """Axes over a hyperparameter that the sweep selects."""
-    if not experiment.sweep.trials:
+def own_field_problems(experiment: Experiment) -> Problems:
+    """Fields of `arms`: of unknown arms, or that no arm may change."""
+    if not experiment.arms or math.prod(map(len, experiment.grid.values())) > MAX_ARMS:
         return
-    space = experiment.sweep.space
-    searched = set(space)
-    if branches_of(space):  # also the hyperparameters of each adaptation that is searched
-        searched |= {name.rpartition(".")[2] for name in parameters(space)}
-    for axis, values in experiment.grid.items():
-        for keys, path in _paths(axis, values):
-            name = path.removeprefix("evaluate.").removeprefix("finetune.")
-            within_searched = ADAPTATION in space and name.startswith(ADAPTATION)
-            if name in searched or within_searched:
-                yield keys, f"{path} has no effect: the sweep searches {name}; remove one of them"
+    names = [arm_name(experiment, labels) for labels, _ in combinations(experiment.grid)]
+    for arm, changes in experiment.arms.items():
+        if arm not in names:
+            yield ("arms", arm), f"arms: {unknown_name('the arm', arm, names)}"
+        for path in changes:
+            yield from _path(("arms", arm, path), path, f"the arm {arm!r}")
 
 
 def base_problems(experiment: Experiment) -> Problems:

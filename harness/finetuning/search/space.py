@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag, ValidationError, model_validator
 
 from harness.core.config import ConfigModel, unknown_name
-from harness.finetuning.adaptation import ADAPTATIONS
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
 from harness.finetuning.protocol import Finetune
 
 ADAPTATION = "adaptation"
@@ -89,6 +89,25 @@ def parameters(space: Space) -> dict[str, Range | Choices]:
     return {**shared(space), **dict(itertools.chain.from_iterable(inner))}
 
 
+def branch_of(space: Space, adaptation: Adaptation) -> str | None:
+    """The searched adaptation that is `adaptation`, or else the first of its kind; null if there is
+    none."""
+    names = [name for name in branches_of(space) if ADAPTATIONS[name].kind == adaptation.kind]
+    same = [name for name in names if ADAPTATIONS[name] == adaptation]
+    return next(iter([*same, *names]), None)
+
+
+def space_of(space: Space, branch: str) -> Space:
+    """The space of an arm whose adaptation is given: the shared hyperparameters and those of the
+    branch, with fields of the adaptation as `adaptation.<field>`."""
+    fields = type(ADAPTATIONS[branch]).model_fields
+    inner = branches_of(space)[branch].items()
+    common = {name: one for name, one in space.items() if name != ADAPTATION}
+    return common | {
+        f"{ADAPTATION_PREFIX}{name}" if name in fields else name: one for name, one in inner
+    }
+
+
 def points(space: Space) -> list[dict[str, Choice]]:
     """Every combination of the choices, without ranges."""
     return [
@@ -115,10 +134,11 @@ def ends(dimension: Range | Choices) -> tuple[Choice, ...]:
 def space_text(space: Space) -> str:
     """The hyperparameters with what is tried: `learning_rate 0.0001 to 0.003 (log), epochs 2 or
     3`."""
-    return ", ".join(f"{name} {_tried(found)}" for name, found in parameters(space).items())
+    return ", ".join(f"{name} {tried_text(found)}" for name, found in parameters(space).items())
 
 
-def _tried(dimension: Range | Choices) -> str:
+def tried_text(dimension: Range | Choices) -> str:
+    """What is tried of one hyperparameter: `0.0001 to 0.003 (log)`, `2 or 3`."""
     texts = [f"{v:g}" if isinstance(v, float) else str(v) for v in ends(dimension)]
     if isinstance(dimension, Range):
         return " to ".join(texts) + (" (log)" if dimension.log else "")

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from harness.finetuning.search.space import points
-from harness.finetuning.search.sweep import PRUNER_STARTUP
+from harness.finetuning.search.sweep import PRUNER_STARTUP, Sweep
 from harness.plan.plan import Plan
 
 
 def unsuited_sampler(plan: Plan) -> Iterator[str]:
     """A grid of another size, and a pruner that never prunes."""
-    sweep = plan.experiment.sweep
+    sweep = next(iter(plan.searches.values()), Sweep())
     if not sweep.trials:
         return
     if sweep.pruner == "median" and sweep.trials <= PRUNER_STARTUP:
@@ -17,7 +17,7 @@ def unsuited_sampler(plan: Plan) -> Iterator[str]:
             f"sweep: the median pruner prunes no trial before the {PRUNER_STARTUP + 1}th, but there"
             f" are {sweep.trials}; leave it out, or take more trials"
         )
-    cells = len(points(sweep.space))
+    cells = max(len(points(one.space)) for one in plan.searches.values())
     if sweep.sampler == "grid" and sweep.trials != cells:
         shown = "in random order" if sweep.trials < cells else "each once"
         yield (

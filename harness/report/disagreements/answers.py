@@ -10,7 +10,7 @@ import pandas as pd
 from harness.analysis.results import Results
 from harness.analysis.statistics.mcnemar import McNemarTest, mcnemar
 from harness.core.config import unknown_name
-from harness.report.disagreements.judgements import VALUES, disagreement, judged, right
+from harness.report.disagreements.judgements import VALUES, disagreement, is_tied, judged, right
 from harness.tasks.examples import Examples
 from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import predictions_frame
@@ -19,10 +19,11 @@ from harness.tasks.task import Split, Task
 TIE = "tie"
 """Shown if no answer has the majority of the seeds."""
 CAVEAT = (
-    "Exact McNemar test on the majority answers of the seeds; a tie between answers counts as "
-    "wrong. The test compares these models on examples like these, not the ways in which they were "
-    "pretrained; for that, see the intervals in the report."
+    "Exact McNemar test on the majority answers of the seeds, without the examples on which the "
+    "right answer ties with another. The test compares these models on examples like these, not "
+    "the ways in which they were pretrained; for that, see the intervals in the report."
 )
+NOT_INDEPENDENT = "no test, as examples of one group (a question, a subset) are not independent"
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Flips:
     only_first: int
     only_second: int
     examples: int
-    """Number of all examples."""
-    test: McNemarTest
+    """Number of examples on which the majority answers of both arms are right or wrong."""
+    test: McNemarTest | None
+    """Null if examples share groups, and so are not independent."""
 
 
 @dataclass(frozen=True)
@@ -127,22 +129,33 @@ def flipped_examples(task: Task, predictions: Mapping[str, pd.DataFrame]) -> dic
     scored = set(first["split"]) & set(second["split"])
     splits = [split for split in task.evaluation if split.name in scored]
     return {
-        split.name: _flips(*(_right(task, side, split) for side in (first, second)))
+        split.name: _flips(task, *(_right(task, side, split) for side in (first, second)))
         for split in splits
     }
 
 
-def _flips(first: np.ndarray, second: np.ndarray) -> Flips:
-    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
-    return Flips(only_first, only_second, len(first), mcnemar(first, second))
+def _flips(task: Task, first: np.ndarray, second: np.ndarray) -> Flips:
+    """Counts of examples, given whether each arm is right on them [num_examples], NaN in a tie."""
+    decided = np.isfinite(first) & np.isfinite(second)
+    one, other = first[decided] == 1, second[decided] == 1
+    is_testable = task.group_field is None and len(one)
+    test = mcnemar(one, other) if is_testable else None
+    return Flips(int((one & ~other).sum()), int((~one & other).sum()), len(one), test)
 
 
 def _right(task: Task, side: pd.DataFrame, split: Split) -> np.ndarray:
-    """Whether the majority answer is right [num_examples]."""
+    """Whether the majority answer is right [num_examples]; NaN if a right answer ties with
+    others."""
     _, labels, given = _answers(side, split)
     answers = judged(task, labels, given)[1]
-    pairs = zip(labels, answers, strict=True)
-    return np.array([right(task, label, answer) for label, answer in pairs], dtype=bool)
+    rows = zip(labels, given, answers, strict=True)
+    return np.array(
+        [
+            np.nan if is_tied(task, label, row) else right(task, label, answer)
+            for label, row, answer in rows
+        ],
+        dtype=float,
+    )
 
 
 def _answers(side: pd.DataFrame, split: Split) -> tuple[list[str], list[Any], list[list[Any]]]:
@@ -196,11 +209,14 @@ def _texts(examples: Examples, split: str) -> pd.DataFrame:
 
 
 def _test(split: str, flips: Flips, arms: Sequence[str]) -> str:
-    return (
+    counts = (
         f"{split}: only {arms[0]} right on {flips.only_first}, only {arms[1]} on "
-        f"{flips.only_second} of {flips.examples}; p = {flips.test.p_value:.3g} (smallest "
-        f"possible: {flips.test.floor:.2g})."
+        f"{flips.only_second} of {flips.examples}"
     )
+    if flips.test is None:
+        return f"{counts}; {NOT_INDEPENDENT}."
+    found = flips.test
+    return f"{counts}; p = {found.p_value:.3g} (smallest possible: {found.floor:.2g})."
 
 
 def _plain(value: Any) -> Any:

@@ -43,9 +43,22 @@ def judged(
 def majority(task: Task, answers: Sequence[Any]) -> Any:
     """The answer with more seeds than any other; null in a tie. Texts that are equal after SQuAD's
     normalisation count as one answer."""
+    first, *others = _most_given(task, answers)
+    return None if others else first
+
+
+def is_tied(task: Task, label: Any, answers: Sequence[Any]) -> bool:
+    """Whether a right answer ties with others for the most seeds, so that the majority is neither
+    right nor wrong."""
+    most = _most_given(task, answers)
+    return len(most) > 1 and any(right(task, label, one) for one in most)
+
+
+def _most_given(task: Task, answers: Sequence[Any]) -> list[Any]:
+    """The answers that no other has more seeds than."""
     names = [json.dumps(_compared(task, one)) for one in answers]
-    (name, most), *others = Counter(names).most_common(2)
-    return None if others and others[0][1] == most else answers[names.index(name)]
+    counts = Counter(names)
+    return [answers[names.index(name)] for name in counts if counts[name] == max(counts.values())]
 
 
 def right(task: Task, label: Any, answer: Any) -> bool:

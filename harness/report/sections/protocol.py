@@ -13,7 +13,7 @@ from harness.plan.protocol import protocol_of
 from harness.report.layout import Section
 
 PROTOCOL_NOTE = (
-    "How every arm is fine-tuned and scored. Searched hyperparameters replace the settings below."
+    "How every arm is fine-tuned and scored. Of searched settings, the table has what was tried."
 )
 VOCABULARY_NOTE = (
     "Entries of each vocabulary, special tokens included. A small corpus yields fewer entries than "

@@ -65,7 +65,7 @@ def chosen_section(results: Results) -> Section | None:
 
 def chosen_table(results: Results) -> TextTable:
     """The selected value of each hyperparameter: arms by tasks."""
-    names = list(parameters(results.sweep.space)) if results.sweep else []
+    names = results.plan.searched
     best: dict[tuple[str, str], Any] = {
         (arm, task): trial for arm, task, _, trial in selected_trials(results)
     }
@@ -74,6 +74,7 @@ def chosen_table(results: Results) -> TextTable:
         [arm, name, *(_setting(best.get((arm, task), {}).get(name)) for task in tasks)]
         for arm in dict.fromkeys(arm for arm, _ in best)
         for name in names
+        if name in parameters(results.plan.searches[arm].space)
     ]
     return TextTable(["arm", "hyperparameter", *tasks], rows, text_columns=(0, 1))
 
@@ -122,16 +123,17 @@ def trials_table(results: Results) -> TextTable:
 
 def importance_table(results: Results) -> TextTable:
     """Share of the variance between trials that each hyperparameter explains, in percent."""
-    space = results.sweep.space if results.sweep else {}
-    names = shared(space)
+    spaces = {arm: sweep.space for arm, sweep in results.plan.searches.items()}
+    names = list(dict.fromkeys(name for space in spaces.values() for name in shared(space)))
     groups = results.get(trials_frame).groupby(["arm", "task"], sort=False)
     rows = []
     for (arm, task), trials in groups if len(names) > 1 else ():
         whole = trials[trials["state"] != "pruned"]
-        tried: Any = whole[list(names)].to_dict("records")
+        tried: Any = whole[names].to_dict("records")
         try:
-            found = optuna_search.importances(tried, _scores(whole).tolist(), space)
-            cells = [*(f"{100 * found[name]:.0f}" for name in names), ""]
+            found = optuna_search.importances(tried, _scores(whole).tolist(), spaces[str(arm)])
+            shown = (f"{100 * found[name]:.0f}" if name in found else MISSING for name in names)
+            cells = [*shown, ""]
         except ValueError as reason:
             cells = [*(MISSING for _ in names), str(reason)]
         rows.append([str(arm), str(task), *cells])
@@ -145,7 +147,7 @@ def _note(results: Results) -> str:
     """How the search was done and how to read the section; empty without a search."""
     if results.get(trials_frame).empty or results.sweep is None:
         return ""
-    label = results.sweep.label
+    label = next(iter(results.plan.searches.values())).label
     start = (
         f"{label[:1].upper()}{label[1:]} for every arm and task, on a hold-out of the training "
         "set, from the model of the first pretraining seed, with fine-tuning seeds that no "

@@ -14,7 +14,7 @@ from harness.leaderboard.table import Table, column_label
 from harness.leaderboard.text_tables import TextTable, render_text_tables
 from harness.report.arm_tables import value_text
 from harness.report.difference_tables import interval, p_cell, points
-from harness.report.disagreements.answers import CAVEAT, Flips
+from harness.report.disagreements.answers import CAVEAT, NOT_INDEPENDENT, Flips
 
 NUMBERS = [
     *("difference", "low", "high", "p_value", "p_holm"),
@@ -26,6 +26,7 @@ NOTE = (
     "the same runs."
 )
 NO_FIELDS = "The arms differ in no field."
+PROTOCOL_DIFFERS = "The arms differ in protocol, so the difference is also one of"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class ArmComparison:
     """(task, split) to the examples that only one arm answers right; without numeric targets."""
     fields: Mapping[str, Mapping[str, Any]]
     """Dotted path to {name: value} of the fields in which the arms differ."""
+    protocol: tuple[str, ...] = ()
+    """Those of `fields` that belong to the protocol of fine-tuning."""
 
     def to_frame(self) -> pd.DataFrame:
         """One row for the average and each column: column, the score of each arm, difference, low,
@@ -111,12 +114,14 @@ def _flips(comparison: ArmComparison) -> TextTable:
     rows = [
         [
             *(task, split, str(one.only_first), str(one.only_second)),
-            *(str(one.examples), p_cell(one.test.p_value)),
+            *(str(one.examples), p_cell(one.test.p_value if one.test else None)),
         ]
         for (task, split), one in comparison.flips.items()
     ]
     head = ["task", "split", f"only {first} right", f"only {second} right", "of", "p (McNemar)"]
-    return TextTable(head, rows, (0, 1), "Flipped examples", [CAVEAT])
+    untested = ", ".join(task for (task, _), one in comparison.flips.items() if not one.test)
+    notes = [CAVEAT, *([f"{untested}: {NOT_INDEPENDENT}."] if untested else [])]
+    return TextTable(head, rows, (0, 1), "Flipped examples", notes)
 
 
 def _fields(comparison: ArmComparison) -> TextTable:
@@ -125,4 +130,6 @@ def _fields(comparison: ArmComparison) -> TextTable:
         for path, values in comparison.fields.items()
     ]
     notes = [] if rows else [NO_FIELDS]
+    if comparison.protocol:
+        notes = [f"{PROTOCOL_DIFFERS}: {', '.join(comparison.protocol)}."]
     return TextTable(["field", *comparison.names], rows, range(3), "Differing fields", notes)

@@ -22,7 +22,7 @@ from harness.leaderboard.build import build
 from harness.plan.differences import condensed, differing_fields
 from harness.report.disagreements.answers import Flips, arm_predictions, flipped_examples
 from harness.report.two_arms.arm_comparison import ArmComparison
-from harness.report.two_arms.sides import Side, two_sides
+from harness.report.two_arms.sides import Side, protocol_differences, two_sides
 
 
 def compare_arms(
@@ -32,7 +32,8 @@ def compare_arms(
 
     Args:
         first, second: results of an experiment and the name of one of its arms; the experiments
-            may differ if they score on the same data by the same protocol.
+            may differ if they score on the same data by the same protocol; those of one file may
+            differ in protocol.
         average: an averaging rule; null means the suite's.
 
     Raises:
@@ -50,10 +51,18 @@ def compare_arms(
         return (one if key in one.results.finished else other).results.counts(key)
 
     fields = _fields(one, other)
+    protocol = protocol_differences(one, other)
+    shown = {path: row for path, row in condensed(fields) if path not in one.searched}
     runs = arm_runs(names, scores, counts, table.layout)
     found = comparer(runs, table.layout, same_checkpoints(fields))(*names)
     return ArmComparison(
-        names, table, found, _holm(found), dict(_flips(one, other)), dict(condensed(fields))
+        names,
+        table,
+        found,
+        _holm(found),
+        dict(_flips(one, other)),
+        shown | protocol,
+        tuple(protocol),
     )
 
 

@@ -1,14 +1,19 @@
-"""The two arms of a comparison; arms of two experiments must share suite, protocol and data."""
+"""The two arms of a comparison: they must share suite and data, and those of two experiments also
+the protocol, which one experiment and its variants may vary."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.analysis.results import Results
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm
+from harness.finetuning.protocol import Finetune
 from harness.plan.differences import flat_fields
 from harness.plan.plan import FinetuneRun
+
+SHARED = ("suite", "tasks")
+"""What the arms of any comparison must share, besides the data."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,14 @@ class Side:
     arm: Arm
     name: str
     """Of the arm, or `experiment: arm` beside another experiment."""
+
+    @property
+    def searched(self) -> dict[str, str]:
+        """Dotted path to what the search tries; also of an arm that trains nothing."""
+        declared = self.results.experiment.sweep
+        arm = self.arm if self.arm.sweep.trials else replace(self.arm, sweep=declared)
+        tried = {f"evaluate.finetune.{name}": arm.searched(name) for name in Finetune.model_fields}
+        return {path: text for path, text in tried.items() if text}
 
 
 def two_sides(first: tuple[Results, str], second: tuple[Results, str]) -> tuple[Side, Side]:
@@ -34,7 +47,7 @@ def two_sides(first: tuple[Results, str], second: tuple[Results, str]) -> tuple[
     one, other = (_side(results, arm, across) for results, arm in (first, second))
     if one.name == other.name:
         raise ValueError(f"two different arms must be given, not {one.name} twice")
-    if across and (unlike := list(_unlike(one, other))):
+    if across and (unlike := [*_unlike(one, other)]):
         raise ValueError(f"{one.name} and {other.name} are not comparable: {'; '.join(unlike)}")
     for side in (one, other):
         side.results.require(scores=True)
@@ -50,27 +63,37 @@ def _side(results: Results, name: str, across: bool) -> Side:
 
 
 def _unlike(one: Side, other: Side) -> Iterator[str]:
-    """What differs between two experiments in suite, protocol and data, as text."""
-    settings = [_protocol(side) for side in (one, other)]
-    for path in dict.fromkeys([*settings[0], *settings[1]]):
-        values = [fields.get(path) for fields in settings]
-        if repr(values[0]) != repr(values[1]):
-            yield f"{path} is {values[0]} and {values[1]}"
+    """What differs between two plans in suite and data, and in the protocol unless they are of one
+    file, as text."""
+    found = protocol_differences(one, other)
+    is_free = one.results.plan.declaration.is_same_file(other.results.plan.declaration)
+    for path, values in found.items():
+        if not is_free or path in SHARED:
+            yield f"{path} is {values[one.name]} and {values[other.name]}"
     first, second = _data(one), _data(other)
     for task, content in first.items():
         if second.get(task, content) != content:
             yield f"the data of {task} differ"
 
 
+def protocol_differences(one: Side, other: Side) -> dict[str, dict[str, Any]]:
+    """Dotted path to {name: value} of what differs in suite and protocol. The value of a searched
+    setting is what the search tries."""
+    settings = {side.name: _protocol(side) for side in (one, other)}
+    paths = dict.fromkeys(path for fields in settings.values() for path in fields)
+    table = {path: {name: of.get(path) for name, of in settings.items()} for path in paths}
+    return {path: row for path, row in table.items() if len(set(map(repr, row.values()))) > 1}
+
+
 def _protocol(side: Side) -> dict[str, Any]:
     """Dotted path to value of what two experiments must share."""
     evaluate, sweep = side.arm.evaluate, side.results.sweep
-    fields: dict[str, Any] = {
-        "suite": evaluate.suite_value.name,
-        "tasks": ", ".join(evaluate.chosen),
-    }
+    fields: dict[str, Any] = dict(
+        zip(SHARED, (evaluate.suite_value.name, ", ".join(evaluate.chosen)), strict=True)
+    )
     for name in ("adaptation", "protocol", "finetune"):
         fields |= flat_fields(f"evaluate.{name}", getattr(evaluate, name))
+    fields |= {path: f"searched ({text})" for path, text in side.searched.items()}
     stages = side.results.plan.stages
     if any(stages[run.key].spec.get("own_length") for run in _runs(side)):
         fields["evaluate.protocol.max_sequence_length"] = "the model's own"

@@ -1,6 +1,7 @@
 """Two arms of made-up results, against the report, statsmodels and counts by hand."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from harness.analysis.comparison.differences import AVERAGE
+from harness.experiment.declaration import Declaration
 from harness.report.two_arms.arm_comparison import ArmComparison
 from harness.report.two_arms.compare import compare_arms
 from tests.made_up_results import MadeUpResults, pairs_of, table_of
@@ -55,16 +57,20 @@ def test_differences_are_those_of_the_report(
 def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
     results: MadeUpResults, comparison: ArmComparison
 ) -> None:
-    """With two seeds, a majority is both."""
+    """With two seeds, a majority is both; examples on which they differ are left out."""
     assert {task for task, _ in comparison.flips} == {"sst2", "mrpc"}  # stsb has no right answers
     for (task, _), found in comparison.flips.items():
         good, other = (
             np.all([rows["label"] == rows["prediction"] for rows in rows_of(results, arm, task)], 0)
             for arm in ("good", EVIL)
         )
-        assert found.only_first == np.sum(good & ~other) > 0
-        assert found.only_second == np.sum(other & ~good)
-        assert found.examples == len(good)
+        wrong, other_wrong = (
+            np.all([rows["label"] != rows["prediction"] for rows in rows_of(results, arm, task)], 0)
+            for arm in ("good", EVIL)
+        )
+        assert found.only_first == np.sum(good & other_wrong) > 0
+        assert found.only_second == np.sum(other & wrong)
+        assert found.examples == np.sum((good | wrong) & (other | other_wrong)) < len(good)
 
 
 def test_every_format_shows_the_pair_and_html_is_escaped(comparison: ArmComparison) -> None:
@@ -95,8 +101,32 @@ def test_arms_of_two_experiments_need_one_protocol(
     assert across.fields == {}  # made-up arms have equal fields
     evaluate = results.experiment.evaluate.model_dump() | {"finetune": {"epochs": 7}}
     unlike = results.but(name="other", evaluate=evaluate, sweep={"trials": 2, "space": "bert_grid"})
-    with pytest.raises(ValueError, match=r"finetune.epochs is 3 and 7; sweep.trials is 0 and 2"):
+    with pytest.raises(ValueError, match=r"epochs is 3 and searched \(2 or 3 or 4\); sweep.tri"):
         compare_arms((results, "good"), (unlike, "poor"))
+
+
+def test_arms_of_one_file_may_differ_in_protocol(
+    results: MadeUpResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a variant does; a searched setting is equal whatever its value without the search."""
+    search = {"sweep": {"trials": 2, "space": {"learning_rate": [1e-4, 1e-3]}}}
+    sides = [
+        results.but(name=name, evaluate=evaluate_of(results, rate, epochs), **search)
+        for name, rate, epochs in (("a", 1e-4, 3), ("b", 1e-3, 3), ("c", 1e-3, 7))
+    ]
+    one, other, longer = ((side, "good") for side in sides)
+    assert compare_arms(one, other).fields == {}
+    with pytest.raises(ValueError, match=r"comparable: evaluate\.finetune\.epochs is 3 and 7"):
+        compare_arms(one, longer)
+    monkeypatch.setattr(Declaration, "is_same_file", lambda *_: True)
+    found = compare_arms(one, longer)
+    assert found.protocol == ("evaluate.finetune.epochs",) == tuple(found.fields)
+    assert "The arms differ in protocol" in found.render("md")
+
+
+def evaluate_of(results: MadeUpResults, rate: float, epochs: int) -> dict[str, Any]:
+    settings = {"finetune": {"learning_rate": rate, "epochs": epochs}}
+    return results.experiment.evaluate.model_dump() | settings
 
 
 def test_arms_must_exist_and_differ(results: MadeUpResults) -> None:

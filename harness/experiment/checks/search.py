@@ -1,0 +1,200 @@
+"""Checks of the search: its space for each arm, and fields that it selects but others set."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from harness.experiment.arms import ADAPTED, Arm, varies_adaptation
+from harness.experiment.checks.finetuning import settings_problems
+from harness.experiment.checks.grid import Problems, axis_paths
+from harness.experiment.experiment import Experiment
+from harness.experiment.yaml_reader import Keys
+from harness.finetuning.adaptation import ADAPTATIONS, Adaptation
+from harness.finetuning.compatibility import too_small
+from harness.finetuning.protocol import Finetune
+from harness.finetuning.search.space import (
+    ADAPTATION,
+    ADAPTATION_PREFIX,
+    Choice,
+    Choices,
+    Range,
+    Space,
+    branch_of,
+    branches_of,
+    check_tried,
+    ends,
+    own,
+    shared,
+)
+
+
+def sweep_problems(experiment: Experiment) -> Problems:
+    """Axes, and changes of single arms, over a hyperparameter that the sweep selects."""
+    of_axes = (found for axis in experiment.grid.items() for found in axis_paths(*axis))
+    of_arms = (
+        (("arms", arm, path), path) for arm, sets in experiment.arms.items() for path in sets
+    )
+    for keys, path in (*of_axes, *of_arms):
+        if name := searched_name(experiment, path):
+            yield keys, _unused(path, name)
+
+
+def changed_problems(experiment: Experiment, changed: Iterable[Keys]) -> Problems:
+    """Fields that the sweep selects, set by a variant or an override.
+
+    Args:
+        changed: keys that these have set.
+    """
+    if experiment.evaluate.intermediate_tasks:  # trained without a search
+        return
+    found: Keys | None = None
+    for keys in changed:
+        path = ".".join(map(str, keys))
+        is_within = found and keys[: len(found)] == found
+        if keys[0] == "evaluate" and not is_within and (name := searched_name(experiment, path)):
+            found = keys
+            yield keys, f"{_unused(path, name)}; sweep=null removes the search"
+
+
+def _unused(path: str, name: str) -> str:
+    return f"{path} has no effect: the sweep searches {name}; remove one of them"
+
+
+def searched_name(experiment: Experiment, path: str) -> str:
+    """The hyperparameter that the sweep selects in place of the field at dotted `path`; empty if
+    there is none."""
+    space = experiment.sweep.space if experiment.sweep.trials else {}
+    name = path.removeprefix("evaluate.").removeprefix("finetune.")
+    branches = branches_of(space)
+    fields = {field for branch in branches.values() for field in branch}
+    if not name.startswith(ADAPTATION):
+        return name if name in {*space, *fields} else ""
+    if varies_adaptation(experiment):
+        return name if name.removeprefix(ADAPTATION_PREFIX) in fields else ""
+    return name if branches or name in space else ""
+
+
+def space_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """Searched hyperparameters that an arm does not have or cannot use."""
+    space = experiment.sweep.space
+    if branches_of(space) and varies_adaptation(experiment):
+        yield from _own_space_problems(space, [arm for arm in arms if arm.sweep.trials])
+    for branch in branches_of(space):
+        for arm in arms:
+            if varies_adaptation(experiment) and branch != _branch(arm, space):
+                continue
+            if why := _branch_problem(arm, branch, own(space, branch)):
+                yield ("sweep", "space", ADAPTATION, branch), f"sweep.space.adaptation: {why}"
+                break
+    for name, dimension in shared(space).items():
+        for arm in arms if name != ADAPTATION else ():
+            try:
+                for value in ends(dimension):
+                    _check_searched(arm, name, value)
+            except ValueError as error:
+                yield ("sweep", "space", name), f"sweep.space.{name}: {error}"
+                break
+
+
+def _branch(arm: Arm, space: Space) -> str | None:
+    return branch_of(space, arm.evaluate.adaptation)
+
+
+def _own_space_problems(space: Space, arms: Sequence[Arm]) -> Problems:
+    """Arms and spaces that do not belong to each other, where each arm searches the space of its
+    own adaptation."""
+    keys: Keys = ("sweep", "space", ADAPTATION)
+    known = {arm.name: _branch(arm, space) for arm in arms}
+    for arm in arms:
+        kind = arm.evaluate.adaptation.kind
+        if not known[arm.name]:
+            yield (
+                keys,
+                f"sweep.space.adaptation must have a space for {kind}, the adaptation of "
+                f"{arm.name!r}, but has {', '.join(branches_of(space))}; add {kind}",
+            )
+        elif not arm.sweep.space:
+            yield (
+                keys,
+                f"sweep.space must have something to search for {arm.name!r}, but the space of "
+                f"{kind} is empty",
+            )
+        else:
+            yield from _given_and_searched(arm, str(known[arm.name]), own(space, known[arm.name]))
+    for branch in branches_of(space):
+        if branch not in known.values():
+            yield (*keys, branch), f"sweep.space.adaptation.{branch}: no arm has it; remove it"
+    sizes = {arm.name: arm.sweep.size for arm in arms if known[arm.name]}
+    if len(set(sizes.values())) > 1:
+        counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        yield (
+            ("sweep", "trials"),
+            "sweep.trials must be the same for all arms, but their grids have fewer points: "
+            f"{counts}; set sweep.trials to {min(sizes.values())} or less, or give the arms spaces "
+            "of equal size",
+        )
+
+
+def _given_and_searched(arm: Arm, branch: str, searched: Collection[str]) -> Problems:
+    """Fields of the adaptation that the grid gives an arm and its space searches."""
+    given = arm.changes.get(ADAPTED)
+    for field, value in given.items() if isinstance(given, Mapping) else ():
+        if f"{branch}.{field}" in searched:
+            yield (
+                ("sweep", "space", ADAPTATION, branch, field),
+                f"sweep.space.adaptation.{branch}.{field} replaces the {field} of {arm.name!r}, "
+                f"{value}; remove one of them",
+            )
+
+
+def _branch_problem(arm: Arm, branch: str, space: Mapping[str, Range | Choices]) -> str:
+    """Why an arm cannot try an adaptation with its searched settings; empty if it can."""
+    if arm.pretrain.model.facts.kind == "baseline" or not arm.evaluate.adaptation.trains:
+        return ""
+    fields = {name.rpartition(".")[2]: ends(found) for name, found in space.items()}
+    first = {name: values[0] for name, values in fields.items()}
+    known = ADAPTATIONS[branch]
+    if not branches_of(arm.sweep.space):  # the arm has the adaptation, perhaps with other fields
+        known = arm.evaluate.adaptation
+    tried = [first, *({**first, name: one} for name, values in fields.items() for one in values)]
+    why = next(filter(None, (_trial_problem(arm, known, fields) for fields in tried)), "")
+    return why and f"{branch} of {arm.name!r}: {why}"
+
+
+def _trial_problem(arm: Arm, known: Adaptation, fields: Mapping[str, Choice]) -> str:
+    """Why an arm cannot try one choice of settings; empty if it can."""
+    own = {name: value for name, value in fields.items() if name in type(known).model_fields}
+    update = {name: value for name, value in fields.items() if name in Finetune.model_fields}
+    settings = arm.evaluate.finetune.model_copy(update=update)
+    tried = known.model_copy(update=own)
+    problem = next(settings_problems(arm, settings, tried), "")
+    return problem or too_small(arm.evaluate.protocol, tried, arm.adapted)
+
+
+def _check_searched(arm: Arm, name: str, value: Choice) -> None:
+    adaptation = arm.evaluate.adaptation
+    field = name.removeprefix(ADAPTATION_PREFIX)
+    if field == name:
+        _check_setting(arm, name, value)
+        return
+    fields = [known for known in type(adaptation).model_fields if known != "kind"]
+    if field not in fields:
+        known_fields = ", ".join(fields) or "none"
+        raise ValueError(
+            f"the adaptation {adaptation.kind} of {arm.name!r} has no field {field}; "
+            f"known: {known_fields}; for a space of each adaptation: "
+            "sweep.space.adaptation: {full: {...}, lora: {rank: [4, 8], ...}}"
+        )
+    check_tried(type(adaptation), field, value, kind=adaptation.kind)
+    tried = adaptation.model_copy(update={field: value})
+    if why := too_small(arm.evaluate.protocol, tried, arm.adapted):
+        raise ValueError(f"{arm.name!r}: {why}")
+
+
+def _check_setting(arm: Arm, name: str, value: Choice) -> None:
+    """Raises if `name` cannot be searched; arms without training are not searched at all."""
+    adaptation = arm.evaluate.adaptation
+    if arm.pretrain.model.facts.kind == "baseline" or not adaptation.trains:
+        return
+    settings = arm.evaluate.finetune.model_copy(update={name: value})
+    for why in settings_problems(arm, settings, adaptation):
+        if why.startswith(f"finetune.{name} "):
+            raise ValueError(f"{arm.name!r}: {why}")
