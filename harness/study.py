@@ -137,7 +137,8 @@ class Study:
         executor: str | None = None,
         raise_on_failure: bool = True,
     ) -> "Study":
-        """Computes missing stages; `last_run` lists those computed and failed.
+        """Computes missing stages; `last_run` of the study, which is returned, lists those computed
+        and failed.
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
@@ -145,9 +146,6 @@ class Study:
             executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
                 if a plug-in is an object of this process.
             raise_on_failure: whether failed stages raise an error at the end of the run.
-
-        Returns:
-            This study.
 
         Raises:
             StagesFailedError: stages failed; the results of the others are kept.

@@ -23,7 +23,6 @@ from harness.exchange.checkpoints.card_data import (
 from harness.exchange.checkpoints.eval_results import write_eval_results
 from harness.exchange.checkpoints.model_card import write_card
 from harness.experiment.arms import Arm
-from harness.finetuning.search.space import parameters
 from harness.leaderboard.table import protocol_line
 from harness.models.checkpoints import files
 from harness.models.checkpoints.sentence_embeddings import MODULES
@@ -228,7 +227,7 @@ def _scores(results: Results, arm: Arm, seed: int) -> CardScores:
 
 def _selected_settings(results: Results, arm: Arm) -> list[tuple[str, str]]:
     """(task, `learning_rate 0.0003, epochs 5`) of each finished search of an arm."""
-    names = parameters(results.sweep.space) if results.sweep else ()
+    names = results.plan.searched
     return [
         (task, ", ".join(f"{name} {_number(best[name])}" for name in names if pd.notna(best[name])))
         for of, task, _, best in selected_trials(results)
