@@ -1,6 +1,6 @@
 """The time left that runs show at moments of their duration, next to what they then took.
 
-python benchmarks/time_left.py [--experiment smoke] [--jobs 2] [--loops 2]
+python benchmarks/time_left.py [--experiments smoke,benchmarks/sweep.yaml] [--jobs 2] [--loops 2]
 """
 
 import argparse
@@ -26,6 +26,7 @@ from harness.plan.factory import load_plan
 from harness.plan.plan import Plan
 from harness.store.store import Store
 
+EXPERIMENTS = "smoke,benchmarks/sweep.yaml"
 MOMENTS = (10, 25, 50, 75, 90)
 """Percent of the duration."""
 BUSY = "while True: pass"
@@ -72,6 +73,8 @@ def run(plan: Plan, jobs: int, loops: int, earlier: Durations | None) -> tuple[A
         took = time.monotonic() - display.begun
         assert not done.failed, done.failed
         figures = {
+            "experiment": plan.experiment.name,
+            "stages": len(plan.stages),
             "loops": loops,
             "store": "earlier run" if earlier else "empty",
             "load": round(os.getloadavg()[0], 1),
@@ -85,17 +88,15 @@ def run(plan: Plan, jobs: int, loops: int, earlier: Durations | None) -> tuple[A
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """The estimates of runs on the machine as it is and beside busy loops: with an empty store, and
     with the durations of the run under the other load."""
-    plan, jobs, loops = load_plan(Path(arguments.experiment)), arguments.jobs, arguments.loops
-    quiet, of_quiet = run(plan, jobs, 0, None)
-    busy, of_busy = run(plan, jobs, loops, None)
-    quiet_again, _ = run(plan, jobs, 0, of_busy)
-    busy_again, _ = run(plan, jobs, loops, of_quiet)
-    return {
-        "settings": settings(arguments),
-        "machine": machine("torch"),
-        "stages": len(plan.stages),
-        "runs": [quiet, busy, quiet_again, busy_again],
-    }
+    jobs, loops, runs = arguments.jobs, arguments.loops, []
+    for experiment in arguments.experiments.split(","):
+        plan = load_plan(Path(experiment))
+        quiet, of_quiet = run(plan, jobs, 0, None)
+        busy, of_busy = run(plan, jobs, loops, None)
+        quiet_again, _ = run(plan, jobs, 0, of_busy)
+        busy_again, _ = run(plan, jobs, loops, of_quiet)
+        runs += [quiet, busy, quiet_again, busy_again]
+    return {"settings": settings(arguments), "machine": machine("torch"), "runs": runs}
 
 
 def _at(
@@ -110,6 +111,7 @@ def page(figures: Mapping[str, Any]) -> str:
     """The figures as a page."""
     rows = [
         [
+            f"{one['experiment']}, {one['stages']} stages",
             f"{one['loops']} busy loops" if one["loops"] else "nothing",
             one["store"],
             f"{one['load']:.1f}",
@@ -121,14 +123,14 @@ def page(figures: Mapping[str, Any]) -> str:
     ]
     chosen, on = figures["settings"], figures["machine"]
     setting = (
-        f"`{chosen['experiment']}`: {figures['stages']} stages, {chosen['jobs']} at a time, on a "
-        f"shared {on['processor']}. Errors of the time left, in percent of what was left, after "
-        "shares of the duration; the earlier run had the other load."
+        f"{chosen['jobs']} stages at a time, on a shared {on['processor']}. Errors of the time "
+        "left, in percent of what was left, after shares of the duration; the earlier run had the "
+        "other load."
     )
-    head = ["beside it", "store", "load", "took", "estimated before"]
+    head = ["experiment", "beside it", "store", "load", "took", "estimated before"]
     head += [f"after {share} %" for share in MOMENTS]
     remark = "No estimate is shown before a stage of each remaining kind has run."
-    return markdown(__file__, "Time left", setting, head, rows, num_text_columns=2, remark=remark)
+    return markdown(__file__, "Time left", setting, head, rows, num_text_columns=3, remark=remark)
 
 
 def _error(one: Mapping[str, float | None]) -> str:
@@ -138,7 +140,7 @@ def _error(one: Mapping[str, float | None]) -> str:
 
 def main() -> None:
     """Measures, and writes figures and page."""
-    arguments = parse_arguments(__doc__, "time_left", experiment="smoke", jobs=2, loops=2)
+    arguments = parse_arguments(__doc__, "time_left", experiments=EXPERIMENTS, jobs=2, loops=2)
     figures = measure(arguments)
     save(figures, page(figures), arguments.out)
 

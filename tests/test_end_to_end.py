@@ -261,11 +261,12 @@ def test_a_damaged_input_of_everything_that_is_left_is_computed_again(folder: Pa
     """No other stage could run meanwhile."""
     store, path = folder / "damaged", folder / "small.yaml"
     sets = ["grid={}", "expect=[]", "sweep={}", "seeds.pretrain=1", "evaluate.tasks=[micro-sst2]"]
-    first = harness.load(path, *sets, store=store).run(jobs=1)
+    first = harness.load(path, *sets, store=store).run(executor="serial")
     (key,) = first.plan.pretrain_keys.values()
     stored = first.store.files(first.results.finished[key])
     next(stored.rglob("*.safetensors")).unlink()
-    again = harness.load(path, *sets, "seeds.finetune=2", store=store).run(jobs=1)
+    again = harness.load(path, *sets, "seeds.finetune=2", store=store)
+    again.run(executor="serial")
     assert again.plan.stages[again.last_run.computed[0]].kind == "pretrain"
     assert again.results.finished.keys() == again.plan.stages.keys()
 

@@ -257,8 +257,9 @@ def test_the_fingerprint_is_of_the_content(mirror: Path, monkeypatch: pytest.Mon
 @needs_mirror
 def test_blimp_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
-    items = load_items(BLIMP)
-    assert Counter(item.category for item in items) == dict.fromkeys(BLIMP.categories, 1000)
     assert set(BLIMP.categories) == set(chain(*PHENOMENA.values()))
+    some = ("passive_1", "principle_A_case_2", *BLIMP.categories[::10])
+    items = load_items(BLIMP.model_copy(update={"categories": some}))
+    assert Counter(item.category for item in items) == dict.fromkeys(some, 1000)
     identical = Counter(item.category for item in items if len(set(sentences(item))) == 1)
     assert identical == {"passive_1": 2, "principle_A_case_2": 5}
