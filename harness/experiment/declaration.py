@@ -229,7 +229,8 @@ def _report(source: Source, found: ProblemsOfArms, num_arms: int) -> None:
         is_named = len(names) == num_arms or any(repr(name) in message for name in names)
         rest = f" and {len(names) - 3} others" if len(names) > 3 else ""
         shown = ", ".join(map(repr, names[:3])) + rest
-        source.report(given[0][0], message if is_named else f"{message} (arm {shown})")
+        arms = "arm" if len(names) == 1 else "arms"
+        source.report(given[0][0], message if is_named else f"{message} ({arms} {shown})")
 
 
 def _arm_problems(experiment: Experiment, changes: Mapping[str, Any]) -> grid.Problems:
