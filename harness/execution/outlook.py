@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.execution.backends.processes import MAX_JOBS
+from harness.execution.earlier_budgets import chance_budgets
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.time_left import learned_durations, used_gpu
 from harness.plan.checks import plan_warnings
@@ -38,4 +39,5 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     expected = estimate(
         plan.to_compute(finished), learned_durations(finished.values()), jobs or default
     )
-    return Outlook(known, tuple(plan_warnings(known)), expected)
+    earlier = chance_budgets(known, store) if store else ()
+    return Outlook(known, (*plan_warnings(known), *earlier), expected)
