@@ -15,9 +15,10 @@ quickstart: $(STAMP)
 
 install: $(STAMP)
 
-# Two workers of one thread each are faster than one of two: the models are small.
+# Two workers of one thread each are faster than one of two: the models are small. A file's tests stay
+# together, as they share studies that train.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Tests that train for minutes.
 campaigns: $(STAMP)
