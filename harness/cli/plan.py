@@ -2,11 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
+
+if TYPE_CHECKING:
+    from harness.analysis.power import SeedSpread
+    from harness.plan.plan import Plan
+    from harness.store.store import Store
 
 
 def plan(
@@ -28,7 +33,6 @@ def plan(
 ) -> None:
     """Shows arms, differences, stages, cost, statistical power, warnings and the expected duration
     without computing anything."""
-    from harness.analysis.seed_spread import spread_in
     from harness.cli.plan_output import print_plan, print_resolved
     from harness.execution.outlook import outlook
     from harness.experiment.declaration import variant_problems
@@ -46,4 +50,12 @@ def plan(
         known = outlook(planned, earlier, jobs)
         invalid = variant_problems(planned.declaration)
         known = replace(known, warnings=(*known.warnings, *invalid))
-        print_plan(known, options.out, spread_in(earlier, planned.experiment.evaluate))
+        print_plan(known, options.out, _spread(planned, earlier))
+
+
+def _spread(planned: "Plan", earlier: "Store | None") -> "SeedSpread | None":
+    if earlier is None or not earlier.experiments():
+        return None
+    from harness.analysis.seed_spread import spread_in  # loads pandas
+
+    return spread_in(earlier, planned.experiment.evaluate)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.execution.backends.processes import MAX_JOBS
-from harness.execution.earlier_budgets import chance_budgets
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.time_left import learned_durations, used_gpu
 from harness.plan.checks import plan_warnings
@@ -39,5 +38,12 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     expected = estimate(
         plan.to_compute(finished), learned_durations(finished.values()), jobs or default
     )
-    earlier = chance_budgets(known, store) if store else ()
-    return Outlook(known, (*plan_warnings(known), *earlier), expected)
+    return Outlook(known, (*plan_warnings(known), *_beside_earlier(known, store)), expected)
+
+
+def _beside_earlier(plan: Plan, store: Store | None) -> list[str]:
+    if store is None or not store.experiments():
+        return []
+    from harness.execution.earlier_budgets import chance_budgets  # loads pandas
+
+    return list(chance_budgets(plan, store))
