@@ -166,7 +166,7 @@ def test_the_command_reads_the_store_that_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
-    (tmp_path / "experiment.yaml").write_text("{}")
+    (tmp_path / "experiment.yaml").write_text("arms: {}")
     store = SimpleNamespace(experiments=lambda: {"earlier": tmp_path}, finished=dict)
     monkeypatch.setattr("harness.store.store.existing_store", lambda folder: store)
     path = ROOT / "experiments" / "quickstart.yaml"
