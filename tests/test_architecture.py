@@ -157,11 +157,10 @@ def _docstring(source: str) -> str | None:
     return ast.get_docstring(ast.parse(source))
 
 
-def _loaded(code: str) -> list[str]:
-    """The heavy libraries that `code` loads, in a new interpreter."""
-    code = (
-        f"import sys\n{code}\nprint(*[n for n in {HEAVY!r} if n in sys.modules], file=sys.stderr)"
-    )
+def _loaded(code: str, libraries: tuple[str, ...] = HEAVY) -> list[str]:
+    """The libraries that `code` loads, in a new interpreter."""
+    found = f"[n for n in {libraries!r} if n in sys.modules]"
+    code = f"import sys\n{code}\nprint(*{found}, file=sys.stderr)"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -174,9 +173,13 @@ def test_planning_and_listing_do_not_load_torch() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["list", "tasks"], ["plan", "experiments/quickstart.yaml"]],
+    [
+        ["--help"],
+        ["list", "tasks"],
+        ["plan", "experiments/quickstart.yaml", "--store", "no-results"],
+    ],
     ids=" ".join,
 )
-def test_quick_commands_do_not_load_torch(arguments: list[str]) -> None:
+def test_quick_commands_do_not_load_torch_or_pandas(arguments: list[str]) -> None:
     code = f"from harness.cli.app import app\napp({arguments!r}, standalone_mode=False)"
-    assert _loaded(code) == []
+    assert _loaded(code, (*HEAVY, "pandas")) == []
