@@ -24,6 +24,8 @@ from harness.report.difference_tables import num_columns
 from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
+from harness.tasks.custom import tasks_of
+from harness.tasks.metrics import METRICS
 
 FEW_STAGES = 5
 """Up to this number, unfinished stages are named one by one."""
@@ -54,7 +56,7 @@ def findings(
         *equal_arms(results),
         *(sentence for sentences in found.values() for sentence in sentences),
         *_many_comparisons(pairs),
-        *_approximations(table),
+        *_approximations(results, table),
         *search_checks.untuned(results),
         *results.experiment.threats,
         *_unfinished(results),
@@ -164,7 +166,19 @@ def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
-def _approximations(table: Table) -> Iterator[str]:
+def _approximations(results: Results, table: Table) -> Iterator[str]:
+    tasks = tasks_of(results.suite)
+    grouped = [
+        f"{column.name} ({field})"
+        for column in table.columns
+        if (field := tasks[column.task].group_field)
+        and not all(METRICS[metric].grouped for metric in column.metrics)
+    ]
+    if grouped:
+        yield (
+            "Intervals and p take examples of one group for independent, and so are too narrow, on "
+            f"{', '.join(grouped)}: there are fewer groups than examples."
+        )
     if any(m.startswith("spearman") for column in table.columns for m in column.metrics):
         yield (
             "Intervals of Spearman correlations resample the ranks of the full dev set instead of "

@@ -354,3 +354,16 @@ def test_arms_with_the_same_figures_in_all_runs_are_named(
     set_losses("two", 0.5, 0.25)
     del finished["two-sst2-0-1"]
     assert not [*equal_arms(data)]
+
+
+def test_dependent_examples_are_a_threat(fabricate, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6})
+
+    def found() -> list[str]:
+        return [line for line in threats(data, *_with_pairs(data)) if "of one group" in line]
+
+    assert found() == []
+    in_groups = TASKS["sst2"].model_copy(update={"group_field": "film"})
+    monkeypatch.setitem(TASKS, "sst2", in_groups)
+    (line,) = found()
+    assert "(film)" in line and line.count("(") == 1

@@ -77,7 +77,8 @@ def repeated_text(plan: Plan) -> Iterator[str]:
         if read and read > MANY_PASSES:
             unit, value = _budget(arm.pretrain)
             most = value * MANY_PASSES / read
-            amount = f"{most:.2g}" if unit == "flops" else f"{most:,.0f}"
+            step = 10 ** max(0, len(f"{most:.0f}") - 2)  # two digits, rounded down
+            amount = f"{most:.2g}" if unit == "flops" else f"{most // step * step:,.0f}"
             lower = f"pretrain.budget.{unit} to {amount}"
             groups.setdefault((f"{read:.2g}", lower), []).append(arm.name)
     for (read_times, lower), arms in groups.items():

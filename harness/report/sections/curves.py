@@ -20,8 +20,9 @@ from harness.report.sections.pretraining import curve_points, loss_table, pretra
 
 LOSS_NOTE = (
     "Training loss after each share of the tokens and held-out loss at the end, in nats per "
-    "predicted token, mean ± standard deviation over pretraining seeds. Losses of arms with "
-    "different objectives or vocabularies are not comparable."
+    "predicted token, mean ± standard deviation over pretraining seeds. Training losses, each at "
+    "the arm's own corruption, do not compare between objectives or mask rates. Held-out losses do "
+    "between arms with one vocabulary, output and representation: their corruption is the same."
 )
 LEARNING_NOTE = (
     "Average after each share of the updates, mean ± standard deviation over pretraining seeds. "
