@@ -52,7 +52,7 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     console.print(
         f"{evaluate.suite_value.name}: {', '.join(evaluate.chosen)}; "
         f"seeds {len(experiment.seeds.pretrain)} x {len(experiment.seeds.finetune)}; "
-        f"{next((one.size for one in plan.searches.values()), 0)} trials for every arm and task"
+        f"{_trials(plan)}"
     )
     if plan.searches:
         console.print(f"search: {plan.search_line}", markup=False)
@@ -63,6 +63,11 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     if missing := plan.checkpoints_to_fetch:
         console.print(f"downloaded when the experiment runs: {', '.join(missing)}", markup=False)
     print_warnings(known.warnings, console)
+
+
+def _trials(plan: Plan) -> str:
+    sizes = [one.size for one in plan.searches.values()]
+    return f"{sizes[0]} trials for every arm and task" if sizes else "no search"
 
 
 def print_warnings(warnings: Sequence[str], console: Console) -> None:

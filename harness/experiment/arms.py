@@ -152,10 +152,14 @@ def varies_adaptation(experiment: Experiment) -> bool:
 def changed_tree(experiment: Experiment, changes: Mapping[str, Any]) -> dict[str, Any]:
     """`pretrain` and `evaluate` with `changes` as plain data; names are replaced by their values.
 
-    Changes of a field come before changes within it, in any order of the axes.
+    Changes of a field come before changes within it, in any order of the axes. A budget replaces
+    that of the base, whose unit may be another.
     """
+    pretrain = dict(expand_names(experiment.pretrain))
+    if any(path.split(".")[:2] == ["pretrain", "budget"] for path in changes):
+        pretrain.pop("budget", None)
     tree = {
-        "pretrain": expand_names(experiment.pretrain),
+        "pretrain": pretrain,
         "evaluate": _declared_fields(experiment.evaluate),
     }
     for path in sorted(changes, key=lambda path: path.count(".")):

@@ -270,3 +270,19 @@ def test_resolved_fields_on_the_command_line() -> None:
     assert found["pretrain.optimizer.learning_rate: 0.002"].endswith("quickstart.yaml:17")
     assert 'name: "quickstart-large"' in found
     assert "# arm scratch" in result.output
+
+
+@pytest.mark.parametrize(
+    "change", [{"pretrain.budget": {"tokens": 0}}, {"pretrain.budget.tokens": 0}]
+)
+def test_a_budget_of_an_arm_may_have_another_unit(change: dict[str, Any]) -> None:
+    declared = from_data(
+        {
+            "name": "x",
+            "question": "?",
+            "pretrain": {"recipe": "bert", "size": "nano", "budget": {"steps": 500}},
+            "grid": {"arm": {"bert": {}, "scratch": change}},
+        }
+    )
+    bert, scratch = (arm.pretrain.budget for arm in declared.arms)
+    assert bert.steps == 500 and (scratch.tokens, scratch.steps) == (0, None)
