@@ -15,10 +15,9 @@ quickstart: $(STAMP)
 
 install: $(STAMP)
 
-# Two workers of one thread each are faster than one of two: the models are small. A file's tests stay
-# together, as they share studies that train.
+# Two workers of one thread each are faster than one of two: the models are small.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
 
 # Tests that train for minutes.
 campaigns: $(STAMP)
