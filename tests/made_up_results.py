@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class MadeUpResults(Results):
     ) -> None:
         self.plan, self.given = plan, (plan, finished, predictions, counts, frames)
         self._made = {FRAMES[name]: frame for name, frame in frames.items()}
-        self.__dict__["finished"] = finished
+        self.__dict__["finished"] = dict(finished)
         self.predictions, self.counts = predictions, counts  # type: ignore
 
     def __getattr__(self, name: str) -> Any:
@@ -140,58 +141,66 @@ def fabricate() -> Callable[..., MadeUpResults]:
     def make(
         skills: dict[str, float], tasks=PART, seeds=SEEDS, examples=120, **fields: Any
     ) -> MadeUpResults:
-        rng = np.random.default_rng(0)
-        finetune_runs, finished, predictions, counted = [], {}, {}, {}
-        labels = {
-            task: rng.integers(2, size=examples)
-            if TASKS[task].kind == "classification"
-            else rng.uniform(0, 5, examples)
-            for task in tasks
-        }
-        for arm, task in itertools.product(skills, tasks):
-            for pretrain, finetune in np.ndindex(seeds):
-                key = f"{arm}-{task}-{pretrain}-{finetune}"
-                answers = _predict(TASKS[task].kind, labels[task], skills[arm], rng)
-                splits = [split.name for split in TASKS[task].evaluation]
-                given = Examples([("",)] * examples, labels[task])
-                predictions[key] = pd.concat(
-                    predictions_frame(split, given, answers) for split in splits
-                )
-                found = counts(TASKS[task], given, answers)
-                counted[key] = {
-                    f"{split}/{name}": array
-                    for split, (name, array) in itertools.product(splits, found.items())
-                }
-                metrics = {
-                    f"{split}/{name}": value
-                    for split in splits
-                    for name, value in score(TASKS[task], given, answers).items()
-                }
-                defined = {name: value for name, value in metrics.items() if value is not None}
-                finished[key] = StageResult(
-                    key, "finetune", key, defined | {"seconds": 1.5}, "", ""
-                )
-                finetune_runs.append(FinetuneRun(arm, task, pretrain, finetune, key))
-        experiment = {
-            "name": "made-up",
-            "question": "Is good better?",
-            "source": "Nobody 2020",
-            "pretrain": {},
-            "seeds": dict(zip(("pretrain", "finetune"), seeds, strict=True)),
-            "evaluate": {"suite": "glue-v1", "tasks": tuple(tasks), "protocol": {"pooling": "cls"}},
-        }
-        differences = {"pretrain.recipe": {arm: arm for arm in skills}}
-        plan = make_plan(experiment, list(skills), differences, tuple(finetune_runs))
-        frames = {
-            "curves": _curves(skills, seeds[0]),
-            "costs": _costs(skills),
-            "totals": _totals(skills, seeds[0]),
-            "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
-        }
-        made = MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)
-        return made.but(**fields)
+        return _made_up(tuple(skills.items()), tuple(tasks), seeds, examples).but(**fields)
 
     return make
+
+
+@cache
+def _made_up(
+    skilled: tuple[tuple[str, float], ...],
+    tasks: tuple[str, ...],
+    seeds: tuple[int, int],
+    examples: int,
+) -> MadeUpResults:
+    skills = dict(skilled)
+    rng = np.random.default_rng(0)
+    finetune_runs, finished, predictions, counted = [], {}, {}, {}
+    labels = {
+        task: rng.integers(2, size=examples)
+        if TASKS[task].kind == "classification"
+        else rng.uniform(0, 5, examples)
+        for task in tasks
+    }
+    for arm, task in itertools.product(skills, tasks):
+        for pretrain, finetune in np.ndindex(seeds):
+            key = f"{arm}-{task}-{pretrain}-{finetune}"
+            answers = _predict(TASKS[task].kind, labels[task], skills[arm], rng)
+            splits = [split.name for split in TASKS[task].evaluation]
+            given = Examples([("",)] * examples, labels[task])
+            predictions[key] = pd.concat(
+                predictions_frame(split, given, answers) for split in splits
+            )
+            found = counts(TASKS[task], given, answers)
+            counted[key] = {
+                f"{split}/{name}": array
+                for split, (name, array) in itertools.product(splits, found.items())
+            }
+            metrics = {
+                f"{split}/{name}": value
+                for split in splits
+                for name, value in score(TASKS[task], given, answers).items()
+            }
+            defined = {name: value for name, value in metrics.items() if value is not None}
+            finished[key] = StageResult(key, "finetune", key, defined | {"seconds": 1.5}, "", "")
+            finetune_runs.append(FinetuneRun(arm, task, pretrain, finetune, key))
+    experiment = {
+        "name": "made-up",
+        "question": "Is good better?",
+        "source": "Nobody 2020",
+        "pretrain": {},
+        "seeds": dict(zip(("pretrain", "finetune"), seeds, strict=True)),
+        "evaluate": {"suite": "glue-v1", "tasks": tasks, "protocol": {"pooling": "cls"}},
+    }
+    differences = {"pretrain.recipe": {arm: arm for arm in skills}}
+    plan = make_plan(experiment, list(skills), differences, tuple(finetune_runs))
+    frames = {
+        "curves": _curves(skills, seeds[0]),
+        "costs": _costs(skills),
+        "totals": _totals(skills, seeds[0]),
+        "provenance": {"machine": {"cpu": "one"}, "command": "harness run made-up.yaml"},
+    }
+    return MadeUpResults(plan, finished, predictions.__getitem__, counted.__getitem__, frames)
 
 
 def _curves(arms: Mapping[str, float], num_seeds: int) -> pd.DataFrame:

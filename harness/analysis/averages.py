@@ -23,6 +23,8 @@ class Average:
     """Where it is used, and evidence that this is the rule."""
     terms: tuple[Term, ...] = ()
     """Terms with equal weights; empty means that every column of the suite is a term."""
+    label: str = "average"
+    """Head of its column in tables."""
 
 
 def _column(task: str, *metrics: str, name: str | None = None, split: str = "validation") -> Column:

@@ -1,7 +1,7 @@
 """The columns of a suite under an averaging rule."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,22 @@ def suite_columns(
     taken = {column.name: column for term in terms_of(rule, suite) for column in term}
     shown = {column.name: taken.get(column.name, column) for column in suite.columns}
     return SuiteColumns(suite, rule, tuple({**shown, **taken}.values()))
+
+
+def part_of_average(layout: SuiteColumns, shared: Collection[Column]) -> SuiteColumns | None:
+    """The same columns, averaged over those terms of the rule of which all columns are `shared`;
+    null if these are none or all terms."""
+    terms = [term for term in layout.terms if set(term) <= set(shared)]
+    if not terms or len(terms) == len(layout.terms):
+        return None
+    some, every = ({c.task for term in part for c in term} for part in (terms, layout.terms))
+    label = f"mean of {len(some)} of {len(every)} tasks"
+    if some == every:  # without one of two dev sets
+        label = f"mean of {len(terms)} of {len(layout.terms)} columns"
+    names = ", ".join(column.name for term in terms for column in term)
+    formula = f"mean of the columns that all measured rows have, {names}, as no row has all of "
+    rule = Average(label, f"{formula}{layout.average.name}", "ours", tuple(terms), label)
+    return replace(layout, average=rule)
 
 
 def part_of_suite(suite: Suite, tasks: Sequence[str] | None) -> Suite:

@@ -62,29 +62,18 @@ def power_line(plan: Plan, measured: SeedSpread | None = None) -> str | None:
 
 
 def _without_spread(num_pretrain: int, paired: bool) -> str:
-    """Power in standard deviations, with the points that they are on the suites of PRIORS."""
+    """Power in standard deviations, as the spread on these tasks is unknown before a run."""
     unit = Components(1.0, math.nan, 0.0)
 
-    def detectable(number: int) -> float:
-        return minimum_detectable_difference(unit, number, 1, paired=paired)
+    def detectable(number: int) -> str:
+        return f"{minimum_detectable_difference(unit, number, 1, paired=paired):.1f}"
 
-    least = detectable(num_pretrain)
-    if math.isinf(least):
-        start = ONE_SEED
-    else:
-        low, high = (least * spread for spread in (min(PRIORS.values()), max(PRIORS.values())))
-        start = (
-            f"{num_pretrain} pretraining seeds detect differences in the average from about "
-            f"{least:.1f} standard deviations between seeds (80 % power): {low:.1f} to "
-            f"{high:.1f} points if these tasks vary as the suites of the committed reports"
-        )
-    others = [
-        f"{n} seeds from {detectable(n):.1f} standard deviations"
-        for n in OTHER_SEEDS
-        if n > num_pretrain
-    ]
-    source = "the spread on these tasks is unknown until a run of them is finished"
-    return "; ".join([start, *others, source])
+    more = [number for number in OTHER_SEEDS if number > num_pretrain]
+    others = [f"{number} seeds from {detectable(number)}" for number in more]
+    if num_pretrain < 2:
+        return "; ".join([ONE_SEED, *others[:1]]) + " standard deviations between seeds"
+    start = f"{num_pretrain} seeds detect {detectable(num_pretrain)} standard deviations between"
+    return "; ".join([f"{start} seeds (80 % power)", *others])
 
 
 def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:

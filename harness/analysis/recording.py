@@ -1,17 +1,18 @@
 """Records an experiment in the store, for boards, which read no experiment files."""
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
-from harness.store.recorded import SCORES_FILE, SPEC_FILE
+from harness.store.recorded import SCORES_FILE, SPEC_FILE, STAGES_FILE
 
 
 def record_results(results: Results) -> None:
     """Stores the specification of the experiment, with the number of fine-tuning runs by arm and
-    task (`runs`) and the lengths of sentence-transformers models (`own_lengths`), and its scores so
-    far."""
+    task (`runs`) and the lengths of sentence-transformers models (`own_lengths`), its scores so far
+    and the keys of its stages."""
     import yaml
 
     resolved = {
@@ -24,4 +25,5 @@ def record_results(results: Results) -> None:
         folder = Path(name)
         results.get(scores_frame).to_parquet(folder / SCORES_FILE, index=False)
         (folder / SPEC_FILE).write_text(spec)
+        (folder / STAGES_FILE).write_text(json.dumps(list(results.plan.stages)))
         results.store.record_experiment(results.experiment.name, results.suite.name, folder)

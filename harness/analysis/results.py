@@ -15,7 +15,7 @@ from harness.models.checkpoints.files import read_metadata
 from harness.plan.learned_vocabularies import with_learned_vocabularies
 from harness.plan.plan import FinetuneRun, Plan
 from harness.store.store import StageResult, Store
-from harness.tasks.scores import COUNTS, load_counts
+from harness.tasks.scores import COUNTS, PREDICTIONS, load_counts, load_groups
 from harness.tasks.task import Suite
 
 T = TypeVar("T")
@@ -89,14 +89,14 @@ class Results:
             ValueError: the files are damaged.
         """
         if key not in self._predictions:
-            self._predictions[key] = pd.read_parquet(self.files(key) / "predictions.parquet")
+            self._predictions[key] = pd.read_parquet(self.files(key) / PREDICTIONS)
         return self._predictions[key]
 
     def counts(self, key: str) -> Mapping[str, np.ndarray]:
-        """Per-example counts of a finished fine-tuning stage (`harness.tasks.scores.counts`).
+        """The counts of a finished fine-tuning stage, as `stage_counts` returns them.
 
         Returns:
-            `split/metric` to [num_units, k], and `split/labels` to [num_examples].
+            `split/metric` to [num_units, k], `split/labels`, and `split/groups` [num_examples].
 
         Raises:
             ValueError: the files are damaged, or of a version that left no counts.
@@ -165,13 +165,14 @@ class Results:
 
 
 def stage_counts(store: Store, record: StageResult) -> Mapping[str, np.ndarray]:
-    """The per-example counts that a fine-tuning stage left: `split/metric` to [num_units, k], and
-    `split/labels` to [num_examples].
+    """The counts that a fine-tuning stage left (`harness.tasks.scores.counts`): `split/metric` to
+    [num_units, k], `split/labels` to a digest of the labels, and, if the examples have groups,
+    `split/groups` to the number of the group of each [num_examples].
 
     Raises:
         ValueError: the files are damaged, or of a version that left no counts.
     """
-    path = store.files(record) / COUNTS
-    if not path.is_file():
+    folder = store.files(record)
+    if not (folder / COUNTS).is_file():
         raise ValueError(f"stage {record.key} is of an earlier version, which left no counts")
-    return load_counts(path)
+    return load_counts(folder / COUNTS) | load_groups(folder / PREDICTIONS)

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from pydantic import ValidationError
 
+from harness.analysis.columns import SuiteColumns, part_of_average
 from harness.analysis.comparison.differences import (
     MAX_ROWS,
     Compared,
@@ -21,7 +22,7 @@ from harness.experiment.arms import Arm
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.compatibility import unsupported_reason
 from harness.leaderboard.board_filter import BoardFilter
-from harness.leaderboard.build import build, experiment_table, row_names
+from harness.leaderboard.build import build, build_columns, experiment_table, row_names
 from harness.leaderboard.facets import facets
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.measured_rows import is_baseline
@@ -61,6 +62,7 @@ def board_table(
     Args:
         name: of a board or a suite.
         average: an averaging rule; null means the board's, or the mean of all columns of `tasks`.
+            If no row has the board's, it is over the columns that all rows have.
         tasks: some tasks of the suite; null means all.
 
     Raises:
@@ -101,6 +103,8 @@ def store_board(
     published = board.published
     rule = average or (None if tasks else board.average)
     table = build(scores, board.suite, rule, tasks=tasks, published=published, baselines=baselines)
+    if not (average or tasks) and (layout := _shared_layout(table)):
+        table = build_columns(scores, layout, published=published, baselines=baselines)
     table = replace(
         table,
         facets={row.name: facets(pretrain[row.name], row) for row in table.rows},
@@ -114,6 +118,16 @@ def store_board(
     select = board_filter.imported if board_filter else None
     table = with_imports(table, store, measured, select, tasks)
     return StoreBoard(table, arms, compared)
+
+
+def _shared_layout(table: Table) -> SuiteColumns | None:
+    """The columns of a table whose rows all lack the average, averaged over those that all rows
+    have; null if there are none, or if a row has the average, with which no other is mixed."""
+    if not table.rows or any(row.average for row in table.rows):
+        return None
+    cells = zip(*(row.scores for row in table.rows), strict=True)
+    filled = [c for c, scores in zip(table.columns, cells, strict=True) if None not in scores]
+    return part_of_average(table.layout, filled)
 
 
 def _arms(

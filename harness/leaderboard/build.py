@@ -65,8 +65,33 @@ def build(
             suite does not have, or a duplicate result.
     """
     whole = suite if isinstance(suite, Suite) else suite_named(suite)
-    results = results[results["suite"] == whole.name]
-    layout = suite_columns(whole, average, tasks)
+    table = build_columns(
+        results[results["suite"] == whole.name],
+        suite_columns(whole, average, tasks),
+        arms=arms,
+        published=published,
+        baselines=baselines,
+    )
+    return replace(table, protocol=protocol, trained=trained or {})
+
+
+def build_columns(
+    results: pd.DataFrame,
+    layout: SuiteColumns,
+    *,
+    arms: Sequence[str] = (),
+    published: Sequence[str] = (),
+    baselines: Collection[str] = (),
+) -> Table:
+    """The table of a suite in given columns.
+
+    Args:
+        results: as for `build`, of this suite alone.
+        arms, published, baselines: as for `build`.
+
+    Raises:
+        ValueError: an unknown published table, or a duplicate result.
+    """
     named = _named(results)
     absent = arms if results["experiment"].nunique() <= 1 else ()
     names = list(dict.fromkeys([*named["arm"], *absent]))
@@ -83,8 +108,6 @@ def build(
             for name in published
             for block in published_blocks(name, layout.columns, layout.average)
         ),
-        protocol=protocol,
-        trained=trained or {},
     )
 
 

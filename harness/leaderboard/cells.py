@@ -57,29 +57,35 @@ def all_notes(table: Table) -> list[str]:
 def heads(table: Table) -> list[str]:
     """The heads of the columns of `row_cells`."""
     labels = [column_label(column) for column in table.columns]
-    return ["rank", "arm", "average", *labels, "seeds", *table.more_heads]
+    average = [table.average.label] if table.shows_average else []
+    return ["rank", "arm", *average, *labels, "seeds", *table.more_heads]
 
 
 def shown_rows(table: Table) -> list[tuple[Row, str]]:
     """The measured rows, the reference levels, and the published rows comparable with them, each
-    with its mark."""
+    with what follows its name: its source and its mark."""
     marks = row_marks(table)
     measured = [(row, marks.get(row.name, "")) for row in (*table.rows, *table.references)]
     blocks = marked_blocks(table, comparable=True)
-    return [*measured, *((row, mark) for mark, block in blocks for row in block.rows)]
+    return [*measured, *(shown for block in blocks for shown in cited_rows(*block))]
+
+
+def cited_rows(mark: str, block: Published) -> list[tuple[Row, str]]:
+    """The rows of a block, each with the block's short citation and its mark."""
+    return [(row, f"({block.citation}) {mark}") for row in block.rows]
 
 
 def row_cells(table: Table, row: Row, mark: str = "") -> list[str]:
     """The printed cells of a row, in the order of the head."""
-    scores = [_text(score) for score in (row.average, *row.scores)]
+    scores = [_text(score) for score in table.printed_scores(row)]
     name = f"{row.name} {mark}".strip()
     return [str(row.rank or ""), name, *scores, row.seeds, *table.more_cells(row)]
 
 
-def bold_places(row: Row) -> list[int]:
+def bold_places(table: Table, row: Row) -> list[int]:
     """Indices of the best scores in `row_cells`."""
-    scores = (row.average, *row.scores)
-    return [place for place, score in enumerate(scores, start=2) if score and score.best]
+    scores = enumerate(table.printed_scores(row), start=2)
+    return [place for place, score in scores if score and score.best]
 
 
 def _text(score: Score | None) -> str:

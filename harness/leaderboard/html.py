@@ -22,7 +22,8 @@ RANK_INTERVALS = (
 )
 HTML = """<figure class="leaderboard">
 {%- macro head() %}
-<thead><tr><th scope="col">rank</th><th scope="col">arm</th><th scope="col">average</th>
+<thead><tr><th scope="col">rank</th><th scope="col">arm</th>
+{%- if table.shows_average %}<th scope="col">{{ table.average.label }}</th>{% endif %}
 {%- for column in table.columns %}
 <th scope="col">{{ column.name }}<br><small>{{ metrics(column) }}</small></th>
 {%- endfor %}<th scope="col">seeds</th>
@@ -31,15 +32,16 @@ HTML = """<figure class="leaderboard">
 {%- endmacro %}
 {%- macro empty(why) %}<td class="missing"><details><summary aria-label="missing: why">–</summary>
 {{- why }}</details></td>{% endmacro %}
-{%- macro line(row, kind, mark="") %}
+{%- macro line(row, kind, mark="", citation="") %}
 <tr class="{{ kind }}"
 {%- for name, value in (table.facets.get(row.name, {}) if kind == "measured" else {}).items() %}
 {{- " " }}data-{{ name }}="{{ value }}"
 {%- endfor %}><td>{{ row.rank or "" }}</td><th scope="row">{{ row.name }}
+{%- if citation %} <small>{{ citation }}</small>{% endif %}
 {%- if mark %}<span>{{ mark }}</span>{% endif %}</th>
 {%- set whys = reasons(row, kind) %}
-{%- for score in (row.average,) + row.scores %}
-{%- if score %}<td{% if loop.first %} class="average"{% endif %}>
+{%- for score in table.printed_scores(row) %}
+{%- if score %}<td{% if loop.first and table.shows_average %} class="average"{% endif %}>
 {%- if score.best %}<b>{{ "%.1f"|format(score.mean) }}</b>
 {%- else %}{{ "%.1f"|format(score.mean) }}{% endif %}
 {%- if score.sd is not none %}<small> ± {{ "%.1f"|format(score.sd) }}</small>{% endif %}</td>
@@ -52,7 +54,7 @@ HTML = """<figure class="leaderboard">
 <tbody class="published"><tr>
 {%- set width = table.width + table.has_rank_intervals %}<th colspan="{{ width }}" scope="rowgroup">
 {{- heading(mark, block) }}</th></tr>
-{%- for row in block.rows %}{{ line(row, "published", mark) }}{% endfor %}
+{%- for row in block.rows %}{{ line(row, "published", mark, block.citation) }}{% endfor %}
 </tbody>
 {%- endmacro %}
 <div class="scroll" role="region" aria-label="Leaderboard" tabindex="0"><table>
@@ -93,13 +95,16 @@ def html(table: Table) -> str:
 
 
 def _reasons(table: Table, row: Row, kind: str) -> list[str]:
-    """Why the cell of the average and those of the columns would be empty."""
+    """Why the printed cells of scores would be empty."""
     if kind == "reference":
-        return [OF_REFERENCES] * (1 + len(table.columns))
-    if kind == "published":
-        return [AVERAGE_OF_PUBLISHED, *[OF_PUBLISHED] * len(table.columns)]
-    known = table.missing.get(row.name, {})
-    return [NO_AVERAGE, *(known.get(column.name, NOT_FINISHED) for column in table.columns)]
+        average, columns = OF_REFERENCES, [OF_REFERENCES] * len(table.columns)
+    elif kind == "published":
+        average, columns = AVERAGE_OF_PUBLISHED, [OF_PUBLISHED] * len(table.columns)
+    else:
+        known = table.missing.get(row.name, {})
+        average = NO_AVERAGE
+        columns = [known.get(column.name, NOT_FINISHED) for column in table.columns]
+    return [average, *columns] if table.shows_average else columns
 
 
 def _rank_interval(row: Row) -> str:

@@ -1,13 +1,14 @@
 """Imported results on a leaderboard, comparable with measured rows only under the same protocol."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from harness.leaderboard.build import build
-from harness.leaderboard.table import Published, Table
+from harness.leaderboard.build import build_columns
+from harness.leaderboard.table import Published, Table, protocol_line
 from harness.plan.protocol import protocol_digest, recorded_protocols
 from harness.store.recorded import imported_scores
 from harness.store.store import Store
@@ -41,7 +42,7 @@ def with_imports(
             str(source),
             str(digest),
             scores,
-            build(scores, suite, table.average.name, tasks=tasks),
+            build_columns(scores, table.layout),
             protocols,
         )
         for (source, digest), scores in imported.groupby(["source", "protocol_digest"])
@@ -62,10 +63,11 @@ def _block(
         table=f"imported: {source}",
         source=f"imported from {source}",
         split=own.split,
-        protocol=f"protocol {digest}: {scores['protocol'].iloc[0]}",
+        protocol=f"protocol {digest}: {protocol_line(json.loads(scores['protocol'].iloc[0]))}",
         rows=tuple(replace(row, rank=None) for row in own.rows),
         kind="Imported",
         reason=_reason(digest, measured),
+        citation=f"imported from {source}",
     )
 
 

@@ -8,12 +8,14 @@ from harness.leaderboard.cells import (
     MISSING,
     all_notes,
     bold_places,
+    cited_rows,
     heading,
+    heads,
     marked_blocks,
     row_cells,
     row_marks,
 )
-from harness.leaderboard.table import Published, Row, Table, column_label
+from harness.leaderboard.table import Published, Row, Table
 
 BACKSLASH = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 LATEX_ESCAPES = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, **BACKSLASH})
@@ -67,14 +69,13 @@ def tabular(align: str, head: Iterable[str], rows: Iterable[str]) -> list[str]:
 
 
 def _tabular(table: Table, rows: Sequence[str]) -> list[str]:
-    labels = [tex(column_label(column)) for column in table.columns]
-    align = f"rl{'r' * (len(labels) + 1)}c{'r' * len(table.more_heads)}"
-    return tabular(align, ["rank", "arm", "average", *labels, "seeds", *table.more_heads], rows)
+    align = f"rl{'r' * (len(table.columns) + table.shows_average)}c{'r' * len(table.more_heads)}"
+    return tabular(align, map(tex, heads(table)), rows)
 
 
 def _tex_row(table: Table, row: Row, mark: str = "") -> str:
     cells = [tex(cell) for cell in row_cells(table, row, mark)]
-    for place in bold_places(row):
+    for place in bold_places(table, row):
         cells[place] = f"\\textbf{{{cells[place]}}}"
     return " & ".join(cells) + r" \\"
 
@@ -85,5 +86,5 @@ def _group(table: Table, mark: str, block: Published) -> list[str]:
     title = tex(heading(mark, block))
     return [
         f"\\multicolumn{{{table.width}}}{{l}}{{{title}}} \\\\",
-        *(_tex_row(table, row, mark) for row in block.rows),
+        *(_tex_row(table, row, cited) for row, cited in cited_rows(mark, block)),
     ]

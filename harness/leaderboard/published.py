@@ -100,6 +100,12 @@ def cited(entry: Mapping[str, str]) -> str:
     return ", ".join(filter(None, (entry["citation"], entry["printed_in"])))
 
 
+def cited_in_short(entry: Mapping[str, str]) -> str:
+    """Authors, year and place of a `published_entry`: `Devlin et al. 2019, table 1`."""
+    authors = entry["citation"].partition(",")[0]
+    return ", ".join(filter(None, (authors, entry["printed_in"])))
+
+
 @cache
 def published_table(name: str) -> pd.DataFrame:
     """A published table of scores: one row per system, task, split and metric, with its `value`.

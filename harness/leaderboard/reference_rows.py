@@ -1,6 +1,7 @@
 """Reference rows: chance and ceiling, and published results."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from harness.leaderboard.published import (
     CELL,
     as_validation,
     cited,
+    cited_in_short,
     published_entry,
     published_table,
     system_names,
@@ -59,7 +61,10 @@ def _known(value: float, sd: float = float("nan")) -> Score | None:
     return Score(value, sd if np.isfinite(sd) else None) if np.isfinite(value) else None
 
 
-def published_blocks(name: str, columns: Sequence[Column], rule: Average) -> tuple[Published, ...]:
+@cache
+def published_blocks(
+    name: str, columns: tuple[Column, ...], rule: Average
+) -> tuple[Published, ...]:
     """A published table in the columns of a measured one; columns have equal metrics.
 
     The first block has the cells on the measured splits. The second, not comparable, has cells on
@@ -94,6 +99,7 @@ def published_blocks(name: str, columns: Sequence[Column], rule: Average) -> tup
                 for system in dict.fromkeys(shown["name"])
             ),
             reason=" ".join(filter(None, (reason, entry["apart"]))),
+            citation=cited_in_short(entry),
         )
         blocks.append(block)
     return tuple(blocks)

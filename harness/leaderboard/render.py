@@ -9,6 +9,7 @@ from typing import Literal
 from harness.leaderboard.cells import (
     all_notes,
     bold_places,
+    cited_rows,
     heads,
     marked_blocks,
     row_cells,
@@ -50,14 +51,14 @@ def markdown_notes(table: Table) -> str:
     lines = []
     for mark, block in marked_blocks(table, comparable=False):
         title = f"{block.kind}{mark}: {block.source}; {block.split}. {block.reason}"
-        rows = _markdown_rows(table, [(row, mark) for row in block.rows])
+        rows = _markdown_rows(table, cited_rows(mark, block))
         lines += [markdown_escape(title), "", *rows, ""]
     return "\n".join([*lines, *(f"- {markdown_escape(note)}" for note in all_notes(table))])
 
 
 def _markdown_rows(table: Table, rows: Sequence[tuple[Row, str]]) -> list[str]:
     lines = [row_cells(table, row, mark) for row, mark in rows]
-    bold = [(i, j) for i, (row, _) in enumerate(rows) for j in bold_places(row)]
+    bold = [(i, j) for i, (row, _) in enumerate(rows) for j in bold_places(table, row)]
     return markdown_table(heads(table), lines, text_columns=(1,), bold=bold)
 
 

@@ -39,11 +39,12 @@ METRIC_LABELS = {
 }
 """Short names of metrics for column heads."""
 SPREAD_NOTE = (
-    "Scores x 100: mean ± standard deviation, in a column over all its runs, in the average over "
-    "pretraining seeds; – means missing. Seeds: pretraining x fine-tuning. Chance: the best "
-    "prediction that ignores the input. Ceiling: the highest possible score, limited by noise in "
-    "the labels, or human performance."
+    "Scores x 100: mean ± standard deviation, {}; – means missing. Seeds: pretraining x "
+    "fine-tuning. Chance: the best prediction that ignores the input. Ceiling: the highest "
+    "possible score, limited by noise in the labels, or human performance."
 )
+SPREAD = "over all runs"
+SPREADS = "in a column over all its runs, in the average over pretraining seeds"
 TRAINED_NOTE = (
     "Trained parameters: those updated by fine-tuning, including a new head, mean over tasks."
 )
@@ -52,6 +53,7 @@ DETERMINISTIC = "deterministic"
 DETERMINISTIC_NOTE = (
     "Baselines marked deterministic use no random seeds: all runs have equal scores."
 )
+NO_AVERAGES = "No row has an average, as none has scores in all of its columns."
 MEASURED_SPLIT = "validation"
 """Split of most measured rows: the public dev sets, matched and mismatched ones included."""
 
@@ -114,6 +116,8 @@ class Published:
     rows: tuple[Row, ...]
     kind: str = "Published"
     """Or "Imported"."""
+    citation: str = ""
+    """The source in short, shown beside each row: `Devlin et al. 2019, table 1`."""
     reason: str = ""
     """Why the rows are not comparable with the measured ones; empty if they are."""
 
@@ -163,6 +167,15 @@ class Table:
         """The averaging rule."""
         return self.layout.average
 
+    @property
+    def shows_average(self) -> bool:
+        """Whether the average is printed: not beside a single column that it is equal to."""
+        return len(self.columns) != 1 or self.layout.terms != (self.columns,)
+
+    def printed_scores(self, row: Row) -> tuple[Score | None, ...]:
+        """The printed scores of a row: the average, if it is shown, and the columns."""
+        return (row.average, *row.scores) if self.shows_average else row.scores
+
     def to_frame(self) -> pd.DataFrame:
         """Measured rows: rank, arm, score and `_sd` of each column and the average, seeds. Scores
         are x 100; missing values are NaN."""
@@ -197,8 +210,9 @@ class Table:
 
     @property
     def width(self) -> int:
-        """Number of printed columns: those of the suite, and rank, arm, average and seeds."""
-        return len(self.columns) + len(self.more_heads) + 4
+        """Number of printed columns: those of the suite, the average if it is shown, and rank, arm
+        and seeds."""
+        return len(self.columns) + self.shows_average + len(self.more_heads) + 3
 
     @property
     def more_heads(self) -> list[str]:
@@ -213,16 +227,21 @@ class Table:
     def notes(self) -> list[str]:
         """The lines under the table."""
         citation = self.suite.citation.rstrip(".")
+        rule = f"Average {self.average.name}: {self.average.formula} ({self.average.source})."
+        averages = [rule, *([NO_AVERAGES] if self._lacks_averages() else [])]
         return [
-            SPREAD_NOTE,
+            SPREAD_NOTE.format(SPREADS if self.shows_average else SPREAD),
             *([self.ranking] if self.rows else []),
             f"Suite {self.suite.name} ({citation}); splits: {self._splits()}.",
-            f"Average {self.average.name}: {self.average.formula} ({self.average.source}).",
+            *(averages if self.shows_average else []),
             *self._metrics(),
             *([TRAINED_NOTE] if self.trained else []),
             *([DETERMINISTIC_NOTE] if any(row.deterministic for row in self.rows) else []),
             f"Protocol: {self.protocol or 'as recorded with each run'}.",
         ]
+
+    def _lacks_averages(self) -> bool:
+        return bool(self.rows) and not any(row.average for row in self.rows)
 
     def _metrics(self) -> list[str]:
         """The variants of the metrics in the columns."""

@@ -143,11 +143,9 @@ def test_an_unknown_spread_is_the_unit() -> None:
     effect, with_five = (
         minimum_detectable_difference(Components(1.0, 0.0, 0.0), seeds, 1) for seeds in (3, 5)
     )
-    low, high = effect * min(PRIORS.values()), effect * max(PRIORS.values())
-    line = power_line(unknown)
-    assert line and f"about {effect:.1f} standard deviations between seeds (80 % power)" in line
-    assert f": {low:.1f} to {high:.1f} points if" in line
-    assert f"5 seeds from {with_five:.1f} standard deviations; 10" in line
+    line = power_line(unknown) or ""
+    assert f"{effect:.1f} standard deviations between seeds (80 % power)" in line
+    assert f"; 5 seeds from {with_five:.1f}; 10" in line and len(line) <= 120
     one = planned(evaluate={"suite": "micro-overlap-v1"}, seeds={"pretrain": 1})
     assert (power_line(one) or "").startswith("one pretraining seed cannot show that arms differ")
 
@@ -167,7 +165,12 @@ def test_the_command_reads_the_store_that_it_is_given(
 ) -> None:
     results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "experiment.yaml").write_text("arms: {}")
-    store = SimpleNamespace(experiments=lambda: {"earlier": tmp_path}, finished=dict)
+    store = SimpleNamespace(
+        experiments=lambda: {"earlier": tmp_path},
+        finished=dict,
+        tracked=lambda name: [],
+        specs=lambda records: {},
+    )
     monkeypatch.setattr("harness.store.store.existing_store", lambda folder: store)
     path = ROOT / "experiments" / "quickstart.yaml"
     output = CliRunner().invoke(app, ["plan", str(path), "--store", str(tmp_path)]).output

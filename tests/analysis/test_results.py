@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harness import load
@@ -20,11 +21,14 @@ def test_counts_are_read_from_the_files_of_a_stage(tmp_path: Path) -> None:
     counts: dict[str, Any] = {"accuracy": np.ones((3, 2)), "labels": np.zeros(32, dtype=np.uint8)}
     (tmp_path / "out").mkdir()
     save_counts(tmp_path / "out" / "counts.npz", {"validation": counts})
+    predictions = pd.DataFrame({"split": "validation", "group": ["b", "b", "a"]})
+    predictions.to_parquet(tmp_path / "out" / "predictions.parquet")
     store = Store(tmp_path / "runs")
     stage = recorded(store, tmp_path / "out")
     found = stage_counts(store, stage)
-    assert found.keys() == {"validation/accuracy", "validation/labels"}
+    assert found.keys() == {"validation/accuracy", "validation/labels", "validation/groups"}
     assert np.array_equal(found["validation/accuracy"], counts["accuracy"])
+    assert found["validation/groups"].tolist() == [1, 1, 0]
     folder = store.fetch(stage)
     assert folder is not None
     (folder / "counts.npz").write_bytes(b"damaged")

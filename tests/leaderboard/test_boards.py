@@ -12,8 +12,11 @@ from harness.leaderboard import ranks
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.boards import board_table, store_board, tied
 from harness.leaderboard.build import build
-from harness.store.recorded import recorded_experiments
+from harness.leaderboard.render import render
+from harness.leaderboard.table import NO_AVERAGES
+from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
 from harness.store.store import Store
+from harness.tasks import SUITES, TASKS
 from tests.filled_store import EVIL, fill
 
 
@@ -141,6 +144,56 @@ def test_damaged_runs_leave_plain_ranks_with_the_reason(tmp_path):
     (store.fetch(record) / "counts.npz").write_bytes(b"damaged")
     ranking = board_table("swag", store).ranking
     assert "without significance tests: the files of stage two-5-0 are damaged" in ranking
+
+
+def part_of_glue(tmp_path, tasks):
+    """A store with an experiment on glue-v1 for each list of tasks; no run is in it."""
+    store = Store(tmp_path)
+    arm = {"pretrain": {"model": {"family": "bert"}, "size": None, "budget": {}}, "evaluate": {}}
+    experiments = []
+    for name, chosen in tasks.items():
+        one = RecordedExperiment(name, tmp_path)
+        one.__dict__["spec"] = {"experiment": {"sweep": None}, "arms": {"arm": arm}}
+        one.__dict__["scores"] = pd.DataFrame(
+            [
+                (name, "arm", "glue-v1", task, split.name, metric, value, seed, 0, f"{name}-{seed}")
+                for place, task in enumerate(chosen)
+                for split in TASKS[task].evaluation
+                for metric in TASKS[task].metrics
+                for seed, value in enumerate([0.5 + place / 10, 0.7 + place / 10])
+            ],
+            columns=SCORE_COLUMNS,
+        )
+        experiments.append(one)
+    return store_board("glue", store, experiments=experiments, finished={}).table
+
+
+def test_rows_without_all_tasks_are_averaged_over_those_they_share(tmp_path):
+    chosen = {"one": ["sst2", "rte", "cola"], "two": ["rte", "sst2"], "three": ["sst2", "rte"]}
+    table = part_of_glue(tmp_path, chosen)
+    assert table.average.label == "mean of 2 of 8 tasks"
+    assert {row.name: row.average.mean for row in table.rows} == pytest.approx(
+        {"one: arm": 65, "two: arm": 65, "three: arm": 65}
+    )
+    assert table.columns == board_table("glue", Store(tmp_path)).columns
+    assert not any(row.average for block in table.published for row in block.rows)
+    for format in ("md", "html", "latex", "csv"):
+        assert "mean of 2 of 8 tasks" in render(table, format), format
+    formula = "mean of the columns that all measured rows have, sst2, rte, as no row has all of"
+    assert f"{formula} bert_table1" in render(table, "md")
+
+
+def test_averages_of_parts_are_not_mixed_with_those_of_the_suite(tmp_path):
+    chosen = {"one": ["sst2", "rte"], "all": SUITES["glue-v1"].tasks}
+    table = part_of_glue(tmp_path, chosen)
+    assert table.average.label == "average"
+    assert [bool(row.average) for row in table.rows] == [True, False]
+
+
+def test_rows_that_share_no_task_have_no_average_and_a_line_that_says_so(tmp_path):
+    table = part_of_glue(tmp_path, {"one": ["sst2"], "two": ["rte"]})
+    assert not any(row.average for row in table.rows)
+    assert NO_AVERAGES in table.notes()
 
 
 def test_an_empty_store_has_empty_boards(tmp_path):

@@ -216,6 +216,18 @@ def test_rows_of_another_split_are_separate_with_the_reason():
     assert "Devlin et al. 2019, BERT, NAACL, table 1; test. Not" in render(table, "md")
 
 
+def test_published_rows_name_their_source():
+    table = build(whole_suite({"bert": 0.5}), GLUE, published=["glue_test_bert", "electra_flops"])
+    sources = {
+        "BERT_BASE": "Devlin et al. 2019, table 1",
+        "ELECTRA-400K": "Clark et al. 2020, table 2",
+    }
+    for format in ("md", "html", "latex"):
+        lines = render(table, format).replace("\\", "").splitlines()
+        for name, source in sources.items():
+            assert any(name in line and source in line for line in lines), (format, name)
+
+
 def test_unknown_published_tables_are_refused():
     with pytest.raises(ValueError, match="unknown published table 'bert'"):
         build(results({}), GLUE, published=["bert"])

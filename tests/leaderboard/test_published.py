@@ -114,7 +114,8 @@ def test_one_name_of_a_system_is_enough_where_it_is_its_own():
 
 def test_rows_of_several_papers_have_different_names():
     text = render(build(NOTHING, "glue-v1", published=["electra_flops", "bart_nlu"]), "md")
-    assert "| BERT †1 |" in text and "| BERT †2 |" in text
+    assert "| BERT (Clark et al. 2020, table 2) †1 |" in text
+    assert "| BERT (Lewis et al. 2020) †2 |" in text
     assert "†2 Published: Lewis et al. 2020" in text
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.leaderboard.build import build
+from harness.leaderboard.cells import heads, row_cells
 from harness.leaderboard.render import FORMATS, render
 from harness.leaderboard.selection import sorted_by, with_columns
 from harness.leaderboard.table import Table
@@ -52,6 +53,21 @@ def test_unknown_names_are_refused(table: Table) -> None:
         sorted_by(table, "x")
     with pytest.raises(ValueError, match="mnli has several columns; name one of"):
         sorted_by(table, "mnli")
+
+
+def test_an_average_is_not_printed_beside_the_only_column() -> None:
+    scores = whole_suite({"a": 0.5})
+    one, two = (build(scores, "glue-v1", tasks=[task]) for task in ("rte", "mnli"))
+    assert heads(one) == ["rank", "arm", "rte (acc)", "seeds"]
+    assert heads(two)[2] == "average"  # of both dev sets
+    assert heads(with_columns(build(scores, "glue-v1"), ["rte"]))[2:4] == ["average", "rte (acc)"]
+    for format, sign in (("md", "| average |"), ("html", ">average<"), ("latex", "& average &")):
+        assert sign in render(two, format)  # type: ignore[arg-type]
+        assert sign not in render(one, format)  # type: ignore[arg-type]
+    assert all(len(row_cells(one, row)) == one.width == 4 for row in one.rows)
+    assert "Average" not in render(one, "md")
+    assert "average,average sd" in render(one, "csv")
+    assert sorted_by(one, "average") == one
 
 
 def test_a_part_of_a_suite_has_known_tasks_only() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.columns import SuiteColumns
-from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores
+from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores, cluster_sums
 from harness.tasks.metrics import METRICS
-from harness.tasks.scores import LABELS
+from harness.tasks.scores import GROUPS, LABELS
 from harness.tasks.task import Column
 
 REPLICATES = 1000
@@ -27,7 +27,7 @@ def arm_runs(
 
     Args:
         scores: result of `harness.analysis.frames.scores.scores_frame`.
-        counts: key of a fine-tuning stage to its per-example counts.
+        counts: key of a fine-tuning stage to its counts (`harness.analysis.results.stage_counts`).
 
     Returns:
         Arm to task to runs; arms that share all runs of a task have the same object.
@@ -96,7 +96,8 @@ def stack_counts(
     split: str,
     metrics: Sequence[str],
 ) -> dict[str, np.ndarray]:
-    """Metric to the counts [num_runs, num_units, k] of one split, of the runs in `keys`.
+    """Metric to the counts [num_runs, num_units, k] of one split, of the runs in `keys`. Units are
+    examples; where examples have groups, these.
 
     Raises:
         ValueError: the runs were not scored on the same examples.
@@ -109,9 +110,17 @@ def stack_counts(
                 f"{split}"
             )
     return {
-        metric: np.stack([counts[key][cell_name(split, metric)] for key in keys])
+        metric: np.stack([_unit_counts(counts[key], split, metric) for key in keys])
         for metric in metrics
     }
+
+
+def _unit_counts(counts: Mapping[str, np.ndarray], split: str, metric: str) -> np.ndarray:
+    """[num_units, k]; metrics of groups have units of their own."""
+    found, groups = counts[cell_name(split, metric)], counts.get(cell_name(split, GROUPS))
+    if groups is None or METRICS[metric].grouped:
+        return found
+    return cluster_sums(found, groups)
 
 
 def cell_name(split: str, metric: str) -> str:

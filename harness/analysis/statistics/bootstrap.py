@@ -119,6 +119,21 @@ def bootstrap_scores(
     return {name: np.concatenate(rows) for name, rows in parts.items()}
 
 
+def cluster_sums(counts: Array, clusters: Array) -> Array:
+    """[num_clusters, k]: counts [num_units, k] summed over each cluster, so that `bootstrap_scores`
+    draws whole clusters: the cluster bootstrap, for units that depend on those of their cluster.
+
+    Source: Field & Welsh 2007, "Bootstrapping clustered data" (Journal of the Royal Statistical
+    Society B 69), section 3, the randomized cluster bootstrap.
+
+    Args:
+        clusters: [num_units] number of the cluster of each unit, from 0.
+    """
+    sums = np.zeros((int(clusters.max()) + 1, counts.shape[1]))
+    np.add.at(sums, clusters, counts)
+    return sums
+
+
 def compare(
     first: Mapping[str, Runs],
     second: Mapping[str, Runs],

@@ -97,6 +97,19 @@ def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> 
     return Difference(estimate, estimate - half, estimate + half, p_value, num_seeds)
 
 
+def welch_over_seeds(first: Array, second: Array, level: float = 0.95) -> Difference:
+    """`welch` of two unpaired arms by values of their seeds alone, without resampled examples.
+
+    Args:
+        first, second: [num_seeds], such as held-out losses.
+
+    Raises:
+        ValueError: as `welch` does.
+    """
+    sides = (np.tile(side, (3, 1)) for side in (first, second))  # the sample and two resamples
+    return welch(*sides, paired=False, level=level)
+
+
 def _uncertainty(sides: Sequence[Array]) -> _Uncertainty:
     """Uncertainty of the mean of one side, or of the difference of the means of two."""
     parts = [_seed_part(side[0]) for side in sides]

@@ -43,6 +43,6 @@ def test_the_cost_of_a_teacher_has_a_row(tmp_path: Path) -> None:
 
 def test_the_protocol_names_arms_that_are_fine_tuned_otherwise(tmp_path: Path) -> None:
     protocol = protocol_of(study(tmp_path).plan)
-    assert protocol["adaptation"] == "full"
+    assert protocol["adaptation"] == "differs by arm (full unless stated)"
     assert protocol["except taught"] == "adaptation frozen, finetune.learning_rate 0.005"
     assert "except alone" not in protocol

@@ -10,6 +10,7 @@ from harness.analysis.statistics.bootstrap import (
     Difference,
     Runs,
     bootstrap_scores,
+    cluster_sums,
     compare,
     summarise,
 )
@@ -125,6 +126,31 @@ def test_bootstrap_scores_in_chunks_follow_one_stream(monkeypatch):
     monkeypatch.setattr("harness.analysis.statistics.bootstrap.CHUNK", 50 * 7)
     parts = bootstrap(*draw, np.random.default_rng(5))["accuracy"]
     assert whole == pytest.approx(parts, abs=1e-12)  # sums in another order
+
+
+@pytest.mark.parametrize("name", ["accuracy", "f1", "matthews"])
+def test_whole_clusters_are_drawn_and_scored(name):
+    """Against a cluster bootstrap that concatenates the examples of the drawn clusters."""
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(12), rng.integers(1, 9, 12))
+    rng.shuffle(clusters)
+    labels = rng.integers(2, size=len(clusters))
+    predictions = np.where(rng.random(12)[clusters] < 0.7, labels, 1 - labels)
+    metric = METRICS[name]
+    counts = cluster_sums(metric.counts(labels, predictions, None, ("no", "yes")), clusters)
+    of_groups = bootstrap_scores(
+        {name: counts[None]}, {name: metric.from_counts}, 50, np.random.default_rng(1)
+    )[name][:, 0]
+    members = [np.flatnonzero(clusters == cluster) for cluster in range(12)]
+    draws = [np.arange(12), *np.random.default_rng(1).integers(12, size=(50, 12))]
+    for score, drawn in zip(of_groups, draws, strict=True):
+        rows = np.concatenate([members[cluster] for cluster in drawn])
+        assert score == pytest.approx(metric(labels[rows], predictions[rows], names=("no", "yes")))
+
+
+def test_clusters_of_one_are_the_units_themselves():
+    counts = np.random.default_rng(0).random((20, 3))
+    assert np.array_equal(cluster_sums(counts, np.arange(20)), counts)
 
 
 @pytest.mark.parametrize("shape", [(1, 0, 2), (3, 2)])
