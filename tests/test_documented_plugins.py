@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.experiment.plugins import PluginError
 from harness.study import Study
 from tests.paths import ROOT
 
@@ -51,8 +52,24 @@ def test_the_example_runs_as_printed(folder: Path, monkeypatch: pytest.MonkeyPat
     for command in COMMANDS:
         code, output = run(*shlex.split(command), *["--jobs", "1"])
         assert code == 0, output
-    for name in ("roberta", "periodic", "smoothed", "sts-within-one"):
+    for name in ("roberta", "periodic", "smoothed", "sts-within-one", "comparisons"):
         assert name in output
+
+
+def test_a_data_set_is_in_the_keys_of_the_stages_that_read_it(folder: Path) -> None:
+    plan = Study.load(folder / "mine.yaml", SMALL, folder / "runs").plan
+    users = {
+        s.spec["task"] for s in plan.stages.values() if "comparisons" in s.spec.get("plugins", ())
+    }
+    assert users == {"comparisons"}
+
+
+def test_the_name_of_a_data_set_has_a_plug_in(folder: Path) -> None:
+    file = folder / "mine.yaml"
+    file.write_text(file.read_text().replace("data: comparisons", "data: comparison"))
+    code, output = run("plan", str(file))
+    assert code == 2 and output.startswith(f"{file}:") and output.count("\n") == 1
+    assert "'comparison'" in output and "needs its module in plugins" in output
 
 
 def edit(file: Path, signature: str, when: str = "") -> int:
@@ -69,6 +86,7 @@ def edit(file: Path, signature: str, when: str = "") -> int:
         ("periodic_masking", "def periodic_masking(settings, rows, rng, vocabulary):\n"),
         ("label_smoothing", "    def loss(self, part, step):\n"),
         ("within_one", "def is_close(labels, predictions, groups, names):\n"),
+        ("comparisons", "def comparisons(split):\n"),
     ],
 )
 def test_an_error_while_planning_is_one_line(folder: Path, name: str, signature: str) -> None:
@@ -79,6 +97,8 @@ def test_an_error_while_planning_is_one_line(folder: Path, name: str, signature:
     assert (code, output) == (2, f"KeyError: 'foo', {place}\n")
 
 
+PARAMETER = "import torch\nOWN = torch.nn.Parameter(torch.ones(()))\n"
+"""A weight of the file, which no module owns."""
 IS_CLOSE = "abs(labels - predictions) <= 1"
 WRONG = [
     ("periodic_masking", "return TransformResult(", "TransformResult(", "return a TransformResult"),
@@ -95,9 +115,12 @@ WRONG = [
     ("periodic_masking", "chosen = rows", "chosen = (place < -1) & rows", "choose tokens for the"),
     ("periodic_masking", "vocabulary.mask,", "vocabulary.size,", "return inputs with ids of the "),
     ("label_smoothing", "return loss /", "return step.counts['token'] /", "have a loss that is"),
+    ("label_smoothing", "loss / max", "OWN * loss / max", "must own all weights of its loss, but"),
     ("label_smoothing", "    def loss(", "    def __init__(", "the module 'label_smoothing' fails"),
     ("within_one", IS_CLOSE, "abs(labels - predictions)", "be higher for better predictions"),
     ("within_one", IS_CLOSE, "None", "the metric 'within_one' fails on made-up data: Attribute"),
+    ("comparisons", 'yield {"text": text,', 'yield {text: "",', "must return or yield examples, "),
+    ("comparisons", "    for _", "    return\n    for _", "must return or yield examples, "),
 ]
 """File, its text, what replaces it, and the message."""
 
@@ -108,10 +131,19 @@ def test_what_is_wrong_is_found_while_planning(
 ) -> None:
     file = folder / f"{name}.py"
     head, tail = file.read_text().split(text)
-    file.write_text(f"{head}{other}{tail}")
+    file.write_text(f"{head}{other}{tail}{PARAMETER if 'OWN' in other else ''}")
     code, output = run("plan", str(folder / "mine.yaml"))
     assert code == 2 and message in output and output.count("\n") == 1
     assert f", in the plug-in {name!r} ({file}:" in output
+
+
+def test_an_error_while_planning_is_the_same_in_python(folder: Path) -> None:
+    file = folder / "periodic_masking.py"
+    line = edit(file, "def periodic_masking(settings, rows, rng, vocabulary):\n")
+    with pytest.raises(PluginError) as caught:
+        _ = Study.load(folder / "mine.yaml", SMALL, folder / "runs").plan
+    place = f"in the plug-in 'periodic_masking' ({file}:{line})"
+    assert str(caught.value) == f"KeyError: 'foo', {place}"
 
 
 def test_an_error_in_a_stage_is_one_line_with_its_traceback_in_a_file(folder: Path) -> None:

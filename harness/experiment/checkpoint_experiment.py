@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import Declaration, read
 from harness.models.checkpoints import files
 
@@ -59,9 +58,7 @@ def load_evaluation(
         "evaluate": evaluate,
     }
     text = json.dumps(experiment, indent=2)  # quoted: a commit may look like a number
-    declaration = read(text, Path(f"evaluate {model}"), overrides)
-    check_data(declaration)
-    return declaration
+    return read(text, Path(f"evaluate {model}"), overrides, with_data=True)
 
 
 def _name(model: str) -> str:

@@ -1,6 +1,7 @@
 """`extends:` and `variants:`: experiments based on others, with the place of every value."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,14 @@ from pydantic import Field, ValidationError, field_validator
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.shipped import shipped_experiments
 from harness.experiment.messages import error_messages
-from harness.experiment.source import AFTER_ALL_FILES, Place, Source, read_text
+from harness.experiment.source import (
+    AFTER_ALL_FILES,
+    Place,
+    Source,
+    read_text,
+    split_path,
+    value_at,
+)
 
 
 class Composition(ConfigModel):
@@ -99,8 +107,25 @@ def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:
         message = unknown_name("the variant", name, declared or ["none"])
         source.problems[Place((AFTER_ALL_FILES, "", 0), f"--variant {name}"), message] = None
         return
-    before = source.data.get("name")
+    before = copy.deepcopy(source.data)
     for path, value in declared[name].items():
         source.merge_path(path, value, ("variants", name, path))
-    if isinstance(before, str) and source.data.get("name") == before:
-        source.data["name"] = f"{before}-{name}"
+    source.varied[name] = {
+        path: (old, new)
+        for given in declared[name]
+        for path, old, new in _changed(
+            given, *(value_at(data, split_path(given)) for data in (before, source.data))
+        )
+    }
+    base = before.get("name")
+    if isinstance(base, str) and source.data.get("name") == base:
+        source.data["name"] = f"{base}-{name}"
+
+
+def _changed(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """(dotted path, old, new) of the innermost values that differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in dict.fromkeys([*old, *new]):
+            yield from _changed(f"{path}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield path, old, new

@@ -1,5 +1,6 @@
 """Checks that the files of a declared experiment exist."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.core.files import searched_from
@@ -8,7 +9,6 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks import continued_pretraining
 from harness.experiment.checks import model as model_checks
 from harness.experiment.checks.grid import Problems
-from harness.experiment.declaration import Declaration
 from harness.experiment.experiment import Experiment
 from harness.experiment.origins import value_place
 from harness.experiment.source import Source
@@ -18,18 +18,13 @@ from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
 
 
-def check_data(declaration: Declaration) -> None:
-    """Checks the files of all corpora, tasks, probes, vectors and local checkpoints.
-
-    Raises:
-        DeclarationError: files are missing or cannot be read; each with the line that names it.
-    """
-    experiment, source = declaration.experiment, declaration.source
-    assert source is not None  # null only for declarations made by tests
-    for arm in declaration.arms:
+def report_data_problems(source: Source, experiment: Experiment, arms: Sequence[Arm]) -> None:
+    """Reports files of corpora, tasks, probes, vectors and local checkpoints that are missing or
+    cannot be read, each with the line that names it."""
+    for arm in arms:
         for keys, message in _arm_problems(arm):
             source.report(value_place(source, experiment, arm.labels, keys, ""), message)
-    for task in _all_tasks(declaration):
+    for task in _all_tasks(experiment, arms):
         try:
             load_examples.fingerprint(task)
             custom.check_header(task)
@@ -37,12 +32,11 @@ def check_data(declaration: Declaration) -> None:
             message = str(error).removeprefix(f"{task.name} ")
             keys = _task_place(source, experiment, task, message)
             source.report(keys, f"{task.name}: {message}")
-    for probe in dict.fromkeys(p for arm in declaration.arms for p in arm.evaluate.probes):
+    for probe in dict.fromkeys(p for arm in arms for p in arm.evaluate.probes):
         try:
             items.fingerprint(PROBES[probe])
         except ValueError as error:
             source.report(source.mentioned(("evaluate",), probe), f"{probe}: {error}")
-    source.raise_problems()
 
 
 def _arm_problems(arm: Arm) -> Problems:
@@ -61,10 +55,10 @@ def _arm_problems(arm: Arm) -> Problems:
         yield ("pretrain", "corpus", "path"), f"pretrain.{error}"
 
 
-def _all_tasks(declaration: Declaration) -> list[Task]:
+def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:
     """The chosen tasks and the intermediate tasks of all arms."""
-    found = dict(declaration.experiment.evaluate.chosen)
-    for arm in declaration.arms:
+    found = dict(experiment.evaluate.chosen)
+    for arm in arms:
         known = arm.evaluate.known_tasks
         found |= {one.task: known[one.task] for one in arm.evaluate.intermediate_tasks}
     return list(found.values())

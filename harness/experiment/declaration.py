@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm, arm_name, changed_tree, combinations, resolve_arm
 from harness.experiment.checks import (
+    compute,
     continued_pretraining,
     finetuning,
     grid,
@@ -19,6 +20,7 @@ from harness.experiment.checks import (
     search,
 )
 from harness.experiment.composition import compose, find
+from harness.experiment.data_checks import report_data_problems
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
 from harness.experiment.messages import error_messages
@@ -35,6 +37,8 @@ ProblemsOfArms = defaultdict[tuple[Place, str], list[tuple[Keys, str]]]
 """(place, message) to (keys, arm) of the arms that have this problem."""
 PLACEHOLDERS = {"name": "unnamed", "question": "?"}
 """For required fields, so that the others are checked even if these are wrong."""
+OF_ARMS = {"evaluate", "sweep", "grid", "arms", "plugins"}
+"""Fields, beside `pretrain`, without which the arms are not those that the user means."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +76,35 @@ class Declaration:
         }
 
 
-def load(path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()) -> Declaration:
+def load(
+    path: Path,
+    overrides: Sequence[str] = (),
+    variants: Sequence[str] = (),
+    *,
+    with_data: bool = False,
+) -> Declaration:
     """The experiment in a file and its arms.
 
     Args:
         path: a file, or the name of a shipped experiment.
         overrides: `path=value`, as for `--set`.
         variants: names of variants that the file declares, applied before the overrides.
+        with_data: whether missing or unreadable data are problems, too.
 
     Raises:
         DeclarationError: every problem of the file, each with its line.
     """
     path = find(str(path), Path()) or path
-    return read(read_text(path), path, overrides, variants)
+    return read(read_text(path), path, overrides, variants, with_data=with_data)
 
 
 def read(
-    text: str, path: Path, overrides: Sequence[str] = (), variants: Sequence[str] = ()
+    text: str,
+    path: Path,
+    overrides: Sequence[str] = (),
+    variants: Sequence[str] = (),
+    *,
+    with_data: bool = False,
 ) -> Declaration:
     """The experiment in a text and its arms; see `load`.
 
@@ -98,18 +114,22 @@ def read(
     Raises:
         DeclarationError: every problem of the text, each with its line.
     """
-    return _declaration(Source.parse(path, text), overrides, variants)
+    return _declaration(Source.parse(path, text), overrides, variants, with_data)
 
 
 def from_data(
-    data: Mapping[str, Any], overrides: Sequence[str] = (), variants: Sequence[str] = ()
+    data: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    variants: Sequence[str] = (),
+    *,
+    with_data: bool = False,
 ) -> Declaration:
     """The experiment in plain data with the fields of an experiment file, and its arms; see `load`.
 
     Raises:
         DeclarationError: every problem of the data.
     """
-    return _declaration(Source.from_data(data), overrides, variants)
+    return _declaration(Source.from_data(data), overrides, variants, with_data)
 
 
 def variant_problems(declaration: Declaration) -> Iterator[str]:
@@ -123,16 +143,25 @@ def variant_problems(declaration: Declaration) -> Iterator[str]:
             yield from (f"variant {name}: {problem}" for problem in error.problems)
 
 
-def _declaration(source: Source, overrides: Sequence[str], variants: Sequence[str]) -> Declaration:
+def _declaration(
+    source: Source, overrides: Sequence[str], variants: Sequence[str], with_data: bool
+) -> Declaration:
     source = compose(source, variants)
     for override in overrides:
         source.set(override)
     _load_plugins(source)
     as_suite(source)
-    experiment = _experiment(source)
-    arms = _arms(source, experiment) if experiment else []
-    source.raise_problems()
+    experiment, wrong = _experiment(source)
+    if experiment is None:
+        source.raise_problems()
     assert experiment is not None  # else `raise_problems` has raised
+    arms = _arms(source, experiment, wrong)
+    if not wrong & {"grid", "name"}:  # of which the names of the arms are made
+        for keys, message in grid.expectation_problems(experiment):
+            source.report(keys, message)
+    if with_data:
+        report_data_problems(source, experiment, arms)
+    source.raise_problems()
     return Declaration(
         experiment, tuple(arms), tuple(overrides), tuple(variants), source.path, source
     )
@@ -155,20 +184,29 @@ def _load_plugins(source: Source) -> None:
             source.raise_problems()
 
 
-def _experiment(source: Source) -> Experiment | None:
-    """The experiment without its invalid fields, which are reported; null if `pretrain` is one."""
+def _experiment(source: Source) -> tuple[Experiment | None, set[Any]]:
+    """The experiment without its invalid fields, which are reported, and the names of these; null
+    if `pretrain` is one."""
     try:
-        return Experiment.read(source.data)
+        return Experiment.read(source.data), set()
     except ValidationError as error:
         for keys, message in error_messages(error, Experiment, (), source.data):
             source.report(source.mentioned(keys, message), message)
         wrong = {detail["loc"][0] for detail in error.errors() if detail["loc"]}
+    if "pretrain" in wrong:
+        return None, wrong
     rest = {name: value for name, value in source.data.items() if name not in wrong}
-    return None if "pretrain" in wrong else Experiment.read({**PLACEHOLDERS, **rest})
+    return Experiment.read({**PLACEHOLDERS, **rest}), wrong
 
 
-def _arms(source: Source, experiment: Experiment) -> list[Arm]:
-    """The arms of the grid without its invalid axes, which are reported."""
+def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
+    """The arms of the grid without its invalid axes, which are reported.
+
+    Args:
+        wrong: fields of the experiment that are invalid; without those of arms, arms are not
+            checked further.
+    """
+    before = len(source.problems)
     broken = [
         *grid.axis_problems(experiment.grid),
         *grid.own_field_problems(experiment),
@@ -184,7 +222,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
         own = {arm: sets for arm, sets in experiment.arms.items() if arm not in wrong}
         experiment = experiment.model_copy(update={"grid": rest, "arms": own})
     arms = _resolved(source, experiment)
-    if source.problems:
+    if wrong & OF_ARMS or len(source.problems) > before:
         return arms
     found: ProblemsOfArms = defaultdict(list)
     for arm in arms:
@@ -198,7 +236,7 @@ def _arms(source: Source, experiment: Experiment) -> list[Arm]:
         finetuning.protocol_problems,
         search.space_problems,
         finetuning.chain_problems,
-        grid.expectation_problems,
+        compute.device_problems,
         loggers.logger_problems,
     ):
         for keys, message in check(experiment, arms):

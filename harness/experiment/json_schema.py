@@ -140,7 +140,7 @@ def _infer_tasks(tasks: Schema, definitions: Mapping[str, Schema]) -> None:
     definitions["FileData"]["required"] = ["files"]
     data = definitions["Task"]["properties"]["data"]
     data["anyOf"] = [{"type": "string"}, *data.pop("oneOf")]
-    data["description"] = "A data set, or the path of a train file."
+    data["description"] = "A data set, its name in a plug-in, or the path of a train file."
 
 
 def _name_texts(continued: Schema) -> None:

@@ -24,6 +24,7 @@ FORMS = {
     "TASKS": "a Task",
     "SUITES": "a Suite",
     "PREPROCESSORS": "a function from the columns of a split to its columns",
+    "DATASETS": "a function from the name of a split to its examples or columns",
     "PROBES": "a Probe",
     "METRICS": "a Metric",
     "METRICS_OF_KIND": "a tuple of names of metrics, by a kind of task",
@@ -170,14 +171,17 @@ def _kind(settings: Any) -> str | None:
 
 
 def _check_metrics(plugin: str, members: Mapping[str, Any]) -> None:
-    """Checks that METRICS_OF_KIND and TASKS name metrics and preprocessors."""
+    """Checks that METRICS_OF_KIND and TASKS name metrics, preprocessors and data sets."""
     if not members.keys() & {"METRICS_OF_KIND", "TASKS"}:
         return
+    from harness.tasks.loaders import DATASETS
     from harness.tasks.metrics import METRICS
     from harness.tasks.preprocessing import PREPROCESSORS
+    from harness.tasks.task import PluginData
 
     metrics = {**METRICS, **members.get("METRICS", {})}
     functions = {**PREPROCESSORS, **members.get("PREPROCESSORS", {})}
+    loaders = {**DATASETS, **members.get("DATASETS", {})}
     named = [
         (f"METRICS_OF_KIND[{kind!r}]", "the metric", name, metrics)
         for kind, names in members.get("METRICS_OF_KIND", {}).items()
@@ -187,6 +191,8 @@ def _check_metrics(plugin: str, members: Mapping[str, Any]) -> None:
         where = f"TASKS[{key!r}]"
         named += [(where, "the metric", name, metrics) for name in task.metrics]
         named += [(where, "the preprocessor", task.prepare, functions)] if task.prepare else []
+        if isinstance(task.data, PluginData):
+            named.append((where, "the data set", task.data.name, loaders))
     for where, what, name, known in named:
         if name not in known:
             raise ValueError(f"{plugin}.{where}: {unknown_name(what, name, known)}")

@@ -4,7 +4,8 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -46,6 +47,7 @@ REGISTRIES = {
     "TASKS": "harness.tasks",
     "SUITES": "harness.tasks",
     "PREPROCESSORS": "harness.tasks.preprocessing",
+    "DATASETS": "harness.tasks.loaders",
     "PROBES": "harness.tasks.probes",
     "METRICS": "harness.tasks.metrics",
     "METRICS_OF_KIND": "harness.tasks.custom",
@@ -74,8 +76,8 @@ _loaded: dict[str, Plugin] = {}
 """All plug-ins loaded in this process, by name."""
 
 
-class PluginError(RuntimeError):
-    """An error in the code of a plug-in; see `error_line`."""
+class PluginError(ValueError):
+    """An error in the code of a plug-in, or in what it returns; see `error_line`."""
 
 
 def load_plugin(name: str, folder: Path | None = None) -> str:
@@ -213,6 +215,17 @@ def error_line(error: BaseException) -> str | None:
         if (name := _owner(file))
     ]
     return f"{problem}, {places[-1]}" if places else None
+
+
+@contextmanager
+def errors_with_place() -> Iterator[None]:
+    """Raises errors that have an `error_line` as a PluginError of that line; also a decorator."""
+    try:
+        yield
+    except Exception as error:  # whatever the code of others raises
+        if line := error_line(error):
+            raise PluginError(line) from error
+        raise
 
 
 def _in_one_line(error: BaseException) -> str:

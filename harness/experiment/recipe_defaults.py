@@ -159,7 +159,7 @@ def _checkpoint_fields(model: Any) -> dict[str, Any]:
         return {}
     fields: dict[str, Any] = {"budget": {"tokens": 0}, "checkpoint_fractions": ()}
     folder = files.found(name, model.get("revision"))
-    if folder and not files.problem(folder):  # other problems are reported by `check_data`
+    if folder and not files.problem(folder):  # other problems are in `data_checks`
         objective = objectives.trained_objective(folder)
         if isinstance(objective, str):
             objective = OBJECTIVES[objective].model_dump()

@@ -62,6 +62,8 @@ class Source:
     num_overrides: int = 0
     variants: tuple[str, ...] = ()
     """Names of the variants that can be applied."""
+    varied: dict[str, dict[str, tuple[Any, Any]]] = field(default_factory=dict)
+    """Applied variant to {dotted path: (old, new value)} of the given fields that it changes."""
     changed: list[Keys] = field(default_factory=list)
     """Keys that variants and overrides have set."""
     aliases: dict[str, str] = field(default_factory=dict)
@@ -238,8 +240,7 @@ def value_at(tree: Any, keys: Keys) -> Any:
 def mentions(message: str, keys: Keys, value: Any) -> bool:
     """Whether a message contains the last key, or its value if that is text, as a word."""
     message = message.partition("known")[0]  # alternatives are not mentions
-    words = [keys[-1]] if isinstance(keys[-1], str) else []
-    words += [value] if isinstance(value, str) else []
+    words = [word for word in (keys[-1], value) if isinstance(word, str)]
     return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message) for word in words if word)
 
 

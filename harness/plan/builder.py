@@ -147,7 +147,7 @@ class PlanBuilder:
         ):
             parents = self._parents(arm, task, pretrain_seed, tokenizer)
             parents |= TaskChain(self.graph, arm, parents, seed, fraction).before(task)
-            label = f"{arm.name}, {task.name}, seeds {pretrain_seed}.{seed}"
+            label = f"{arm.name}, {task.name}, seed {pretrain_seed}, fine-tuning seed {seed}"
             spec = {**base, "seed": seed}
             if fraction < 1:
                 label = f"{label}, after {fraction:.3g}"

@@ -1,5 +1,6 @@
 """Planned cost of stages: updates, tokens, parameters and FLOPs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.data.corpora.packing import PAIR_FORMATS
@@ -29,8 +30,14 @@ HELD_OUT_TOKENS = 128
 """Tokens per sequence of held-out text."""
 SUSTAINED_FLOPS = 2e10
 """FLOP/s of one CPU thread at `nano` and `tiny`, to an order of magnitude."""
+SECONDS_PER_UPDATE = 0.07
+"""Seconds of an update of pretraining that do not depend on its FLOPs: what `reports/quickstart`
+took (363 s for 3,907 updates of 4.2e8 FLOPs) beyond the time at SUSTAINED_FLOPS."""
 SECONDS_PER_STAGE = 1.0
 """Seconds of a stage that do not depend on its FLOPs."""
+SECONDS_OF_TEXT: Mapping[str, float] = {"tokenizer": 17.0, "tokenize": 28.0}
+"""Seconds of the stages that read a corpus, which have no FLOPs: those of 2 million tokens of the
+micro-world in `reports/quickstart`."""
 
 
 @dataclass(frozen=True)

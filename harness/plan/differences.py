@@ -52,9 +52,14 @@ def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_declared(path: str, arms: Sequence[Arm]) -> bool:
-    """Whether an axis sets the field at dotted `path`, or a value that contains it."""
-    axes = {axis for arm in arms for axis in arm.changes}
-    return any(path == axis or path.startswith(f"{axis}.") for axis in axes)
+    """Whether an axis or `arms` sets the field at dotted `path`, or a value that contains it."""
+    given = {name for arm in arms for name in arm.changes}
+    return any(is_within(path, name) for name in given)
+
+
+def is_within(path: str, holder: str) -> bool:
+    """Whether a dotted path is that of `holder`, or of a field within it."""
+    return path == holder or path.startswith(f"{holder}.")
 
 
 def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import Declaration, load
+from harness.experiment.plugins import errors_with_place
 from harness.plan.builder import PlanBuilder
 from harness.plan.costs import pretraining_cost
 from harness.plan.differences import check_contract, differing_fields, is_declared
@@ -18,17 +18,16 @@ def load_plan(path: Path, overrides: Sequence[str] = (), variants: Sequence[str]
     Raises:
         DeclarationError: the file is invalid or data are missing; every problem with its line.
     """
-    declaration = load(path, overrides, variants)
-    check_data(declaration)
-    return make_plan(declaration)
+    return make_plan(load(path, overrides, variants, with_data=True))
 
 
+@errors_with_place()
 def make_plan(declaration: Declaration) -> Plan:
     """The plan of a declared experiment. Reads fingerprints of the data.
 
     Raises:
-        ValueError: a data set is missing, arms differ in a field that no axis sets, or a member
-            of a plug-in does not do what its registry asks for.
+        ValueError: a data set is missing, or arms differ in a field that no axis sets.
+        PluginError: a member of a plug-in fails, or does not do what its registry asks for.
     """
     arms = declaration.arms
     builder = PlanBuilder(declaration.experiment)

@@ -12,7 +12,7 @@ from harness.finetuning.search.space import parameters, space_text
 from harness.finetuning.search.sweep import Sweep
 from harness.models.checkpoints import files
 from harness.plan.costs import Cost
-from harness.plan.html import plan_html
+from harness.plan.display import plan_html, plan_text
 from harness.plan.stage_kinds import STAGE_KINDS
 
 
@@ -243,6 +243,10 @@ class Plan:
     def __repr__(self) -> str:
         arms = ", ".join(arm.name for arm in self.arms)
         return f"<Plan {self.experiment.name}: arms {arms}; {self.stages_line}>"
+
+    def __str__(self) -> str:
+        """What `print` shows: expected differences, arms with their costs, what differs."""
+        return plan_text(self.experiment, self.stages_line, self.costs, self.differences)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: expected differences, arms with their costs, what differs."""

@@ -3,34 +3,38 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from harness.core.errors import MemberError
-from harness.experiment.plugins import defined, error_line
+from harness.experiment.plugins import defined, error_line, errors_with_place
 from harness.plan.plan import Stage
 from harness.plan.plugin_use import Spec, tasks_of, used_members
 from harness.pretraining.objectives.conformance import check_transform
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.tasks.task import Task
+from harness.tasks.load_examples import load_examples
+from harness.tasks.task import PluginData, Split, Task
 
 
 def check_functions(stages: Iterable[Stage]) -> None:
-    """Applies the transforms and metrics of plug-ins that stages use.
+    """Applies the transforms and metrics of plug-ins that stages use, and loads their data sets.
 
     Raises:
         MemberError: one does not do what its registry asks for.
+        ValueError: the examples of a data set do not match a task.
         Exception: whatever their code raises.
     """
     _each(stages, "TRANSFORMS", _check_transforms)
     _each(stages, "METRICS", _check_metrics)
+    _each(stages, "DATASETS", _check_datasets)
 
 
+@errors_with_place()
 def check_modules(stages: Iterable[Stage]) -> None:
     """Makes the Lightning modules of plug-ins that stages use, and computes their loss.
 
     Raises:
-        MemberError: a loss is not a scalar that depends on the weights.
-        Exception: whatever their code raises.
+        PluginError: a loss is not a scalar that depends on the weights of the module, or one fails;
+            with its place.
     """
     _each(stages, "MODULES", _check_module)
 
@@ -57,15 +61,26 @@ def _check_transforms(spec: Spec, added: Collection[str]) -> None:
             check_transform(objective)
 
 
+def _tasks(spec: Spec) -> list[Task]:
+    return [Task.model_validate({"name": one["task"], **one["content"]}) for one in tasks_of(spec)]
+
+
 def _check_metrics(spec: Spec, added: Collection[str]) -> None:
     from harness.tasks.metrics import METRICS
     from harness.tasks.metrics.check import check_metric
 
-    for one in tasks_of(spec):
-        task = Task.model_validate({"name": one["task"], **one["content"]})
+    for task in _tasks(spec):
         for metric in filter(added.__contains__, task.metrics):
             with _named(f"the metric {metric!r}", METRICS[metric]):
                 check_metric(METRICS[metric], task)
+
+
+def _check_datasets(spec: Spec, added: Collection[str]) -> None:
+    for task in _tasks(spec):
+        if isinstance(task.data, PluginData):
+            splits: list[Split | Literal["train"]] = ["train"] if task.train else []
+            for split in (*splits, *task.evaluation):
+                load_examples(task, split)
 
 
 def _check_module(spec: Spec, added: Collection[str]) -> None:

@@ -30,6 +30,11 @@ def _preprocessors(spec: Spec) -> Iterator[str]:
     yield from (task["content"]["prepare"] for task in tasks_of(spec) if task["content"]["prepare"])
 
 
+def _datasets(spec: Spec) -> Iterator[str]:
+    found = (task["content"]["data"] for task in tasks_of(spec))
+    yield from (data["name"] for data in found if data["source"] == "plugin")
+
+
 def _metrics(spec: Spec) -> Iterator[str]:
     yield from (metric for task in tasks_of(spec) for metric in task["content"]["metrics"])
 
@@ -42,6 +47,7 @@ USED = {
     "TRANSFORMS": _transforms,
     "MODULES": _modules,
     "PREPROCESSORS": _preprocessors,
+    "DATASETS": _datasets,
     "METRICS": _metrics,
     "PROBES": _probes,
 }

@@ -30,7 +30,7 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     arm that deviates from the base, the deviating fields."""
     evaluate, searches = _base(plan), list(plan.searches.values())
     protocol: dict[str, object] = {
-        "adaptation": _adaptation(evaluate, _base_search(plan)),
+        "adaptation": _shared_adaptation(plan),
         **evaluate.protocol.model_dump(),
     }
     if any(stage.spec.get("own_length") for stage in plan.stages.values()):
@@ -39,6 +39,13 @@ def protocol_of(plan: Plan) -> dict[str, object]:
     protocol["finetune"] = evaluate.finetune.model_dump() | _searched(plan)
     protocol["sweep"] = searches[0].label if searches else plan.experiment.sweep.label
     return protocol | evaluate.other_tasks | _exceptions(plan)
+
+
+def _shared_adaptation(plan: Plan) -> str:
+    """The adaptation of the base, and whether arms differ in it."""
+    base = _adaptation(_base(plan), _base_search(plan))
+    kinds = {arm.evaluate.adaptation.label for arm in plan.arms}
+    return f"differs by arm ({base} unless stated)" if len(kinds) > 1 else base
 
 
 def _searched(plan: Plan) -> dict[str, str]:

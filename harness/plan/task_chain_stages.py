@@ -75,7 +75,8 @@ class TaskChain:
                 task = arm.evaluate.chosen[name]
                 roles = {**self.parents, **_after(task, step, steps)}
                 spec = {**self.graph.finetune_spec(arm.evaluate, task), "seed": seed}
-                label = f"{arm.name}, {name} after {step}, seeds {pretrain_seed}.{seed}"
+                seeds = f"seed {pretrain_seed}, fine-tuning seed {seed}"
+                label = f"{arm.name}, {name} after {step}, {seeds}"
                 key = self.graph.stage("finetune", label, spec, roles)
                 scores.append(SequentialScore(arm.name, step, name, pretrain_seed, seed, key))
         return scores

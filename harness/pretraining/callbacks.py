@@ -9,6 +9,7 @@ import pytorch_lightning as pl
 
 from harness.core.compute import Compute
 from harness.core.files import atomic_folder
+from harness.pretraining.distributed import agreed, rank
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives.loader import Step
 
@@ -36,9 +37,12 @@ class RunCallback(pl.Callback):
         module.timed_tokens = module.tokens
         self.last = now
         for share in self._due(module):
-            with atomic_folder(self.path.parent / CHECKPOINTS / fraction_name(share)) as draft:
-                module.learner.save(draft)
-        if now - self.saved >= self.pause:
+            whole = module.whole()
+            if rank() == 0:
+                folder = self.path.parent / CHECKPOINTS / fraction_name(share)
+                with atomic_folder(folder) as draft:
+                    whole.learner.save(draft)
+        if agreed(now - self.saved >= self.pause):
             self._save(trainer, module)
         figures = {"tokens_per_second": module.tokens / module.seconds}
         if module.curve:
@@ -59,7 +63,8 @@ class RunCallback(pl.Callback):
         begin = monotonic()
         temporary = self.path.with_suffix(".tmp")
         trainer.save_checkpoint(temporary)
-        temporary.replace(self.path)
+        if rank() == 0:
+            temporary.replace(self.path)
         self.saved = monotonic()
         took = self.saved - begin
         self.pause = max(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, cast
 
@@ -11,9 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torchmetrics import MeanMetric
 
+from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.objectives.loader import Step, TensorBatch
-from harness.pretraining.optimizer import configure
+from harness.pretraining.optimizer import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.trainer import log_figures, seed_torch
 
@@ -52,6 +54,8 @@ class PretrainingModule(pl.LightningModule):
         """Metrics of the update of a row of the curve, by loss, that are only logged:
         `<name>_loss`, `<name>_accuracy`, `<name>_perplexity`; without name for token accuracy and
         perplexity."""
+        self.unsharded: tuple[PretrainingModule, ...] = ()  # a tuple hides it from torch
+        """A copy with whole weights of a module that `shard` was called on."""
         self.held_out = nn.ModuleDict()
         """Held-out means by loss: `<name>_loss` and `<name>_accuracy`."""
 
@@ -65,14 +69,20 @@ class PretrainingModule(pl.LightningModule):
         return configure(self, self.spec.optimizer, self.spec.schedule, self.num_steps)
 
     def training_step(self, step: Step, index: int) -> None:
-        """One update, over all micro-batches of a step."""
+        """One update, over all micro-batches of a step; on several devices, over those of all."""
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
-        seed_torch(self.device, self.seed, DROPOUT, self.global_step)
+        ranks = (distributed.rank(),) if distributed.rank() else ()  # each has its own dropout
+        seed_torch(self.device, self.seed, DROPOUT, self.global_step, *ranks)
+        losses = []
         for part in step.parts:
-            loss = self.loss(part, step)
-            self.manual_backward(loss)
-            self.loss_sum += loss.detach()
+            loss = self(part, step)
+            # `shard` averages gradients over the ranks
+            self.manual_backward(loss * distributed.num_ranks() if self.unsharded else loss)
+            losses.append(loss.detach())
+        for loss in distributed.summed(torch.stack(losses)):
+            self.loss_sum += loss
+        distributed.sum_gradients(self.trained)
         is_row = self._completes_row(self.global_step + 1)
         norm = self._clip_gradients(is_row)
         rate = scheduler.get_last_lr()[0]
@@ -81,7 +91,7 @@ class PretrainingModule(pl.LightningModule):
         scheduler.step()
         self.tokens += step.num_tokens
         if is_row:
-            self._extend_curve(rate, norm)
+            self._extend_curve(rate, float(distributed.whole(norm)))
 
     def _clip_gradients(self, measured: bool) -> Tensor:
         """Clips the gradients if the optimiser does; returns their norm [] before, or, without
@@ -97,6 +107,10 @@ class PretrainingModule(pl.LightningModule):
         """Whether a row of the curve ends with this number of updates."""
         return num_updates % self.curve_every == 0 or num_updates == self.num_steps
 
+    def forward(self, part: TensorBatch, step: Step) -> Tensor:
+        """The loss [] of a micro-batch, by the call that `shard` hooks."""
+        return self.loss(part, step)
+
     def loss(self, part: TensorBatch, step: Step) -> Tensor:
         """Contribution of one micro-batch to the loss of its batch, a scalar []."""
         measured = self._completes_row(self.global_step + 1)  # it costs time
@@ -108,14 +122,14 @@ class PretrainingModule(pl.LightningModule):
         ]
         return torch.stack(means).sum()
 
-    def _extend_curve(self, rate: float, norm: Tensor) -> None:
+    def _extend_curve(self, rate: float, norm: float) -> None:
         """Adds a row to the curve, and logs it with the norm of the gradients and the speed."""
         self.check_loss()
         since = self.global_step - (self.curve[-1][0] if self.curve else 0)
         loss = float(self.loss_sum) / since
         self.curve.append((self.global_step, self.tokens, loss, rate))
         self.loss_sum.zero_()
-        figures = {"loss": loss, "learning_rate": rate, "gradient_norm": float(norm)}
+        figures = {"loss": loss, "learning_rate": rate, "gradient_norm": norm}
         tokens, seconds = self.since
         if self.seconds > seconds:
             figures["tokens_per_second"] = (self.timed_tokens - tokens) / (self.seconds - seconds)
@@ -152,7 +166,10 @@ class PretrainingModule(pl.LightningModule):
                 self._logged(f"{prefix}perplexity", Perplexity).update(loss)
 
     def validation_step(self, part: TensorBatch, index: int, dataloader_idx: int = 0) -> None:
-        """Updates the held-out metrics; loader 0 has the output's batches, loader 1 the pairs."""
+        """Updates the held-out metrics; loader 0 has the output's batches, loader 1 the pairs.
+        Several devices take turns."""
+        if index % distributed.num_ranks() != distributed.rank():
+            return
         component = len(self.spec.objectives) - 1
         for name, (logits, targets) in self.learner.predictions(part, component).items():
             metric = self.learner.metric_prefixes.get(name, name)
@@ -186,26 +203,52 @@ class PretrainingModule(pl.LightningModule):
 
     def _held_out(self, name: str) -> MeanMetric:
         if name not in self.held_out:
-            self.held_out[name] = MeanMetric().to(self.device)
+            self.held_out[name] = MeanMetric(sync_on_compute=False).to(self.device)
         return cast(MeanMetric, self.held_out[name])
 
     def _logged(self, name: str, kind: type[MeanMetric] = MeanMetric) -> MeanMetric:
         if name not in self.logged:  # `check_loss` finds what is not finite
-            self.logged[name] = kind(nan_strategy="disable").to(self.device)
+            metric = kind(nan_strategy="disable", sync_on_compute=False)
+            self.logged[name] = metric.to(self.device)
         return cast(MeanMetric, self.logged[name])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Adds curve, tokens and seconds to a checkpoint."""
         rows = [list(row) for row in self.curve]
         checkpoint["harness"] = {"curve": rows, "tokens": self.tokens, "seconds": self.seconds}
+        if self.unsharded:
+            checkpoint.update(distributed.whole(checkpoint))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restores curve, tokens and seconds."""
+        """Restores curve, tokens and seconds, and shards the weights as those of the module."""
+        if self.unsharded:
+            groups = parameter_groups(self, self.spec.optimizer)
+            weights = [weight for group in groups for weight in group["params"]]
+            distributed.shard_checkpoint(checkpoint, self.state_dict(), weights)
         state = checkpoint["harness"]
         self.curve = [(row[0], row[1], row[2], row[3]) for row in state["curve"]]
         self.tokens, self.seconds = state["tokens"], state["seconds"]
         self.timed_tokens = self.tokens
         self.since = (self.tokens, self.seconds)
+
+    def shard(self, device: str) -> None:
+        """Gives each rank a part of the weights.
+
+        Args:
+            device: cpu or cuda.
+        """
+        self.unsharded = (cast(PretrainingModule, distributed.shard(self, device)),)
+
+    def whole(self) -> "PretrainingModule":
+        """The module with whole weights, on all ranks: itself unless `shard` was called."""
+        if not self.unsharded:
+            return self
+        (copy,) = self.unsharded
+        state: dict[str, Any] = {}
+        self.on_save_checkpoint(state)
+        copy.on_load_checkpoint(state)
+        copy.load_state_dict(distributed.whole(self.state_dict()))
+        return copy
 
     def figures(self) -> dict[str, float]:
         """Figures of the run by name: steps, tokens, seconds, losses and held-out metrics."""
@@ -231,8 +274,18 @@ class Perplexity(MeanMetric):
 
 
 def values(metrics: nn.ModuleDict) -> dict[str, float]:
-    """Name to value of torchmetrics' metrics."""
-    return {name: float(cast(MeanMetric, metric).compute()) for name, metric in metrics.items()}
+    """Name to value of torchmetrics' metrics, over the predictions of all devices."""
+    own = {name: cast(MeanMetric, metric) for name, metric in metrics.items()}
+    if distributed.num_ranks() > 1:
+        own = {name: deepcopy(metric).cpu() for name, metric in own.items()}
+    first, *others = distributed.gathered(own)
+    for other in others:
+        for name, metric in other.items():
+            if name in first:
+                first[name].merge_state(metric)
+            else:
+                first[name] = metric
+    return {name: float(metric.compute()) for name, metric in first.items()}
 
 
 MODULES: dict[str, type[PretrainingModule]] = {}

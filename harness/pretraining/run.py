@@ -18,16 +18,17 @@ from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.files import write_atomically
 from harness.data.corpora.token_stream import TokenStream
 from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
+from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
-from harness.pretraining.module import MODULES, PretrainingModule
+from harness.pretraining.module import DROPOUT, MODULES, PretrainingModule
 from harness.pretraining.objectives import held_out
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, TensorBatch, to_step, to_tensors
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps
-from harness.pretraining.trainer import make_trainer, seed_torch
+from harness.pretraining.trainer import make_trainer, seed_torch, torch_seed
 
 
 def pretrain(
@@ -83,12 +84,15 @@ def pretrain(
             break
         except torch.OutOfMemoryError:
             micro_batch_tokens //= 2
-            if micro_batch_tokens < min(phase.sequence_length for phase in spec.phases):
+            shortest = min(phase.sequence_length for phase in spec.phases)
+            if micro_batch_tokens < shortest or num_ranks() > 1:  # the other ranks wait for this
                 raise
     start = decoder_start(module.learner.backbone, vocabulary)
     validation = validation_loaders(spec, tokens / "validation", vocabulary, start)
+    module = module.whole()
     trainer.validate(module, validation, verbose=False)
-    _save_results(module, work, out)
+    if rank() == 0:
+        _save_results(module, work, out)
     return module.figures()
 
 
@@ -129,13 +133,14 @@ def steps_within_seconds(
     fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
     half = TIMED_STEPS // 2
     rate = (len(ends) - half) / (ends[-1] - ends[half - 1])
-    steps = planned_steps(spec, rate)
-    write_atomically(saved, json.dumps({"steps": steps, "steps_per_second": rate}))
+    steps = agreed(planned_steps(spec, rate))
+    if rank() == 0:
+        write_atomically(saved, json.dumps({"steps": steps, "steps_per_second": rate}))
     return steps
 
 
 def default_micro_batch_tokens() -> int:
-    """Default number of positions per forward pass."""
+    """Default number of positions per forward pass of a device."""
     return 65_536 if torch.cuda.is_available() else 8_192
 
 
@@ -150,6 +155,8 @@ def fit(
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
     if compute.compile:
         module.learner.compile(dynamic=True)
+    if compute.strategy == "fsdp" and num_ranks() > 1:
+        module.shard("cuda" if uses_gpus(compute) else "cpu")
     trainer = make_trainer(
         RunCallback(checkpoint, compute, progress),
         compute=compute,
@@ -199,7 +206,8 @@ def make_feed(
     )
 
     def make(step: int) -> Step:
-        return to_step(maker.batch(step), micro_batch_tokens, maker.component(step))
+        seed = torch_seed(module.seed, DROPOUT, step)
+        return to_step(maker.batch(step), micro_batch_tokens, maker.component(step), seed)
 
     return Feed(make, module.num_steps)
 

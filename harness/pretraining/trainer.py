@@ -12,6 +12,7 @@ import transformers
 from pytorch_lightning.loggers import Logger
 
 from harness.core.compute import Compute
+from harness.pretraining.distributed import RankZeroIO, lightning_devices
 
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
 """Callbacks of plug-ins: each trainer has a new one of each."""
@@ -23,15 +24,16 @@ def make_trainer(
     """A trainer without progress bars or checkpoints: the stages handle those themselves.
 
     Args:
-        compute: hardware.
+        compute: hardware; the trainer has one device, which in a run on several is that of its
+            process.
         loggers: receive all that the module logs; it logs sparsely itself.
         settings: further arguments of `pytorch_lightning.Trainer`.
     """
     _silence_libraries()
     return pl.Trainer(
         accelerator=compute.accelerator,
-        devices=compute.devices,
-        strategy=compute.strategy,
+        devices=lightning_devices(compute),
+        plugins=[RankZeroIO()],
         logger=list(loggers),
         log_every_n_steps=1,
         enable_checkpointing=False,
@@ -54,6 +56,11 @@ def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: f
         logger.log_metrics(named, step=module.global_step)
 
 
+def torch_seed(*key: int) -> int:
+    """The seed of a torch generator from the elements of a NumPy SeedSequence."""
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+
+
 def seed_torch(device: torch.device, *key: int) -> None:
     """Seeds the generators that dropout and initial weights on `device` draw from.
 
@@ -61,9 +68,9 @@ def seed_torch(device: torch.device, *key: int) -> None:
     absent: half a millisecond at every step, and memory.
 
     Args:
-        key: elements of a NumPy SeedSequence.
+        key: as of `torch_seed`.
     """
-    seed = int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+    seed = torch_seed(*key)
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -74,5 +81,10 @@ def _silence_libraries() -> None:
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    for message in ("does not have many workers", "no `val_dataloader`", "isinstance.treespec"):
+    for message in (
+        "does not have many workers",
+        "no `val_dataloader`",
+        "isinstance.treespec",
+        "sync_dist=True",  # what is logged is that of all ranks already
+    ):
         warnings.filterwarnings("ignore", message=f".*{message}.*")

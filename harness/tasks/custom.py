@@ -13,11 +13,11 @@ from pydantic import (
 )
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
-from harness.tasks import SUITES, TASKS
+from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.data_files import header
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
-from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, Split, Suite, Task
+from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, PluginData, Split, Suite, Task
 
 METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
@@ -87,6 +87,8 @@ def _checked(task: Task) -> Task:
         raise ValueError(unknown_name("the preprocessor", task.prepare, PREPROCESSORS))
     if isinstance(task.data, FileData):
         _check_files(task, task.data)
+    if isinstance(task.data, PluginData):
+        loaders.check_name(task.data.name)
     return task
 
 

@@ -26,7 +26,8 @@ def format_of(file: str) -> str:
     if suffix not in SUFFIXES:
         raise ValueError(
             f"data must be a file that ends in {', '.join(SUFFIXES)} (or .gz), but is {file!r}; "
-            f"for other names set data.source and data.files"
+            f"for other names set data.source and data.files; a data set of a plug-in needs its "
+            f"module in plugins"
         )
     return SUFFIXES[suffix]
 

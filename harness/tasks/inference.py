@@ -16,6 +16,7 @@ from harness.data import hub
 from harness.tasks.column_roles import Rows, label_column, text_columns
 from harness.tasks.data_files import evaluation_file, format_of, header
 from harness.tasks.labels import class_name
+from harness.tasks.loaders import DATASETS
 from harness.tasks.task import HOLDOUT_SPLIT, Split
 
 REQUIRED = ("kind", "text_fields", "metrics")
@@ -35,14 +36,17 @@ def inferred(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a task on local files, with those that the files determine.
 
     Args:
-        fields: fields of `Task` as plain data; `data` may be the path of a train file, and its
-            `source` and dev split may be absent.
+        fields: fields of `Task` as plain data; `data` may be the name of a data set of a plug-in,
+            for which nothing is inferred, or the path of a train file, and its `source` and dev
+            split may be absent.
 
     Raises:
         ValueError: the files do not determine a field, or cannot be used. The message does not
             repeat the name of the task.
     """
     data = fields.get("data")
+    if isinstance(data, str) and data in DATASETS:
+        return {**fields, "data": {"source": "plugin", "name": data}}
     if isinstance(data, str):
         data = {"files": {"train": data}}
     if not isinstance(data, Mapping) or not isinstance(data.get("files"), Mapping):

@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.tasks.examples import HIDDEN, Answers, Examples
 from harness.tasks.preprocessing import CLASSES_KEPT
-from harness.tasks.task import FileData, Split, Task
+from harness.tasks.task import FileData, PluginData, Split, Task
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -64,7 +64,8 @@ def _label(task: Task, split: Split, value: Any) -> Any:
 
 def _number(task: Task, value: Any) -> int:
     """The index of a class or tag, given by name or index."""
-    if isinstance(task.data, FileData) and isinstance(value, int | float):  # stars 1 to 5
+    is_own = isinstance(task.data, FileData | PluginData)
+    if is_own and isinstance(value, int | float):  # stars 1 to 5
         text = class_name(value)
         value = next((label for label in task.labels if text in (label, label.lower())), value)
     if isinstance(value, float) and not value.is_integer():

@@ -10,10 +10,19 @@ import numpy as np
 from harness.core.files import searched_from
 from harness.data import hub
 from harness.data.microworld import examples
+from harness.tasks import loaders
 from harness.tasks.examples import Answers, Examples, content_holdout
 from harness.tasks.labels import check_choices, check_class_names, check_tags, read_labels
 from harness.tasks.preprocessing import NOWHERE, PREPROCESSORS, Columns
-from harness.tasks.task import HOLDOUT_SPLIT, FileData, HubData, MicroworldData, Split, Task
+from harness.tasks.task import (
+    HOLDOUT_SPLIT,
+    FileData,
+    HubData,
+    MicroworldData,
+    PluginData,
+    Split,
+    Task,
+)
 
 
 def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
@@ -78,7 +87,8 @@ def wanted_fields(task: Task, split: Split) -> list[str]:
 
 
 def fingerprint(task: Task) -> str:
-    """A string that identifies the examples, computed without loading them.
+    """A string that identifies the examples, computed without loading them. For a data set of a
+    plug-in it is the name: the digest of its source is in the keys of stages already.
 
     Raises:
         ValueError: `HARNESS_DATA` lacks a mirror of the data, or a file is missing.
@@ -90,6 +100,8 @@ def fingerprint(task: Task) -> str:
         return f"microworld:{microworld.version(data.generator)}/{data.generator}"
     if isinstance(data, FileData):
         return hub.digest([file_of(task, name) for name in sorted(data.files)])
+    if isinstance(data, PluginData):
+        return f"plugin:{data.name}"
     sources = {(data.path, data.config, data.revision)} | {
         source_of(data, split) for split in available_splits(task)
     }
@@ -119,6 +131,8 @@ def _columns(task: Task, split: Split) -> Columns:
         return dataset[:]
     if isinstance(data, FileData):
         return hub.load_file(data.source, file_of(task, name))[:]
+    if isinstance(data, PluginData):
+        return loaders.load(data.name, name)
     return examples.examples(data.generator, name)
 
 

@@ -17,8 +17,12 @@ Predictions = Sequence[Any] | np.ndarray
 """[num_examples]: classes or choices (-1 for none), values, texts, or lists of tag indices."""
 COUNTS = "counts.npz"
 """Name of the file of `save_counts`."""
+PREDICTIONS = "predictions.parquet"
+"""Name of the file of `predictions_frame`."""
 LABELS = "labels"
 """Name of the digest of the labels among the counts."""
+GROUPS = "groups"
+"""Name of the groups of the examples among the counts."""
 
 
 def score(task: Task, examples: Examples, predictions: Predictions) -> dict[str, float | None]:
@@ -89,6 +93,20 @@ def load_counts(path: Path) -> dict[str, np.ndarray]:
     """`split/metric` to [num_units, k], and `split/labels` to the digest of the labels."""
     with np.load(path) as stored:
         return {name: stored[name] for name in stored.files}
+
+
+def load_groups(path: Path) -> dict[str, np.ndarray]:
+    """`split/groups` to the number of the group of each example [num_examples], from 0 by name, as
+    metrics of groups number them; empty if the stored predictions have no groups."""
+    import pyarrow.parquet as pq
+
+    if "group" not in pq.read_schema(path).names:
+        return {}
+    stored = pd.read_parquet(path, columns=["split", "group"])
+    return {
+        f"{split}/{GROUPS}": pd.factorize(rows["group"], sort=True)[0]
+        for split, rows in stored.groupby("split", sort=False)
+    }
 
 
 def _digest(examples: Examples) -> np.ndarray:

@@ -1,12 +1,13 @@
-"""A task on local files in one line: what is read and predicted, from how many examples."""
+"""A task on the user's own data in one line: what is read and predicted, from how many examples."""
 
 from collections import Counter
 from pathlib import Path
 
+from harness.tasks import loaders
 from harness.tasks.data_files import header
 from harness.tasks.examples import Examples
 from harness.tasks.load_examples import file_of, load_examples, wanted_fields
-from harness.tasks.task import FileData, Split, Task
+from harness.tasks.task import FileData, PluginData, Split, Task
 
 MAX_SHOWN = 6
 """Most classes that are listed with their numbers of examples."""
@@ -16,10 +17,10 @@ def summary(task: Task) -> str:
     """Columns, labels, examples of each split with their numbers by class, and metrics.
 
     Args:
-        task: a task whose data are files.
+        task: a task whose data are files, or loaded by a plug-in.
 
     Raises:
-        ValueError: the files do not match the task.
+        ValueError: the data do not match the task.
     """
     train = load_examples(task, "train") if task.train else None
     sizes = [f"{len(train):,} train{_bracketed(_labels(task, train))}"] if train else []
@@ -56,10 +57,12 @@ def _labels(task: Task, examples: Examples) -> str:
 
 
 def _origin(task: Task, split: Split) -> str:
-    assert isinstance(task.data, FileData)
+    if not isinstance(task.data, FileData):
+        return ""
     name = split.of or split.name
     if name not in task.data.files:
-        return f"{task.data.holdout_fraction:.0%} of {file_of(task, name).name}"
+        groups = f", by whole groups of {task.group_field}" if task.group_field else ""
+        return f"{task.data.holdout_fraction:.0%} of {file_of(task, name).name}{groups}"
     return Path(task.data.files[name]).name
 
 
@@ -70,11 +73,14 @@ def _overlap(train: Examples | None, found: Examples) -> str:
 
 
 def _unused(task: Task) -> list[str]:
-    """Columns of the first file that the task does not read; none if they are converted."""
-    assert isinstance(task.data, FileData)
+    """Columns of the first split that the task does not read; none if they are converted."""
+    assert isinstance(task.data, FileData | PluginData)
     if task.prepare:
         return []
     split = Split(name=task.train) if task.train else task.evaluation[0]
-    used = wanted_fields(task, split)
-    found = header(file_of(task, split.of or split.name), task.data.source)
+    used, name = wanted_fields(task, split), split.of or split.name
+    if isinstance(task.data, PluginData):
+        found = list(loaders.load(task.data.name, name))
+    else:
+        found = header(file_of(task, name), task.data.source)
     return [name for name in found if name not in used]

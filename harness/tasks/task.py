@@ -49,9 +49,17 @@ class FileData(ConfigModel):
     content, stratified by class, with equal inputs on the same side."""
 
 
+class PluginData(ConfigModel):
+    """A data set that a plug-in loads."""
+
+    source: Literal["plugin"] = "plugin"
+    name: str
+    """Name in `harness.tasks.loaders.DATASETS`."""
+
+
 HOLDOUT_SPLIT = "validation"
 """Split that `FileData.holdout_fraction` draws from the train file."""
-Data = Annotated[HubData | MicroworldData | FileData, Field(discriminator="source")]
+Data = Annotated[HubData | MicroworldData | FileData | PluginData, Field(discriminator="source")]
 
 
 class Split(ConfigModel):
@@ -108,8 +116,8 @@ class Task(ConfigModel):
     choices_field: str | None = None
     """Field with the list of choices."""
     group_field: str | None = None
-    """Field with the group of an example, for metrics of groups: the question (MultiRC), the subset
-    (STS)."""
+    """Field with the group of an example, for metrics of groups and as the unit that intervals
+    resample: the question (MultiRC), the subset (STS)."""
     prompt: Prompt | None = None
     evaluation: tuple[Split, ...] = (Split(name="validation"),)
     test: tuple[Split, ...] = ()

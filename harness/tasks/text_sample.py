@@ -1,10 +1,11 @@
 """A few texts of a task, read without loading its data set."""
 
 from harness.data.microworld import examples
+from harness.tasks import loaders
 from harness.tasks.data_files import first_rows
 from harness.tasks.load_examples import file_of, texts_of
 from harness.tasks.preprocessing import PREPROCESSORS, Columns
-from harness.tasks.task import FileData, MicroworldData, Task
+from harness.tasks.task import FileData, MicroworldData, PluginData, Task
 
 
 def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
@@ -20,6 +21,8 @@ def sample_texts(task: Task, number: int) -> list[tuple[str, ...]]:
         columns: Columns = examples.sample(task.data.generator, task.train, number)
     elif isinstance(task.data, FileData):
         columns = _first_rows(task, task.data, number)
+    elif isinstance(task.data, PluginData):
+        columns = loaders.load(task.data.name, task.train)
     else:
         return []
     prepared = PREPROCESSORS[task.prepare](columns) if task.prepare else columns

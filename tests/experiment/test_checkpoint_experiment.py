@@ -79,7 +79,8 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluate(model: object, store: Path, *more: str) -> tuple[int, str]:
     sets = [part for override in FAST for part in ("--set", override)]
-    arguments = ["evaluate", str(model), "--store", str(store), "--jobs", "1", *sets, *more]
+    more = ("--store", str(store), "--executor", "serial", *more)
+    arguments = ["evaluate", str(model), *sets, *more]
     result = CliRunner().invoke(app, arguments)
     return result.exit_code, result.output
 
@@ -205,7 +206,7 @@ def test_a_pretrained_arm_and_a_checkpoint_in_one_experiment(bert: Path, tmp_pat
     rows = [line.split() for line in output.splitlines()]
     weights = sum(tensor.numel() for tensor in load_file(bert / "model.safetensors").values())
     assert ["theirs", "-", "-", f"{weights:,}"] in [row[:4] for row in rows]
-    study = Study.load(path, store=tmp_path / "runs").run(jobs=1)
+    study = Study.load(path, store=tmp_path / "runs").run(executor="serial")
     assert not study.last_run.failed
     assert set(study.scores()["arm"]) == {"ours", "theirs"}
     probes = study.probes()

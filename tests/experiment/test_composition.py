@@ -150,6 +150,18 @@ def test_variants_apply_in_their_order_and_before_overrides(tmp_path: Path) -> N
     assert (both.arms[0].pretrain.size.hidden_size, both.experiment.seeds.pretrain) == (256, (0, 1))
 
 
+def test_the_fields_that_variants_change_are_known(tmp_path: Path) -> None:
+    variants = {
+        "long": {"pretrain": {"optimizer": {"beta2": 0.9, "learning_rate": 0.001}}},
+        "short": {"pretrain.budget": {"steps": 7}},
+    }
+    found = loaded(tmp_path, "long", "short", x={"name": "x", "variants": variants} | BASE)
+    assert found.source and found.source.varied == {
+        "long": {"pretrain.optimizer.beta2": (None, 0.9)},  # the rate is that of the base
+        "short": {"pretrain.budget.tokens": (1_000, None), "pretrain.budget.steps": (None, 7)},
+    }
+
+
 def test_a_wrong_variant(tmp_path: Path) -> None:
     (unknown,) = problems(tmp_path, "larg", x=STUDY)
     assert unknown.startswith("--variant larg: the variant 'larg' is not known; did you mean")

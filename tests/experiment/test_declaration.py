@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from harness.cli import app
-from harness.experiment.data_checks import check_data
 from harness.experiment.declaration import load
 from harness.experiment.source import DeclarationError
 from harness.pretraining.objectives.transforms.masking import TokenMasking
@@ -241,12 +240,25 @@ def test_a_count_may_have_a_unit(valid: Path) -> None:
     assert arm.pretrain.budget.tokens == 1_500_000
 
 
+def test_missing_data_are_found_beside_other_problems(valid: Path) -> None:
+    overrides = [
+        "evaluate.tasks={mine: {data: nowhere.csv}}",
+        "pretrain.corpus={source: text, path: nowhere/*.txt}",
+        "expect=[nsp > none/mask_rate=0.15]",
+        "compute.loggers=[paper]",
+    ]
+    with pytest.raises(DeclarationError) as caught:
+        load(valid, overrides, with_data=True)
+    for override, problem in zip(overrides, caught.value.problems, strict=True):
+        assert problem.startswith(f"--set {override}: ")
+
+
 def test_missing_data_has_a_line(valid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_data(load(valid))
+    load(valid, with_data=True)
     overrides = ["pretrain.corpus={source: text, path: nowhere/*.txt}", "evaluate.suite=glue-v1"]
     monkeypatch.setenv("HARNESS_DATA", str(valid.parent))
     with pytest.raises(DeclarationError) as caught:
-        check_data(load(valid, [*overrides, "evaluate.tasks=[rte]"]))
+        load(valid, [*overrides, "evaluate.tasks=[rte]"], with_data=True)
     corpus, task = caught.value.problems
     assert corpus.startswith(f"--set {overrides[0]}: pretrain.corpus.path must name a .txt")
     assert task.startswith("--set evaluate.tasks=[rte]: rte: HARNESS_DATA must contain a folder")

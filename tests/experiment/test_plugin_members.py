@@ -9,8 +9,10 @@ import pytest
 import harness
 from harness.experiment import plugins
 from harness.tasks import TASKS
+from harness.tasks.task import PluginData
 
 SST2 = TASKS["micro-sst2"]
+POMES = PluginData(name="pomes")
 pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
@@ -78,6 +80,17 @@ ROW = "must be (output, (representation, ...), (transform, ...))"
         ({"CALLBACKS": {"one": four}}, "a_plugin.CALLBACKS['one'] must be a class or function wi"),
         ({"MODULES": {"one": Mine}}, "a_plugin.MODULES['one'] must be a subclass of Pretraining"),
         ({"METRICS": {"one": 1}}, "a_plugin.METRICS['one'] must be a Metric, but is 1"),
+        (
+            {"DATASETS": {"one": four}},
+            "a_plugin.DATASETS['one'] must be a function from the name of a split to its examples",
+        ),
+        (
+            {
+                "DATASETS": {"poems": lambda split: []},
+                "TASKS": {"one": SST2.model_copy(update={"name": "one", "data": POMES})},
+            },
+            "a_plugin.TASKS['one']: the data set 'pomes' is not known; did you mean 'poems'?",
+        ),
         (
             {"METRICS_OF_KIND": {"regression": ("pearsen",)}},
             "a_plugin.METRICS_OF_KIND['regression']: the metric 'pearsen' is not known; did you",

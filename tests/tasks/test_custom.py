@@ -101,7 +101,8 @@ def problem(path: Path) -> str:
 
 
 def test_from_files_to_a_table_and_a_report(tmp_path: Path, own: dict[str, Any]) -> None:
-    study = harness.load(write(tmp_path, own), store=tmp_path / "runs").run(jobs=1)
+    study = harness.load(write(tmp_path, own), store=tmp_path / "runs")
+    study.run(executor="serial")
     assert not study.last_run.failed
     table = study.table()
     assert [(c.name, c.metrics) for c in table.columns] == [

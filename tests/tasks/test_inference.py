@@ -63,6 +63,12 @@ def test_a_file_is_enough(tmp_path: Path, suffix: str) -> None:
     assert sample_texts(found, 5) == [(text,) for text in frame()["text"][:5]]
 
 
+def test_a_hold_out_of_whole_groups_is_named(tmp_path: Path) -> None:
+    rows = frame().assign(book=[f"book {n // 4}" for n in range(len(frame()))])
+    found = task({"data": written(tmp_path, rows, "reviews.csv"), "group_field": "book"})
+    assert "validation (20% of reviews.csv, by whole groups of book; bad: " in summary(found)
+
+
 def test_the_order_of_rows_does_not_change_the_hold_out(tmp_path: Path) -> None:
     rows = frame()
     dev_sets = [

@@ -7,7 +7,14 @@ import pytest
 from harness.tasks import TASKS
 from harness.tasks.examples import Answers, Examples
 from harness.tasks.metrics import METRICS
-from harness.tasks.scores import counts, load_counts, predictions_frame, save_counts, score
+from harness.tasks.scores import (
+    counts,
+    load_counts,
+    load_groups,
+    predictions_frame,
+    save_counts,
+    score,
+)
 from harness.tasks.task import FileData, Task
 
 FILE = FileData(source="jsonl", files={})
@@ -86,6 +93,20 @@ def test_scores_can_be_made_again_from_the_counts(kind, tmp_path):
     for name, value in scores.items():
         sums = stored[f"dev/{name}"].sum(axis=0)
         assert METRICS[name].from_counts(sums) == pytest.approx(value, abs=1e-9)
+
+
+def test_groups_are_numbered_by_name_in_each_split(tmp_path):
+    labels, path = np.zeros(4), tmp_path / "predictions.parquet"
+    splits = {"dev": ["b", "a", "b", "c"], "other": ["10", "9", "9", "10"]}
+    frames = [
+        predictions_frame(split, examples(labels, np.array(groups, dtype=object)), labels)
+        for split, groups in splits.items()
+    ]
+    pd.concat(frames).to_parquet(path, index=False)
+    found = {name: array.tolist() for name, array in load_groups(path).items()}
+    assert found == {"dev/groups": [1, 0, 1, 2], "other/groups": [0, 1, 1, 0]}
+    predictions_frame("dev", examples(labels), labels).to_parquet(path, index=False)
+    assert load_groups(path) == {}
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -126,13 +126,20 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
             )
 
 
-def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+def arm_names(experiment: Experiment) -> list[str]:
+    """The names of all arms, valid or not; none of a grid that is too large."""
+    if math.prod(map(len, experiment.grid.values())) > MAX_ARMS:
+        return []
+    return [arm_name(experiment, labels) for labels, _ in combinations(experiment.grid)]
+
+
+def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms, and expectations that contradict each other."""
-    names = [arm.name for arm in arms]
+    names = arm_names(experiment)
     for number, expected in enumerate(experiment.expect):
         keys = ("expect", number)
         for side in dict.fromkeys((expected.better, expected.worse)):
-            if side not in names:
+            if names and side not in names:
                 yield keys, "expect: " + unknown_name("the arm", side, names)
         earlier = [(e.better, e.worse) for e in experiment.expect[:number]]
         if expected.better == expected.worse:
@@ -144,11 +151,9 @@ def expectation_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problem
 
 def own_field_problems(experiment: Experiment) -> Problems:
     """Fields of `arms`: of unknown arms, or that no arm may change."""
-    if not experiment.arms or math.prod(map(len, experiment.grid.values())) > MAX_ARMS:
-        return
-    names = [arm_name(experiment, labels) for labels, _ in combinations(experiment.grid)]
+    names = arm_names(experiment)
     for arm, changes in experiment.arms.items():
-        if arm not in names:
+        if names and arm not in names:
             yield ("arms", arm), f"arms: {unknown_name('the arm', arm, names)}"
         for path in changes:
             yield from _path(("arms", arm, path), path, f"the arm {arm!r}")

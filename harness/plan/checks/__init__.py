@@ -5,14 +5,11 @@ Errors are found when an experiment is read (`harness.experiment`).
 
 from collections.abc import Callable, Iterator, Mapping
 
+from harness.plan.checks.compute import unused_strategy
 from harness.plan.checks.data import missing_data
+from harness.plan.checks.learned_budgets import few_tokens, few_updates
 from harness.plan.checks.lengths import long_texts
-from harness.plan.checks.pretraining import (
-    few_updates,
-    long_warmup,
-    repeated_text,
-    unfilled_vocabulary,
-)
+from harness.plan.checks.pretraining import long_warmup, repeated_text, unfilled_vocabulary
 from harness.plan.checks.search import unsuited_sampler
 from harness.plan.checks.seeds import single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
@@ -27,6 +24,7 @@ def unsupported_tasks(plan: Plan) -> Iterator[str]:
 
 CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "few_updates": few_updates,
+    "few_tokens": few_tokens,
     "long_warmup": long_warmup,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
@@ -38,6 +36,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "unlike_defaults": unlike_defaults,
     "small_checkpoints": small_checkpoints,
     "single_runs": single_runs,
+    "unused_strategy": unused_strategy,
 }
 """Name to check, in the order of the output. A check yields warnings of one line: what was found,
 and what to change."""

@@ -1,4 +1,4 @@
-"""Pretraining that is too short to learn from."""
+"""Pretraining whose warmup, vocabulary or text does not fit its budget."""
 
 import math
 from collections.abc import Iterator
@@ -10,11 +10,6 @@ from harness.plan.plan import Plan
 from harness.pretraining.optimizer import Schedule
 from harness.pretraining.recipes.pretrain import Pretrain
 
-FEW_UPDATES = 500
-"""Updates below which networks of the shipped experiments stay near the loss of their first
-updates."""
-SMALLEST_BATCH = 8
-"""Sequences of the smallest batch that a warning recommends."""
 FULL_VOCABULARY = 0.75
 """Share of the declared entries that a corpus should fill. On the micro-world, whose default is
 1,200, WordPiece learns 81 % and Unigram 76 to 84 % of them."""
@@ -25,27 +20,12 @@ LONG_WARMUP = 0.5
 """Share of the updates that a warmup should not exceed."""
 
 
-def few_updates(plan: Plan) -> Iterator[str]:
-    """Runs of few updates, with the batch size or the budget that would give more."""
-    for steps, names, run in _grouped(plan):
-        if steps < FEW_UPDATES:
-            yield (
-                f"{names}: {steps:,} pretraining updates are fewer than {FEW_UPDATES}, with which "
-                f"a network hardly learns; {_more_updates(run, steps)}"
-            )
-
-
-def _more_updates(run: Pretrain, steps: int) -> str:
-    """What gives FEW_UPDATES."""
+def raised_budget(run: Pretrain, factor: float) -> str:
+    """`raise pretrain.budget.tokens to 1,000,000 or more`: the budget of a run times `factor`."""
     unit, value = _budget(run)
-    needed = math.ceil(value * FEW_UPDATES / max(1, steps))
+    needed = math.ceil(round(value * factor, 6))  # a whole number stays one
     amount = f"{needed + 0.05 * needed:.2g}" if unit == "flops" else f"{needed:,}"  # rounded up
-    budget = f"raise pretrain.budget.{unit} to {amount} or more"
-    most = run.batch_size * steps // FEW_UPDATES
-    smaller = 2 ** (most.bit_length() - 1) if most else 0
-    if unit == "steps" or smaller < SMALLEST_BATCH:
-        return budget
-    return f"lower pretrain.batch_size from {run.batch_size} to {smaller}, or {budget}"
+    return f"raise pretrain.budget.{unit} to {amount} or more"
 
 
 def _budget(run: Pretrain) -> tuple[str, float]:
@@ -91,12 +71,12 @@ def repeated_text(plan: Plan) -> Iterator[str]:
 
 def long_warmup(plan: Plan) -> Iterator[str]:
     """Runs whose warmup takes more than half of their updates."""
-    for steps, names, run in _grouped(plan):
+    for steps, names, run in grouped_runs(plan):
         warmup = _warmup(run.schedule, steps)
         if warmup > LONG_WARMUP * steps:
             yield (
-                f"{names}: the warmup takes {warmup:,} of {steps:,} pretraining updates, so that "
-                "the learning rate is below its peak most of the time; set "
+                f"{', '.join(names)}: the warmup takes {warmup:,} of {steps:,} pretraining "
+                "updates, so that the learning rate is below its peak most of the time; set "
                 "pretrain.schedule.warmup_fraction to 0.1 or lower, or raise the budget"
             )
 
@@ -110,7 +90,7 @@ def _warmup(schedule: Schedule, steps: int) -> int:
     return schedule.warmup_steps
 
 
-def _grouped(plan: Plan) -> Iterator[tuple[int, str, Pretrain]]:
+def grouped_runs(plan: Plan) -> Iterator[tuple[int, list[str], Pretrain]]:
     """(updates, names, first run) of the pretraining runs that are equal in updates, batch size and
     warmup, without those of no or unknown updates."""
     groups: dict[tuple[int, int, Schedule], tuple[list[str], Pretrain]] = {}
@@ -119,7 +99,7 @@ def _grouped(plan: Plan) -> Iterator[tuple[int, str, Pretrain]]:
             names, _ = groups.setdefault((steps, run.batch_size, run.schedule), ([], run))
             names.append(name)
     for (updates, _, _), (names, run) in groups.items():
-        yield updates, ", ".join(names), run
+        yield updates, names, run
 
 
 def _runs(plan: Plan) -> Iterator[tuple[str, Pretrain]]:

@@ -45,7 +45,8 @@ class ReplacedTokenDetection(Learner):
     differs only in one clipping norm for both, and in samples from the generator before its step.
 
     Samples are drawn from torch's generator, which is seeded at each step (as with dropout, another
-    split of the batch into parts gives other draws); in evaluation it is seeded with
+    split of the batch into parts gives other draws); on several devices, from one seeded alike on
+    all, so that the samples do not depend on the number of devices. In evaluation it is seeded with
     EVALUATION_SEED for each batch, so that predictions there are reproducible.
     """
 
@@ -76,7 +77,7 @@ class ReplacedTokenDetection(Learner):
         inputs = network_inputs(batch)
         guessed = self.generator(**inputs).last_hidden_state
         guesses = self.generator.token_logits(gather(guessed, batch["positions"]))
-        inputs["input_ids"], replaced = fill(batch, self.draw(guesses))
+        inputs["input_ids"], replaced = fill(batch, self.draw(guesses, batch.get("draws")))
         states = self.backbone(**inputs).last_hidden_state
         predictions = {
             "token": (guesses, batch["targets"]),
@@ -86,8 +87,14 @@ class ReplacedTokenDetection(Learner):
             predictions["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
         return predictions
 
-    def draw(self, logits: Tensor) -> Tensor:
-        """[M] tokens, one from each distribution [M, V], without gradient."""
+    def draw(self, logits: Tensor, share: Tensor | None = None) -> Tensor:
+        """[M] tokens, one from each distribution [M, V], without gradient.
+
+        Args:
+            share: the array `draws` of `harness.pretraining.objectives.shares`, if any.
+        """
+        if self.training and share is not None:
+            return sample_share(logits, *share.tolist())
         if self.training:
             return sample(logits)
         return sample(logits, torch.Generator(logits.device).manual_seed(EVALUATION_SEED))
@@ -111,7 +118,25 @@ def sample(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """[M] tokens from the softmax of [M, V], by the Gumbel-max trick at temperature 1
     (google-research/electra, pretrain_helpers.py `sample_from_softmax`)."""
     waits = torch.empty_like(logits, dtype=torch.float32, requires_grad=False)
-    waits.exponential_(generator=generator)  # -log of it is a Gumbel variable
+    return _drawn(logits, waits.exponential_(generator=generator))
+
+
+def sample_share(logits: Tensor, seed: int, total: int, before: int) -> Tensor:
+    """[M] tokens from the softmax of [M, V], as `sample` draws them for all devices together.
+
+    Args:
+        seed: of the draws for all predictions.
+        total: number of predictions of all devices.
+        before: number of those before these.
+    """
+    generator = torch.Generator(logits.device).manual_seed(seed)
+    waits = torch.empty(total, logits.shape[1], device=logits.device)
+    waits.exponential_(generator=generator)
+    return _drawn(logits, waits[before : before + len(logits)])
+
+
+def _drawn(logits: Tensor, waits: Tensor) -> Tensor:
+    """[M] tokens by exponential variables [M, V]; -log of them are Gumbel variables."""
     return (logits.detach().float() - waits.log()).argmax(-1)
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
+from harness.pretraining.distributed import num_ranks, rank
+from harness.pretraining.objectives.shares import share
 from harness.pretraining.objectives.targets import Batch, count_targets, split
 
 PREPARED_BATCHES = 4
@@ -24,9 +26,9 @@ class Step(NamedTuple):
 
     parts: list[TensorBatch]
     num_tokens: int
-    """Tokens before the transform, special tokens included."""
+    """Tokens of the whole batch before the transform, special tokens included."""
     counts: dict[str, int]
-    """Predictions in the whole batch that each loss is averaged over."""
+    """Predictions in the whole batch, of all devices, that each loss is averaged over."""
     component: int
     """Index of the mixture component."""
 
@@ -50,11 +52,20 @@ class Feed(IterableDataset[Step]):
                 yield ahead.popleft().result()
 
 
-def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0) -> Step:
+def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0, seed: int = 0) -> Step:
     """A batch of inputs [B, T] as micro-batches of at most `micro_batch_tokens` positions, or of
-    one sequence [1, T]."""
+    one sequence [1, T]; on several devices, the share of this one.
+
+    Args:
+        seed: of the update, for the shares.
+    """
+    parts = (
+        split(batch, micro_batch_tokens)
+        if num_ranks() == 1
+        else share(batch, micro_batch_tokens, rank(), num_ranks(), seed)
+    )
     return Step(
-        [to_tensors(part) for part in split(batch, micro_batch_tokens)],
+        [to_tensors(part) for part in parts],
         int(batch["num_tokens"].sum()),
         count_targets(batch),
         component,

@@ -211,15 +211,21 @@ def count_real(batch: Batch) -> int:
     return int(batch["input_ids"].size if mask is None else mask.sum())
 
 
-def split(batch: Batch, max_tokens: int) -> list[Batch]:
-    """The batch of inputs [B, T] in parts of at most `max_tokens` positions, or of one sequence."""
-    num_rows, width = batch["input_ids"].shape
+def rows_within(batch: Batch, max_tokens: int) -> int:
+    """Rows of inputs [B, T] and [B, U] with at most `max_tokens` positions; at least one."""
+    width = batch["input_ids"].shape[1]
     if "decoder_input_ids" in batch:
         width += batch["decoder_input_ids"].shape[1]
-    size = max(1, max_tokens // width)
+    return max(1, max_tokens // width)
+
+
+def split(batch: Batch, max_tokens: int) -> list[Batch]:
+    """The batch of inputs [B, T] in parts of at most `max_tokens` positions, or of one sequence."""
+    num_rows = len(batch["input_ids"])
+    size = rows_within(batch, max_tokens)
     if size >= num_rows:
         return [batch]
-    return [_rows(batch, first, min(first + size, num_rows)) for first in range(0, num_rows, size)]
+    return [cut(batch, first, min(first + size, num_rows)) for first in range(0, num_rows, size)]
 
 
 FLAT = {
@@ -229,7 +235,8 @@ FLAT = {
 """Arrays of ascending positions, and the arrays aligned with each."""
 
 
-def _rows(batch: Batch, first: int, last: int) -> Batch:
+def cut(batch: Batch, first: int, last: int) -> Batch:
+    """The rows from `first` to before `last` of inputs [B, T], as a batch."""
     part = {}
     for name, followers in FLAT.items():
         if name in batch:

@@ -178,8 +178,17 @@ def test_padding_does_not_enter_the_statistics(
     )
 
 
-@pytest.mark.parametrize("kind", TRAINED_KINDS)
-@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+MEMORISED = [
+    pytest.param(
+        kind, *network, marks=[pytest.mark.campaign] * (kind != "classification" and place > 0)
+    )
+    for kind in TRAINED_KINDS
+    for place, network in enumerate(NETWORKS)
+]
+"""Every kind with the first network and every network with one kind; all others take minutes."""
+
+
+@pytest.mark.parametrize(("kind", "family", "reading"), MEMORISED)
 def test_one_batch_is_memorised(
     kind: str, family: str, reading: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:

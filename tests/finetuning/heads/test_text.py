@@ -250,9 +250,18 @@ def test_labels_with_equal_tokens_are_refused(tokenizer: Tok) -> None:
         TextOutput(task, TEXT, tokenizer("wordpiece"))
 
 
-@pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize(
-    ("family", "read"), [("t5", "encoder_decoder"), ("gpt2", "causal"), ("gpt2", "prefix")]
+    ("family", "read", "kind"),
+    [
+        *(("t5", "encoder_decoder", kind) for kind in CASES),
+        *(
+            pytest.param(
+                "gpt2", read, kind, marks=[pytest.mark.campaign] * (kind != "classification")
+            )
+            for read in ("causal", "prefix")
+            for kind in CASES
+        ),
+    ],
 )
 def test_one_batch_is_memorised(
     tokenizer: Tok, tmp_path: Path, family: str, read: str, kind: str

@@ -248,3 +248,17 @@ def test_a_pruner_without_enough_trials_is_found() -> None:
     sweep = {"trials": 5, "sampler": "tpe", "pruner": "median", "space": SPACE}
     (line,) = found("unsuited_sampler", planned(sweep=sweep))
     assert "prunes no trial before the 6th, but there are 5" in line
+
+
+@pytest.mark.parametrize(
+    ("compute", "warned"),
+    [
+        ({"strategy": "fsdp"}, True),
+        ({"strategy": "ddp", "devices": 1}, True),
+        ({"strategy": "fsdp", "devices": 2}, False),
+        ({"strategy": "fsdp", "devices": "auto"}, False),
+        ({"devices": 1}, False),
+    ],
+)
+def test_a_strategy_for_several_devices_with_one(compute: Any, warned: bool) -> None:
+    assert bool(found("unused_strategy", planned(compute=compute))) == warned

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,14 @@ TINY = Size(num_layers=2, hidden_size=32, num_heads=2, intermediate_size=64)
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
 
+@cache
 def vocabulary() -> Vocabulary:
     special = (np.arange(VOCAB) < FIRST) | np.isin(np.arange(VOCAB), SENTINELS)
     starts = np.arange(VOCAB) % 3 != 0
     return Vocabulary(VOCAB, 0, 2, 3, 4, special, starts, sentinels=SENTINELS, extra=MODES)
 
 
+@cache
 def stream() -> TokenStream:
     """Counting up, so that no token occurs twice in a sequence."""
     rng = np.random.default_rng(0)
@@ -100,8 +103,7 @@ def maker(name: str, seed: int = 0) -> BatchMaker:
     )
 
 
-def of_step(name: str, step: int) -> Objective:
-    made = maker(name)
+def of_step(made: BatchMaker, step: int) -> Objective:
     return made.components[made.component(step)].objective
 
 
@@ -131,8 +133,9 @@ def predicting(batch: Batch) -> np.ndarray:
 
 @EVERY
 def test_predictions_are_at_real_positions_and_of_real_tokens(name: str) -> None:
+    made = maker(name)
     for step in range(12):
-        batch = maker(name).batch(step)
+        batch = made.batch(step)
         assert len(batch["positions"]) == len(batch["targets"]) > 0
         assert (np.diff(batch["positions"]) > 0).all(), "in order, each once"
         assert predicting(batch).reshape(-1)[batch["positions"]].all(), "never at padding"
@@ -143,9 +146,9 @@ def test_predictions_are_at_real_positions_and_of_real_tokens(name: str) -> None
 def test_special_tokens_are_never_hidden(name: str) -> None:
     """Targets are text, except the end of a text, sentinels, and the separators that a model of all
     tokens predicts."""
-    special = vocabulary().special
+    special, made = vocabulary().special, maker(name)
     for step in range(12):
-        batch, objective = maker(name).batch(step), of_step(name, step)
+        batch, objective = made.batch(step), of_step(made, step)
         special_targets = set(batch["targets"][special[batch["targets"]]].tolist())
         if objective.output.kind in ("masked_token", "replaced_token") or (
             objective.representation == "permuted"
@@ -157,9 +160,8 @@ def test_special_tokens_are_never_hidden(name: str) -> None:
             assert special_targets <= {3, *SENTINELS.tolist()}
 
 
-def texts(name: str, step: int) -> list[list[int]]:
+def texts(made: BatchMaker, step: int) -> list[list[int]]:
     """The ordinary tokens of each row before they were corrupted."""
-    made = maker(name)
     phase, of_phase = made._phase(step)
     epoch, index = made._epoch(phase, of_phase)
     tokens = made._tokens_per_batch(phase)
@@ -198,10 +200,11 @@ def targets_by_row(batch: Batch) -> list[np.ndarray]:
 
 @EVERY
 def test_inputs_and_targets_give_the_text_back(name: str) -> None:
+    made = maker(name)
     for step in range(8):
-        batch, objective = maker(name).batch(step), of_step(name, step)
+        batch, objective = made.batch(step), of_step(made, step)
         targets = targets_by_row(batch)
-        for row, text in enumerate(texts(name, step)):
+        for row, text in enumerate(texts(made, step)):
             read = batch["input_ids"][row]
             if objective.output.kind == "whole_text":
                 assert ordinary(targets[row]) == text
@@ -234,8 +237,9 @@ DROPPING = [
 
 @pytest.mark.parametrize("name", DROPPING)
 def test_dropped_spans_are_not_in_the_input(name: str) -> None:
+    made = maker(name)
     for step in range(8):
-        batch = maker(name).batch(step)
+        batch = made.batch(step)
         for row, target in enumerate(targets_by_row(batch)):
             assert not set(ordinary(target)) & set(ordinary(batch["input_ids"][row]))
 
@@ -254,7 +258,8 @@ MASKED = [
 @pytest.mark.parametrize("name", MASKED)
 def test_most_masked_tokens_are_not_in_the_input(name: str) -> None:
     """80 or 85 % become the mask, and 10 % a random token."""
-    batches = [maker(name).batch(step) for step in range(20)]
+    made = maker(name)
+    batches = [made.batch(step) for step in range(20)]
     seen = [batch["input_ids"].flat[batch["positions"]] for batch in batches]
     assert np.mean(np.concatenate(seen) == 4) == pytest.approx(0.8, abs=0.1)
 
@@ -280,7 +285,8 @@ def learner_of(name: str) -> tuple[Pretrain, Learner]:
 def test_the_first_loss_is_that_of_uniform_guessing(name: str) -> None:
     spec, learner = learner_of(name)
     module = PretrainingModule(learner.eval(), spec, 10, 0)
-    step = to_step(maker(name).batch(0), 100_000, maker(name).component(0))
+    made = maker(name)
+    step = to_step(made.batch(0), 100_000, made.component(0))
     with torch.no_grad():
         sums = module.learner(step.parts[0], step.component)[0]
     means = {key: float(value) / step.counts[key] for key, value in sums.items()}

@@ -160,7 +160,7 @@ def test_the_whole_way(tmp_path: Path) -> None:
     """A few hundred updates teach a small decoder more than chance."""
     path = tmp_path / "probed.yaml"
     path.write_text(EXPERIMENT)
-    study = harness.load(path, store=tmp_path / "runs").run(jobs=1)
+    study = harness.load(path, store=tmp_path / "runs").run(executor="serial")
     assert not study.last_run.failed
     assert len(study.plan.probe_runs) == 4
     frame = study.probes()

@@ -1,0 +1,170 @@
+"""Several processes (ranks), each with a device, that train one network.
+
+Each rank computes its share of every batch (`harness.pretraining.objectives.shares`); gradients,
+losses and metrics are summed over all. Rank 0 alone writes. In one process, all of it does nothing.
+"""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import torch
+from pytorch_lightning.plugins.io import TorchCheckpointIO
+from pytorch_lightning.utilities import rank_zero_only
+from torch import Tensor, distributed, nn
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.utils._pytree import tree_map
+
+from harness.core.compute import Compute
+
+Value = TypeVar("Value")
+LAYER_NAMES = ("Layer", "Block")
+"""Ends of the class names of a network's layers, such as BertLayer and GPT2Block."""
+
+
+def num_devices(compute: Compute) -> int:
+    """Devices of a pretraining run on this machine.
+
+    Raises:
+        ValueError: there are fewer GPUs, or none although `accelerator` asks for one.
+    """
+    num_gpus = _num_gpus(compute)
+    if compute.accelerator == "gpu" and not num_gpus:
+        raise ValueError(
+            "compute.accelerator must be auto or cpu on a machine without a GPU, but is gpu; "
+            "change it"
+        )
+    if compute.devices == "auto":
+        return max(1, num_gpus)
+    if num_gpus and compute.devices > num_gpus:
+        raise ValueError(
+            f"compute.devices must be at most the number of GPUs, here {num_gpus}, but is "
+            f"{compute.devices}; lower it, or set it to auto"
+        )
+    return compute.devices
+
+
+def uses_gpus(compute: Compute) -> bool:
+    """Whether the devices are GPUs."""
+    return _num_gpus(compute) > 0
+
+
+def _num_gpus(compute: Compute) -> int:
+    return 0 if compute.accelerator == "cpu" else torch.cuda.device_count()
+
+
+def join(rank: int, num_ranks: int, meeting: Path, compute: Compute) -> None:
+    """Makes this process a rank, once all others have called it, too.
+
+    Args:
+        meeting: path of a file that does not exist yet, the same for all ranks.
+    """
+    has_gpu = uses_gpus(compute)
+    if has_gpu:
+        torch.cuda.set_device(rank)
+    distributed.init_process_group(
+        "cpu:gloo,cuda:nccl" if has_gpu else "gloo",
+        init_method=f"file://{meeting}",
+        rank=rank,
+        world_size=num_ranks,
+    )
+    cast(Any, rank_zero_only).rank = rank  # of Lightning's loggers and the callbacks of plug-ins
+
+
+def lightning_devices(compute: Compute) -> list[int] | int:
+    """What `pytorch_lightning.Trainer` takes: the GPU of this rank, or one device."""
+    return [rank()] if num_ranks() > 1 and uses_gpus(compute) else 1
+
+
+def num_ranks() -> int:
+    """Processes that train the network."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def rank() -> int:
+    """Number of this process, from 0."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def agreed(value: Value) -> Value:
+    """The value of rank 0."""
+    values = [value]
+    if num_ranks() > 1:
+        distributed.broadcast_object_list(values)
+    return values[0]
+
+
+def gathered(value: Value) -> list[Value]:
+    """The values of all ranks, in their order."""
+    if num_ranks() == 1:
+        return [value]
+    values: list[Any] = [None] * num_ranks()
+    distributed.all_gather_object(values, value)
+    return values
+
+
+def summed(tensor: Tensor) -> Tensor:
+    """The tensor [...], replaced by its sum over all ranks."""
+    if num_ranks() > 1:
+        distributed.all_reduce(tensor)
+    return tensor
+
+
+def sum_gradients(weights: list[nn.Parameter]) -> None:
+    """Sums gradients over all ranks, at once; those of `shard` are summed as they arise."""
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    if num_ranks() > 1 and gradients and not isinstance(gradients[0], DTensor):
+        flat = summed(nn.utils.parameters_to_vector(gradients))
+        nn.utils.vector_to_parameters(flat, gradients)
+
+
+def shard(module: nn.Module, device: str) -> nn.Module:
+    """Gives each rank a part of the weights of `module` (FSDP2); returns a whole copy."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    whole_module = deepcopy(module)
+    mesh = init_device_mesh(device, (num_ranks(),))
+    for layer in reversed(list(module.modules())):  # the inner ones first
+        if type(layer).__name__.endswith(LAYER_NAMES):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+    return whole_module
+
+
+def whole(tree: Any) -> Any:
+    """Nested values with each sharded tensor as a whole, on all ranks."""
+    return tree_map(lambda leaf: leaf.full_tensor() if isinstance(leaf, DTensor) else leaf, tree)
+
+
+def shard_checkpoint(
+    checkpoint: dict[str, Any], own: dict[str, Tensor], weights: list[nn.Parameter]
+) -> None:
+    """Shards the tensors of a Lightning checkpoint as those of a module.
+
+    Args:
+        own: name to tensor of the module.
+        weights: in the order of the optimiser.
+    """
+    saved = checkpoint["state_dict"]
+    for name, tensor in saved.items():
+        saved[name] = _sharded_like(tensor, own[name])
+    for index, state in checkpoint["optimizer_states"][0]["state"].items():
+        for name, value in state.items():
+            state[name] = _sharded_like(value, weights[index])
+
+
+def _sharded_like(tensor: Tensor, like: Tensor) -> Tensor:
+    """A whole tensor, sharded as `like` is; as it is if it has another shape."""
+    if not isinstance(like, DTensor) or tensor.shape != like.shape:
+        return tensor
+    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements)
+
+
+class RankZeroIO(TorchCheckpointIO):
+    """Writes checkpoints on rank 0 alone; all take part in collecting them."""
+
+    def save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+        """Writes a checkpoint."""
+        if rank() == 0:
+            super().save_checkpoint(*args, **kwargs)
