@@ -15,8 +15,9 @@ FEW_ROWS = 15
 NOTE = (
     "95 % intervals combine two sources of variance: pretraining seeds (Student's t with "
     "Welch's degrees of freedom; fine-tuning runs are averaged within their seed) and dev "
-    f"examples ({REPLICATES:,} resamples, the same for all runs). Arms that start from the same "
-    "checkpoints are compared seed by seed (paired). p is two-sided. Adjusted p controls the "
+    f"examples ({REPLICATES:,} resamples, the same for all runs; of whole groups where a task "
+    "declares them). Arms that start from the same checkpoints are compared seed by seed (paired). "
+    "p is two-sided. Adjusted p controls the "
     "false discovery rate (Benjamini and Hochberg): for an average, among the averages of all "
     "pairs of arms, as for the ranks; for a column, among all columns of all pairs (bold scores"
     " in the leaderboard are adjusted within their column). Among differences with adjusted p "

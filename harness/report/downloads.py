@@ -6,6 +6,7 @@ import yaml
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
+from harness.report.sections.loss_differences import loss_differences
 
 STAGE_COLUMNS = ["key", "kind", "label", "finished", "seconds"]
 
@@ -14,6 +15,7 @@ def downloads(results: Results) -> dict[str, str]:
     """File name to content; files without rows are omitted."""
     frames = {
         "scores.csv": _all_scores(results),
+        "loss_differences.csv": loss_differences(results),
         "trials.csv": results.get(trials_frame),
         "stages.csv": _stages(results),
     }
@@ -29,6 +31,7 @@ DESCRIPTIONS = {
     "leaderboard.md": "the leaderboard as markdown",
     "differences.csv": "every difference with interval and p",
     "scores.csv": "the score of every run, with seeds and stage key",
+    "loss_differences.csv": "every difference in held-out loss with interval and p",
     "trials.csv": "every trial of the hyperparameter search",
     "stages.csv": "the key, state and seconds of every stage",
     "experiment.yaml": "the resolved experiment, every field of every arm",

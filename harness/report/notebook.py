@@ -4,7 +4,7 @@ from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Table
-from harness.plan.html import paragraph
+from harness.plan.display import paragraph
 
 
 def study_html(known: Outlook, spread: SeedSpread | None, table: Table | None) -> str:

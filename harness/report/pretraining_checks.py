@@ -7,12 +7,8 @@ import numpy as np
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.data.corpora.token_stream import TokenStream
-from harness.plan.checks.pretraining import (
-    few_updates,
-    long_warmup,
-    repeated_text,
-    unfilled_vocabulary,
-)
+from harness.plan.checks.learned_budgets import few_updates
+from harness.plan.checks.pretraining import long_warmup, repeated_text, unfilled_vocabulary
 from harness.plan.checks.tokenizers import unfit_tokenizer
 
 HARDLY_BELOW = 0.95

@@ -1,7 +1,6 @@
 """The score of every fine-tuning run, and the average over the suite of each pretraining seed."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -25,15 +24,23 @@ def all_run_scores(results: Results) -> RunScores:
     }
 
 
-def average_of(results: Results, scores: pd.DataFrame) -> float:
-    """Average x 100 of the `scores` of one arm and pretraining seed; NaN if a score is missing."""
-    table = build(scores, results.suite, tasks=results.experiment.evaluate.tasks)
-    average = table.rows[0].average
-    return average.mean if average else np.nan
+def averages(results: Results, scores: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The columns `by`, and the average x 100 of each of their combinations, in the order of
+    `scores`; NaN if a score is missing.
+
+    Args:
+        by: columns of `scores`; one combination has scores of one arm and pretraining seed.
+    """
+    if scores.empty:
+        return pd.DataFrame(columns=[*by, "average"])
+    groups = scores.groupby(list(by), sort=False)
+    named = scores.assign(arm=groups.ngroup().astype(str))
+    table = build(named, results.suite, tasks=results.experiment.evaluate.tasks)
+    found = {row.name: row.average.mean if row.average else np.nan for row in table.rows}
+    keys = groups.size().index.to_frame(index=False)
+    return keys.assign(average=[found[str(number)] for number in range(len(keys))])
 
 
 def seed_averages(results: Results) -> pd.DataFrame:
     """Columns arm, pretrain_seed, average (x 100)."""
-    groups: Any = results.get(scores_frame).groupby(["arm", "pretrain_seed"], sort=False)
-    rows = [(*seed, average_of(results, scores)) for seed, scores in groups]
-    return pd.DataFrame(rows, columns=["arm", "pretrain_seed", "average"])
+    return averages(results, results.get(scores_frame), ["arm", "pretrain_seed"])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from harness.analysis.comparison.differences import AVERAGE
+from harness.analysis.comparison.resampling import cell_name
 from harness.analysis.frames.runs import finetune_runs_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
@@ -24,13 +25,18 @@ from harness.report.difference_tables import num_columns
 from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import RunScores
 from harness.report.verdict import Pair
-from harness.tasks.custom import tasks_of
 from harness.tasks.metrics import METRICS
+from harness.tasks.scores import GROUPS
+from harness.tasks.task import Column
 
 FEW_STAGES = 5
 """Up to this number, unfinished stages are named one by one."""
 ENOUGH_SEEDS = 10
 """Pretraining seeds per arm from which on their number is not mentioned."""
+ENOUGH_GROUPS = 30
+"""Groups of examples from which on their number is not mentioned: few are five to thirty in
+Cameron, Gelbach & Miller 2008 ("Bootstrap-based improvements for inference with clustered errors",
+Review of Economics and Statistics 90, abstract)."""
 
 
 def threats(results: Results, table: Table, pairs: Sequence[Pair], scores: RunScores) -> list[str]:
@@ -59,10 +65,19 @@ def findings(
         *_approximations(results, table),
         *search_checks.untuned(results),
         *results.experiment.threats,
+        *_adopted(results),
         *_unfinished(results),
         *(f"{line}." for line in results.plan.unsupported_lines),
     ]
     return threats_found, [name for name, sentences in found.items() if not sentences]
+
+
+def _adopted(results: Results) -> Iterator[str]:
+    """A sentence on results that were computed before a change, and taken over."""
+    changes = Counter(one.adopted for one in results.finished.values() if one.adopted)
+    if changes:
+        named = "; ".join(f"{count} with {change}" for change, count in changes.items())
+        yield f"Stages that were computed before a change and adopted as they were: {named}."
 
 
 def _checked(results: Results, table: Table, scores: RunScores) -> dict[str, list[str]]:
@@ -167,23 +182,32 @@ def _many_comparisons(pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _approximations(results: Results, table: Table) -> Iterator[str]:
-    tasks = tasks_of(results.suite)
-    grouped = [
-        f"{column.name} ({field})"
+    few = [
+        f"{column.name} ({number})"
         for column in table.columns
-        if (field := tasks[column.task].group_field)
-        and not all(METRICS[metric].grouped for metric in column.metrics)
+        if (number := _num_groups(results, column)) and number < ENOUGH_GROUPS
     ]
-    if grouped:
+    if few:
         yield (
-            "Intervals and p take examples of one group for independent, and so are too narrow, on "
-            f"{', '.join(grouped)}: there are fewer groups than examples."
+            "Intervals and p resample whole groups of examples, and are too narrow with fewer than "
+            f"{ENOUGH_GROUPS} groups (Cameron et al. 2008): {', '.join(few)}."
         )
     if any(m.startswith("spearman") for column in table.columns for m in column.metrics):
         yield (
             "Intervals of Spearman correlations resample the ranks of the full dev set instead of "
             "ranking each resample."
         )
+
+
+def _num_groups(results: Results, column: Column) -> int:
+    """The groups that are resampled for a column; 0 if single examples are, or no run is
+    finished."""
+    if all(METRICS[metric].grouped for metric in column.metrics):
+        return 0
+    keys = (run.key for run in results.finetune_runs if run.task == column.task)
+    key = next((key for key in keys if key in results.finished), None)
+    groups = results.counts(key).get(cell_name(column.split, GROUPS)) if key else None
+    return 0 if groups is None else int(groups.max()) + 1
 
 
 def _unfinished(results: Results) -> list[str]:

@@ -356,14 +356,30 @@ def test_arms_with_the_same_figures_in_all_runs_are_named(
     assert not [*equal_arms(data)]
 
 
-def test_dependent_examples_are_a_threat(fabricate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_groups_of_examples_are_a_threat(fabricate) -> None:
     data = fabricate({"good": 0.9, "bad": 0.6})
 
-    def found() -> list[str]:
-        return [line for line in threats(data, *_with_pairs(data)) if "of one group" in line]
+    def found(num_groups: int) -> list[str]:
+        def grouped(key: str) -> dict[str, np.ndarray]:
+            groups = {"validation/groups": np.arange(120) % num_groups} if "sst2" in key else {}
+            return {**data.counts(key), **groups}
 
-    assert found() == []
-    in_groups = TASKS["sst2"].model_copy(update={"group_field": "film"})
-    monkeypatch.setitem(TASKS, "sst2", in_groups)
-    (line,) = found()
-    assert "(film)" in line and line.count("(") == 1
+        of_groups = data.but(counts=grouped)
+        lines = threats(of_groups, *_with_pairs(of_groups))
+        return [line for line in lines if "whole groups" in line]
+
+    (line,) = found(12)
+    assert line.endswith("with fewer than 30 groups (Cameron et al. 2008): sst2 (12).")
+    assert found(30) == []
+
+
+def test_adopted_stages_are_named(fabricate: Callable[..., MadeUpResults]) -> None:
+    data = fabricate({"good": 0.9, "bad": 0.6})
+    assert not any("adopted" in line for line in threats_of(data))
+    changed = {
+        run.key: replace(data.finished[run.key], adopted="epochs 2 -> 3: no effect")
+        for run in data.plan.finetune_runs[:3]
+    }
+    data.__dict__["finished"] = {**data.finished, **changed}
+    (line,) = [line for line in threats_of(data) if "adopted" in line]
+    assert "3 with epochs 2 -> 3: no effect" in line

@@ -238,6 +238,27 @@ def test_runs_on_different_examples_are_refused(fabricate):
         pairs_of(data.but(counts=others), table_of(data))
 
 
+def test_groups_of_examples_are_resampled_as_one(fabricate):
+    """Copies of an example add nothing to what it says; groups of one are examples."""
+    data = fabricate({"good": 0.8, "bad": 0.7}, tasks=("sst2",), seeds=(2, 1))
+
+    def interval(copies, groups=None):
+        def counts(key):
+            of = {name: array for name, array in data.counts(key).items() if "labels" not in name}
+            found = {name: np.repeat(array, copies, axis=0) for name, array in of.items()}
+            more = {} if groups is None else {"validation/groups": groups}
+            return {"validation/labels": np.zeros(32, dtype=np.uint8), **found, **more}
+
+        made = data.but(counts=counts)
+        (pair,) = pairs_of(made, table_of(made))
+        return pair.differences["sst2"]
+
+    plain, copied = interval(1), interval(4)
+    assert interval(1, np.arange(120)) == plain
+    assert interval(4, np.repeat(np.arange(120), 4)) == plain
+    assert copied.high - copied.low < plain.high - plain.low
+
+
 def test_the_order_of_results_changes_nothing(fabricate):
     data = fabricate({"good": 0.9, "bad": 0.7})
     shuffled = data.but(scores=data.scores.sample(frac=1, random_state=1))

@@ -13,9 +13,15 @@ from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.measured_rows import run_scores
 from harness.leaderboard.text_tables import TextTable
+from harness.report.difference_tables import FEW_ROWS
 from harness.report.figures.pretraining import learning_curves, loss_curves, task_curves
 from harness.report.layout import Plot, Section
-from harness.report.run_scores import average_of
+from harness.report.run_scores import averages
+from harness.report.sections.loss_differences import (
+    DIFFERENCES,
+    DIFFERENCES_NOTE,
+    loss_differences_table,
+)
 from harness.report.sections.pretraining import curve_points, loss_table, pretraining_hours
 
 LOSS_NOTE = (
@@ -55,7 +61,13 @@ def loss_section(results: Results) -> Section | None:
     if not table.rows:
         return None
     plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
-    return Section("Loss curves", [LOSS_NOTE], plots, {"": table})
+    differences = loss_differences_table(results)
+    if not differences.rows:
+        return Section("Loss curves", [LOSS_NOTE], plots, {"": table})
+    tables, folded = {"": table}, {DIFFERENCES: differences}
+    if len(differences.rows) <= FEW_ROWS:
+        tables, folded = tables | folded, {}
+    return Section("Loss curves", [LOSS_NOTE, DIFFERENCES_NOTE], plots, tables, folded)
 
 
 def learning_section(results: Results) -> Section | None:
@@ -91,15 +103,15 @@ def learning_points(results: Results) -> pd.DataFrame:
     """Average x 100 of each arm, pretraining seed and checkpoint, including the final one, with the
     tokens, FLOPs and hours spent until then: COLUMNS; empty without checkpoints."""
     costs, hours = pretraining_costs(results), pretraining_hours(results)
-    groups: Any = _along_the_way(results).groupby(SEED, sort=False)
+    found: Any = averages(results, _along_the_way(results), SEED)
     rows = [
         (
             *(arm, seed, share),
             *(float(share) * float(costs[name].get(arm, np.nan)) for name in ("tokens", "flops")),
             float(share) * float(hours.get((arm, seed), np.nan)),
-            average_of(results, scores),
+            average,
         )
-        for (arm, seed, share), scores in groups
+        for arm, seed, share, average in found.itertuples(index=False)
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -10,26 +10,25 @@ from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.leaderboard.cells import seeds_cell
 from harness.leaderboard.text_tables import TextTable
+from harness.pretraining.objectives.held_out import SEQUENCE_LENGTH, evaluation_objective
+from harness.pretraining.recipes.pretrain import Pretrain
 from harness.report.figures.pretraining import loss_and_score
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import seed_averages
 from harness.report.sections.pretraining import shared_runs
 
-LOSS_FIELDS = (
-    "pretrain.objective",
-    "pretrain.tokenizer",
-    "pretrain.corpus",
-    "pretrain.packing",
-)
-"""Fields that must be equal for the losses of two arms to be comparable."""
+LOSS_FIELDS = ("pretrain.tokenizer", "pretrain.corpus", "pretrain.module")
+"""Fields that must be equal for the losses of two arms to be comparable, besides what is predicted
+of held-out text."""
 ENOUGH_RUNS = 5
 """Pretraining runs from which on a rank correlation is reported."""
+COMPARABLE = "the same vocabulary, corpus, output, representation and kind of transform"
 NOTE = (
     "Held-out loss at the end of pretraining and average over the suite, mean ± standard deviation "
-    "over pretraining seeds. Losses are comparable only within a group of arms with the same "
-    "objective, vocabulary, corpus and packing. Of arms that start from the same checkpoints only "
-    "the first is included, because they share one loss. Models without pretraining are omitted, "
-    "because their loss is far above all others."
+    "over pretraining seeds. Losses are comparable only within a group of arms with "
+    f"{COMPARABLE}; its rates are equal in evaluation. Of arms that start from the same "
+    "checkpoints only the first is included, because they share one loss. Models without "
+    "pretraining are omitted, because their loss is far above all others."
 )
 CAPTION = (
     "Average by held-out loss, one dot per pretraining seed and one panel per group of arms with "
@@ -38,12 +37,21 @@ CAPTION = (
 
 
 def comparable(results: Results) -> list[list[str]]:
-    """Groups of arms with comparable losses: equal in LOSS_FIELDS."""
+    """Groups of arms with comparable losses: equal in LOSS_FIELDS, and in what they predict of
+    held-out text."""
     fields = [of for path, of in results.plan.differences.items() if path.startswith(LOSS_FIELDS)]
     groups: dict[str, list[str]] = {}
-    for arm in results.arms:
-        groups.setdefault(repr([of.get(arm) for of in fields]), []).append(arm)
+    for arm in results.plan.arms:
+        predicted = repr([*_predicted(arm.pretrain), *(of.get(arm.name) for of in fields)])
+        groups.setdefault(predicted, []).append(arm.name)
     return list(groups.values())
+
+
+def _predicted(run: Pretrain) -> tuple[object, ...]:
+    """What the held-out loss of a run is the loss of (`held_out_batches`)."""
+    objective = evaluation_objective(run.objectives[-1])
+    length = min(SEQUENCE_LENGTH, max(phase.sequence_length for phase in run.phases))
+    return objective.transform, objective.representation, objective.output, length
 
 
 def transfer_points(results: Results) -> pd.DataFrame:
@@ -64,14 +72,29 @@ def transfer_points(results: Results) -> pd.DataFrame:
 
 
 def transfer_section(results: Results) -> Section | None:
-    """Losses and averages; null without two arms whose losses are comparable."""
+    """Losses and averages, or why there are none; null for a single arm."""
     points = transfer_points(results)
-    if points.empty:
+    if points.empty and len(results.arms) < 2:
         return None
+    if points.empty:
+        return Section("Pretraining loss against scores", [f"Not shown: {_absence(results)}."])
     notes = [NOTE, *_correlations(points)]
     plots = {"transfer": Plot(loss_and_score(points, results.arms), CAPTION)}
     table = _table(points, results.arms)
     return Section("Pretraining loss against scores", notes, plots, {"": table})
+
+
+def _absence(results: Results) -> str:
+    """Why no two models can be shown."""
+    known = set(results.get(pretrain_runs_frame).dropna(subset="loss")["arm"])
+    tokens = pretraining_costs(results)["tokens"]
+    firsts = (arms[0] for arms in shared_runs(results).values())
+    trained = {arm for arm in firsts if arm in known and tokens.get(arm) != 0}
+    if len(trained) < 2:
+        return "fewer than two pretrained models have a held-out loss of their own"
+    if all(len(trained.intersection(group)) < 2 for group in comparable(results)):
+        return f"no two models have comparable losses, with {COMPARABLE}"
+    return "fewer than two models with comparable losses have an average"
 
 
 def _correlations(points: pd.DataFrame) -> list[str]:

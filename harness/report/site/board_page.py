@@ -43,6 +43,7 @@ def view_data(board: StoreBoard, experiments: Sequence[RecordedExperiment]) -> s
     return json.dumps(
         {
             "suite": table.suite.name,
+            "average": table.shows_average,
             "tasks": [column.task for column in table.columns],
             "rows": [row.name for row in table.rows],
             "experiments": [board.arms[row.name][0] for row in table.rows],
@@ -54,7 +55,7 @@ def view_data(board: StoreBoard, experiments: Sequence[RecordedExperiment]) -> s
 
 
 def differences(table: Table, compared: Compared) -> dict[str, list[list[Any]]]:
-    """Column, or AVERAGE, to the differences of all pairs of rows that are known."""
+    """Column, or AVERAGE if it is shown, to the differences of all pairs of rows that are known."""
     names = [row.name for row in table.rows]
     pairs = {(i, j): compared(names[i], names[j]) for i, j in combinations(range(len(names)), 2)}
     return {
@@ -64,6 +65,7 @@ def differences(table: Table, compared: Compared) -> dict[str, list[list[Any]]]:
             if (one := of[name])
         ]
         for name, adjusted in adjusted_p(table, compared).items()
+        if name != AVERAGE or table.shows_average
     }
 
 

@@ -42,10 +42,14 @@ class ArmComparison:
     """Column to p by Holm among all columns; without columns of too few seeds."""
     flips: Mapping[tuple[str, str], Flips]
     """(task, split) to the examples that only one arm answers right; without numeric targets."""
-    fields: Mapping[str, Mapping[str, Any]]
-    """Dotted path to {name: value} of the fields in which the arms differ."""
+    fields: Mapping[str, Mapping[str, Any]] | None
+    """Dotted path to {name: value} of the fields in which the arms differ; null if unknown."""
     protocol: tuple[str, ...] = ()
-    """Those of `fields` that belong to the protocol of fine-tuning."""
+    """Those of `fields` that belong to the protocol of fine-tuning and that no axis varies."""
+    labels: tuple[str, ...] = ()
+    """Names for the title, with their experiments if these differ; empty: `names`."""
+    notes: tuple[str, ...] = ()
+    """Further lines under the differences."""
 
     def to_frame(self) -> pd.DataFrame:
         """One row for the average and each column: column, the score of each arm, difference, low,
@@ -71,10 +75,11 @@ class ArmComparison:
         return tuple(score.mean if score else None for score in scores)
 
     def tables(self) -> list[TextTable]:
-        """The differences, the flipped examples (if tasks have right answers), the differing
-        fields."""
+        """The differences, the flipped examples (if tasks have right answers), the differing fields
+        (if they are known)."""
         flips = [_flips(self)] if self.flips else []
-        return [_differences(self), *flips, _fields(self)]
+        fields = [] if self.fields is None else [_fields(self, self.fields)]
+        return [_differences(self), *flips, *fields]
 
     def render(self, format: Format) -> str:
         """Tables as md, html or latex, or one table of unrounded numbers as csv.
@@ -85,6 +90,10 @@ class ArmComparison:
         if format == "csv":
             return self.to_frame().to_csv(index=False, lineterminator="\n")
         return render_text_tables(self.tables(), format)
+
+    def __str__(self) -> str:
+        """What `print` shows."""
+        return self.render("md")
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -106,7 +115,9 @@ def _differences(comparison: ArmComparison) -> TextTable:
     few = [found.num_seeds] if found and 0 < found.num_seeds <= MIN_SEEDS else []
     average = comparison.table.average
     notes = [f"Average {average.name}: {average.formula}.", NOTE, *map(seed_note, few)]
-    return TextTable(head, rows, title=f"{first} − {second}", notes=notes)
+    notes += comparison.notes
+    title = " − ".join(comparison.labels or comparison.names)
+    return TextTable(head, rows, title=title, notes=notes)
 
 
 def _flips(comparison: ArmComparison) -> TextTable:
@@ -124,10 +135,10 @@ def _flips(comparison: ArmComparison) -> TextTable:
     return TextTable(head, rows, (0, 1), "Flipped examples", notes)
 
 
-def _fields(comparison: ArmComparison) -> TextTable:
+def _fields(comparison: ArmComparison, fields: Mapping[str, Mapping[str, Any]]) -> TextTable:
     rows = [
         [path, *(value_text(values[name]) for name in comparison.names)]
-        for path, values in comparison.fields.items()
+        for path, values in fields.items()
     ]
     notes = [] if rows else [NO_FIELDS]
     if comparison.protocol:

@@ -52,6 +52,8 @@ def compare_arms(
 
     fields = _fields(one, other)
     protocol = protocol_differences(one, other)
+    is_one_plan = one.results.plan is other.results.plan
+    asked = one.results.plan.declared if is_one_plan else frozenset()
     shown = {path: row for path, row in condensed(fields) if path not in one.searched}
     runs = arm_runs(names, scores, counts, table.layout)
     found = comparer(runs, table.layout, same_checkpoints(fields))(*names)
@@ -59,10 +61,11 @@ def compare_arms(
         names,
         table,
         found,
-        _holm(found),
+        holm_of(found),
         dict(_flips(one, other)),
         shown | protocol,
-        tuple(protocol),
+        tuple(path for path in protocol if path not in asked),
+        names if is_one_plan else (one.label, other.label),
     )
 
 
@@ -80,7 +83,8 @@ def _fields(one: Side, other: Side) -> Mapping[str, Mapping[str, Any]]:
     return {path: row for path, row in both.items() if row[one.name] != row[other.name]}
 
 
-def _holm(found: Differences) -> dict[str, float]:
+def holm_of(found: Differences) -> dict[str, float]:
+    """Column to p by Holm among the columns with enough seeds."""
     judged = {
         name: one.p_value
         for name, one in found.items()

@@ -23,7 +23,12 @@ class Side:
     results: Results
     arm: Arm
     name: str
-    """Of the arm, or `experiment: arm` beside another experiment."""
+    """Of the arm; of the experiment, beside the same arm of another one."""
+
+    @property
+    def label(self) -> str:
+        """`experiment: arm`."""
+        return f"{self.results.experiment.name}: {self.arm.name}"
 
     @property
     def searched(self) -> dict[str, str]:
@@ -44,22 +49,22 @@ def two_sides(first: tuple[Results, str], second: tuple[Results, str]) -> tuple[
         ValueError: an unknown arm, the same arm twice, no scores, or experiments that differ.
     """
     across = first[0].plan is not second[0].plan
-    one, other = (_side(results, arm, across) for results, arm in (first, second))
-    if one.name == other.name:
-        raise ValueError(f"two different arms must be given, not {one.name} twice")
+    by_arm = first[1] != second[1]
+    one, other = (_side(results, arm, by_arm) for results, arm in (first, second))
+    if one.label == other.label:
+        raise ValueError(f"two different arms must be given, not {one.label} twice")
     if across and (unlike := [*_unlike(one, other)]):
-        raise ValueError(f"{one.name} and {other.name} are not comparable: {'; '.join(unlike)}")
+        raise ValueError(f"{one.label} and {other.label} are not comparable: {'; '.join(unlike)}")
     for side in (one, other):
         side.results.require(scores=True)
     return one, other
 
 
-def _side(results: Results, name: str, across: bool) -> Side:
+def _side(results: Results, name: str, by_arm: bool) -> Side:
     arms = {arm.name: arm for arm in results.plan.arms}
     if name not in arms:
         raise ValueError(unknown_name(f"{results.experiment.name}: the arm", name, arms))
-    shown = f"{results.experiment.name}: {name}" if across else name
-    return Side(results, arms[name], shown)
+    return Side(results, arms[name], name if by_arm else results.experiment.name)
 
 
 def _unlike(one: Side, other: Side) -> Iterator[str]:

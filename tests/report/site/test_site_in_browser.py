@@ -30,12 +30,12 @@ def test_a_board_is_sorted_by_its_heads(site):
         NAMES
         + """
       const heads = [...document.querySelectorAll("thead th")];
-      const average = heads.find((head) => head.textContent.startsWith("average"));
+      const score = heads.find((head) => head.textContent.startsWith("swag"));
       const before = names();
-      average.querySelector("button").click();
-      const down = [names(), average.getAttribute("aria-sort")];
-      average.querySelector("button").click();
-      const up = [names(), average.getAttribute("aria-sort")];
+      score.querySelector("button").click();
+      const down = [names(), score.getAttribute("aria-sort")];
+      score.querySelector("button").click();
+      const up = [names(), score.getAttribute("aria-sort")];
       heads[1].querySelector("button").click();
       const last = [...document.querySelectorAll("tbody tr")].map((row) => row.className);
       return { before, down, up, byName: names(), last,
@@ -127,13 +127,13 @@ def test_the_view_of_a_board_is_chosen_exported_and_kept_in_the_address(site):
     seen = look(site / "leaderboards" / "swag-v1.html", script)
     assert (seen["all"], seen["nano"]) == (3, 2)
     assert "size=nano" in seen["state"] and "hide=" in seen["state"]
-    assert [line[0] for line in seen["there"]] == ["average", "swag (acc)"]
+    assert [line[0] for line in seen["there"]] == ["swag (acc)"]
     assert seen["there"][0][1].startswith("+") and " to +" in seen["there"][0][2]
     assert seen["other"] == [1, 0]
     assert seen["back"] == [2, seen["there"]]
     table, latex, bibtex = seen["texts"]
     rows = list(csv.reader(io.StringIO(table)))
-    assert rows[0][:3] == ["rank", "arm", "average"] and len({len(row) for row in rows}) == 1
+    assert rows[0][:3] == ["rank", "arm", "swag (acc)"] and len({len(row) for row in rows}) == 1
     assert {row[1] for row in rows} >= {"one: good", f"one: {EVIL}"}
     assert "two: alike" not in table and "two" not in bibtex
     assert latex.count("&") == (len(rows[0]) - 1) * len(rows)

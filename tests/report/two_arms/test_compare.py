@@ -1,6 +1,7 @@
 """Two arms of made-up results, against the report, statsmodels and counts by hand."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 from harness.analysis.comparison.differences import AVERAGE
 from harness.experiment.declaration import Declaration
+from harness.report.two_arms import compare
 from harness.report.two_arms.arm_comparison import ArmComparison
 from harness.report.two_arms.compare import compare_arms
 from tests.made_up_results import MadeUpResults, pairs_of, table_of
@@ -74,7 +76,7 @@ def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
 
 
 def test_every_format_shows_the_pair_and_html_is_escaped(comparison: ArmComparison) -> None:
-    assert "Flipped examples" in comparison.render("md")
+    assert "Flipped examples" in comparison.render("md") == str(comparison)
     assert comparison.render("csv").splitlines()[0].startswith(f"column,good,{EVIL},difference")
     assert "\\toprule" in comparison.render("latex")
     page = comparison._repr_html_()
@@ -93,7 +95,9 @@ def test_arms_of_two_experiments_need_one_protocol(
 ) -> None:
     other = results.but(name="other")
     across = compare_arms((results, "good"), (other, EVIL))
-    assert across.names == ("made-up: good", f"other: {EVIL}")
+    assert across.names == ("good", EVIL)
+    assert across.tables()[0].title == f"made-up: good − other: {EVIL}"
+    assert compare_arms((results, "good"), (other, "good")).names == ("made-up", "other")
     frames = [one.to_frame().set_axis(range(11), axis=1) for one in (across, comparison)]
     same = [0, 1, 2, 3, 8, 9, 10]  # all but intervals and p: arms with equal fields are paired
     pd.testing.assert_frame_equal(frames[0][same], frames[1][same])
@@ -120,8 +124,20 @@ def test_arms_of_one_file_may_differ_in_protocol(
         compare_arms(one, longer)
     monkeypatch.setattr(Declaration, "is_same_file", lambda *_: True)
     found = compare_arms(one, longer)
-    assert found.protocol == ("evaluate.finetune.epochs",) == tuple(found.fields)
+    assert found.protocol == ("evaluate.finetune.epochs",) == tuple(found.fields or ())
     assert "The arms differ in protocol" in found.render("md")
+
+
+def test_the_axis_that_is_asked_about_is_no_difference_of_protocol(
+    results: MadeUpResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "evaluate.finetune.epochs"
+    differing = {path: {"good": 3, "poor": 7}}
+    monkeypatch.setattr(compare, "protocol_differences", lambda *_: differing)
+    assert compare_arms((results, "good"), (results, "poor")).protocol == (path,)
+    plan = replace(results.plan, declared=frozenset({path}))
+    monkeypatch.setattr(results, "plan", plan)
+    assert compare_arms((results, "good"), (results, "poor")).protocol == ()
 
 
 def evaluate_of(results: MadeUpResults, rate: float, epochs: int) -> dict[str, Any]:

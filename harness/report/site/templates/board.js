@@ -8,7 +8,7 @@ const board = document.querySelector("figure.leaderboard table");
 const measured = [...board.querySelectorAll("tr.measured")];
 const shownTables = [...document.querySelectorAll("figure.leaderboard table")];
 const FIXED = 2; // rank and arm are always shown
-const FIRST_SCORE = FIXED + 1; // after the average
+const FIRST_SCORE = FIXED + (data.average ? 1 : 0); // a single column has no average before it
 const headTexts = [...board.tHead.rows[0].cells].map((cell) => spaced(cell));
 let chosen = []; // names of the rows that are compared
 

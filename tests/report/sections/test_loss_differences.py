@@ -1,0 +1,74 @@
+"""Differences in held-out loss against scipy's test, in the report and beside it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import false_discovery_control, ttest_ind
+
+from harness.report.page import write_report
+from harness.report.sections.loss_differences import loss_differences, loss_differences_table
+from tests.made_up_results import MadeUpResults
+
+LOSSES = {"a": [2.0, 2.1, 2.3], "b": [2.5, 2.4, 2.9], "c": [2.2, 2.0, 2.1]}
+
+
+@pytest.fixture
+def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
+    made = fabricate(dict.fromkeys(LOSSES, 0.8), examples=60)
+    runs = [(arm, seed, loss) for arm, of in LOSSES.items() for seed, loss in enumerate(of)]
+    rows = [(arm, seed, 60.0, loss, np.nan) for arm, seed, loss in runs]
+    columns = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+    return made.but(pretraining=pd.DataFrame(rows, columns=columns))
+
+
+def test_intervals_are_welchs(data: MadeUpResults) -> None:
+    found = loss_differences(data)
+    assert [*zip(found["first"], found["second"], strict=True)] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
+    tests = []
+    for row in found.itertuples():
+        sides = LOSSES[str(row.first)], LOSSES[str(row.second)]
+        tests.append(ttest_ind(*sides, equal_var=False))
+        interval = tests[-1].confidence_interval()
+        assert row.difference == pytest.approx(np.mean(sides[0]) - np.mean(sides[1]))
+        assert (row.low, row.high) == pytest.approx((interval.low, interval.high))
+    p_values = [test.pvalue for test in tests]
+    assert found["p_value"].tolist() == pytest.approx(p_values, rel=1e-5)
+    adjusted = false_discovery_control(p_values)
+    assert found["p_benjamini_hochberg"].tolist() == pytest.approx(adjusted, rel=1e-5)
+
+
+def test_one_seed_has_a_difference_without_interval(data: MadeUpResults) -> None:
+    losses = data.pretraining
+    one = losses[(losses["arm"] != "a") | (losses["pretrain_seed"] == 0)]
+    first = loss_differences(data.but(pretraining=one)).iloc[0]
+    assert first["difference"] == pytest.approx(2.0 - np.mean(LOSSES["b"]))
+    assert first[["low", "high", "p_value", "p_benjamini_hochberg"]].isna().all()
+    row = loss_differences_table(data.but(pretraining=one)).rows[0]
+    assert row == ["a − b", "−0.600", "–", "–", "–"]
+
+
+def test_only_comparable_losses_have_differences(data: MadeUpResults) -> None:
+    corpora = {"pretrain.corpus.seed": {"a": 1, "b": 1, "c": 2}}
+    made = data.but(differences={**data.plan.differences, **corpora})
+    assert loss_differences(made)[["first", "second"]].to_numpy().tolist() == [["a", "b"]]
+    shared = {"evaluate.adaptation": {"a": "full", "b": "lora", "c": "frozen"}}
+    assert loss_differences(data.but(differences=shared)).empty
+    assert loss_differences(data.but(pretraining=data.pretraining.iloc[:0])).empty
+
+
+def test_the_report_and_its_downloads_have_them(data: MadeUpResults, tmp_path: Path) -> None:
+    write_report(data, tmp_path / "few")
+    readme = (tmp_path / "few" / "README.md").read_text()
+    assert "Differences in held-out loss:\n\n| arms |" in readme and "| a − b | −0.467 |" in readme
+    assert len(pd.read_csv(tmp_path / "few" / "loss_differences.csv")) == 3
+    page = (tmp_path / "few" / "index.html").read_text()
+    assert "<h3>Differences in held-out loss</h3>" in page and "loss_differences.csv" in page
+    write_report(data.but(pretraining=data.pretraining.iloc[:0]), tmp_path / "none")
+    assert not (tmp_path / "none" / "loss_differences.csv").exists()
