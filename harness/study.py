@@ -19,7 +19,6 @@ from harness.execution.executor import Execution
 from harness.execution.outlook import Outlook, outlook
 from harness.execution.run_plan import run_plan
 from harness.execution.status import stage_states
-from harness.experiment.data_checks import check_data
 from harness.experiment.data_frames import with_files
 from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.plugins import add_plugin
@@ -65,9 +64,7 @@ class Study:
         Raises:
             ValueError: the file is invalid or data are missing; every problem with its line.
         """
-        declaration = load(Path(path), overrides, variants)
-        check_data(declaration)
-        return cls(declaration, store)
+        return cls(load(Path(path), overrides, variants, with_data=True), store)
 
     @classmethod
     def declare(
@@ -87,9 +84,7 @@ class Study:
         if names := [add_plugin(plugin) for plugin in plugins]:
             data["plugins"] = [*data.get("plugins", ()), *names]
         files = with_files(data, Path(store) / "data")
-        declaration = from_data(files, overrides, variants)
-        check_data(declaration)
-        return cls(declaration, store)
+        return cls(from_data(files, overrides, variants, with_data=True), store)
 
     def __repr__(self) -> str:
         store, stages = existing_store(self.folder), self.plan.stages
@@ -136,21 +131,22 @@ class Study:
         console: Console | None = None,
         executor: str | None = None,
         raise_on_failure: bool = True,
+        address: str | None = None,
     ) -> "Study":
-        """Computes missing stages; `last_run` of the study, which is returned, lists those computed
-        and failed.
+        """Computes missing stages, and returns the study; its `last_run` lists computed and failed.
 
         Args:
             jobs: number of parallel stages; null: the number of CPU cores, or 1 with a GPU.
             console: of the progress display; null: standard error, or a bar in notebooks.
-            executor: a name in `harness.execution.backends.BACKENDS`; null: processes, or serial
-                if a plug-in is an object of this process.
+            executor: a name in `BACKENDS`; null: processes, or serial for plug-ins as objects.
             raise_on_failure: whether failed stages raise an error at the end of the run.
+            address: of a Ray cluster, see `harness.execution.backends.ray_tasks`.
 
         Raises:
+            ValueError: the executor does not take these arguments, or is not installed.
             StagesFailedError: stages failed; the results of the others are kept.
         """
-        self.last_run = run_plan(self.plan, self.store, jobs, console, executor)
+        self.last_run = run_plan(self.plan, self.store, jobs, console, executor, address)
         if self.last_run.computed or self.name not in self.store.experiments():
             record_results(self.results)
         if raise_on_failure:
@@ -196,22 +192,22 @@ class Study:
 
         Args:
             first: an arm of this study.
-            second: an arm of `other`, or of this study.
+            second: an arm of `other`, or of this study; or `EXPERIMENT:ARM` of recorded or
+                imported results in the store, or `EXPERIMENT` alone for its only arm.
             average: averaging rule; null: that of the suite.
 
         Raises:
             ValueError: an unknown arm, no scores, or studies that differ in suite, protocol or
                 data.
         """
-        from harness.report.two_arms.compare import compare_arms
+        from harness.report.two_arms.compare_measured import compare
 
         results = self.results
         beside = other.results if other else results
-        return compare_arms((results, first), (beside, second), average)
+        return compare((results, first), (beside, second), average)
 
     def resampled(self) -> dict[str, dict[str, Runs]]:
-        """Arm to task to scores of its runs on bootstrap samples of the examples, the input of
-        `harness.analysis.statistics`."""
+        """Arm to task to scores of its runs on bootstrap samples, for `analysis.statistics`."""
         return self.results.get(experiment_runs)
 
     def figures(self) -> "dict[str, Plot]":

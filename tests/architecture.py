@@ -1,7 +1,8 @@
 """The import graph of a package, and what is wrong with it."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -17,14 +18,17 @@ def imports(source: str, modules: Mapping[str, str]) -> set[str]:
     return {_known(name, modules) for name in imported_names(source)} - {""}
 
 
-def imported_names(source: str) -> Iterator[str]:
+@cache
+def imported_names(source: str) -> tuple[str, ...]:
     """Dotted names that a source imports: a module, or a module and what it holds."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "relative imports are not used"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return tuple(names)
 
 
 def upward_imports(modules: Mapping[str, str], rooms: Sequence[str]) -> list[str]:

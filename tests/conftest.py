@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from harness.store import store
 
@@ -16,6 +17,33 @@ settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
 
 pytest_plugins = ["tests.made_up_results"]
+
+
+LONGEST = ("tests/test_end_to_end", "tests/test_readme", "tests/execution/backends")
+"""Begin of the paths of files that take a worker minutes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files go first: at the end, the other workers would wait for them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+ONE_WORKER = ("tests/execution/backends",)
+"""Folders whose files share what takes long to start, such as a local Ray."""
+
+
+class FileScheduling(LoadFileScheduling):
+    """Gives the files of each folder of ONE_WORKER to one worker, too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = (folder for folder in ONE_WORKER if nodeid.startswith(folder))
+        return next(shared, super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileScheduling | None:
+    """The scheduler of `--dist loadfile`."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", autouse=True)

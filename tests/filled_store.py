@@ -14,7 +14,7 @@ from harness.store.recorded import SCORE_COLUMNS
 from harness.store.store import Store
 from harness.tasks import TASKS
 from harness.tasks.examples import Examples
-from harness.tasks.scores import COUNTS, counts, save_counts, score
+from harness.tasks.scores import COUNTS, PREDICTIONS, counts, predictions_frame, save_counts, score
 
 EVIL = '<script>alert("1")</script>'
 EXPERIMENTS: dict[str, dict[str, Any]] = {
@@ -58,6 +58,8 @@ def _runs(store, name, arm, seed, labels, skill, rng):
     folder.mkdir()
     splits = [split.name for split in task.evaluation]
     save_counts(folder / COUNTS, dict.fromkeys(splits, found))
+    frames = [predictions_frame(split, examples, answers) for split in splits]
+    pd.concat(frames).to_parquet(folder / PREDICTIONS)
     store.record(key, "finetune", key, {}, {}, folder)
     for split in splits:
         for metric, value in score(task, examples, answers).items():

@@ -45,7 +45,9 @@ FILES = sorted((ROOT / "harness").rglob("*.py"))
 ONE_MODULE = {
     "mlflow": "harness.store.mlflow_runs",
     "optuna": "harness.finetuning.search.optuna_search",
+    "ray": "harness.execution.backends.ray_tasks",
     "ruamel": "harness.experiment.yaml_reader",
+    "submitit": "harness.execution.backends.slurm",
 }
 """Library to the only module that imports it."""
 

@@ -41,7 +41,7 @@ MODULE = re.compile(r"\bharness((?:\.\w+){2,})")
 VERDICT = re.compile(r"^- (.+? > .+?): \*\*(\w+)\*\*, ([+−][\d.]+) points", re.MULTILINE)
 NOT_OURS = {"out/", "state/", "weights/", "runs/", "runs/work/", "text/", "ruamel.yaml"}
 NOT_OURS |= {"examples.csv", "trials.csv", "differences.csv", "leaderboard.csv", "stages.csv"}
-NOT_OURS |= {"scores.csv", "index.html", ".eval_results/", "class.yaml"}
+NOT_OURS |= {"scores.csv", "loss_differences.csv", "index.html", ".eval_results/", "class.yaml"}
 """What the harness and its users write, and what is not a file."""
 
 

@@ -128,7 +128,7 @@ def test_a_module_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     del evaluate["tasks"]
     experiment = {**EXPERIMENT, **grid, "evaluate": evaluate}
     study = harness.declare(experiment, plugins=["a_plugin"], store=tmp_path / "runs")
-    done: Execution = study.run(jobs=1).last_run
+    done: Execution = study.run(executor="serial").last_run
     assert not done.failed and log.read_text().split().count("Doubled") == 1
     losses = [
         done.finished[study.plan.pretrain_keys[arm.name, 0]].metrics["train_loss"]
@@ -143,7 +143,7 @@ def test_a_module_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert {"differences", "loss"} <= figures.keys()
     assert all("<svg" in figure._repr_svg_() for figure in figures.values())
     again = harness.declare(experiment, plugins=["a_plugin"], store=tmp_path / "runs")
-    assert again.run(jobs=1).last_run.computed == []
+    assert again.run(executor="serial").last_run.computed == []
 
 
 def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_finetuned_model_predicts_what_its_run_predicted(tmp_path: Path) -> No
     study = harness.declare({**EXPERIMENT, "evaluate": evaluate}, store=tmp_path)
     with pytest.raises(ValueError, match="is not finished"):
         study.finetuned("micro-sst2")
-    study.run(jobs=1)
+    study.run(executor="serial")
     found = study.finetuned("micro-sst2")
     examples = load_examples(found.task, found.task.evaluation[0])
     (run,) = study.plan.finetune_runs
@@ -277,7 +277,10 @@ def test_an_object_plugs_in_and_runs_in_this_process(tmp_path: Path) -> None:
     done = study.run().last_run
     assert not done.failed and done.finished.keys() == study.plan.stages.keys()
     logged = sorted(path.parts[-3] for path in tmp_path.glob("logs/declared/*/*/metrics.csv"))
-    assert logged == ["finetune declared, micro-sst2, seeds 0.0", "pretrain declared, seed 0"]
+    assert logged == [
+        "finetune declared, micro-sst2, seed 0, fine-tuning seed 0",
+        "pretrain declared, seed 0",
+    ]
     assert {run.tags["kind"] for run in study.store.tracked("declared")} == {
         *("arm", "tokenizer", "tokenize", "pretrain", "finetune")
     }

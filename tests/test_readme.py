@@ -33,7 +33,7 @@ SMALL = {
     "seeds": {"pretrain": 2},
     "evaluate": {
         "suite": "micro-glue-v1",
-        "tasks": ["micro-sst2", "micro-stsb"],
+        "tasks": ["micro-sst2"],
         "protocol": {"max_train_examples": 32},
         "finetune": {"epochs": 1},
     },

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from harness.cli import (
+    adopt,
     compare,
     data,
     disagreements,
     evaluate,
     export,
+    gc,
     init,
     leaderboard,
     plan,
@@ -21,8 +23,10 @@ from harness.cli import (
     schema,
     site,
     status,
+    store,
     submit,
     ui,
+    work,
 )
 
 app = typer.Typer(
@@ -52,6 +56,8 @@ def _options(
 app.command()(init.init)
 app.command()(plan.plan)
 app.command()(run.run)
+app.command()(work.work)
+app.command()(adopt.adopt)
 app.command()(status.status)
 app.command()(leaderboard.leaderboard)
 app.command()(compare.compare)
@@ -67,6 +73,8 @@ app.command(name="list")(registries.list_members)
 app.command()(registries.show)
 app.command()(schema.schema)
 app.command()(ui.ui)
+app.command()(store.store)
+app.command()(gc.gc)
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
+    from harness.report.two_arms.arm_comparison import ArmComparison
+    from harness.report.two_arms.measured import MeasuredArm
     from harness.study import Study
 
 
@@ -40,7 +42,8 @@ def compare(
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Compares two arms: EXPERIMENT A B, or across experiments EXPERIMENT:A EXPERIMENT:B; with
-    variants EXPERIMENT@VARIANT:A.
+    variants EXPERIMENT@VARIANT:A. Results in the store without an experiment file, of 'harness
+    evaluate' or imported, are named as NAME:ARM, or NAME if there is one arm.
 
     Prints the difference of the average and of each column with 95 % interval and p, the examples
     that only one arm answers right, and the fields in which the arms differ. --set applies to
@@ -48,28 +51,50 @@ def compare(
     """
     with options.clear_errors():
         if second is None:
-            found = _across(str(experiment), first, store, set_, variant)
+            alone = "--variant needs one experiment and two arms, A B; else EXPERIMENT@VARIANT:ARM"
+            options.require(not variant, alone)
+            found = _across(str(experiment), first, store, set_, average)
         else:
             study = options.load_study(experiment, set_, variant, store)
-            found = (*_side(first, study, set_, store), *_side(second, study, set_, store))
-        one, arm, other, beside = found
-        text = one.compare(arm, beside, other, average).render(format.value)
+            one, arm = _side(first, study, set_, store)
+            other, beside = _side(second, study, set_, store)
+            found = one.compare(arm, beside, other, average)
+        text = found.render(format.value)
     print(text.rstrip("\n"))
 
 
 def _across(
-    first: str,
-    second: str,
-    store: Path,
-    set_: Sequence[str] | None,
-    variant: Sequence[str] | None,
-) -> "tuple[Study, str, Study, str]":
-    options.require(
-        not variant, "--variant needs one experiment and two arms, A B; else EXPERIMENT@VARIANT:ARM"
-    )
-    (named, arm), (beside, other) = map(_parts, (first, second))
+    first: str, second: str, store: Path, set_: Sequence[str] | None, average: str | None
+) -> "ArmComparison":
+    if recorded := [text for text in (first, second) if not _is_of_file(text)]:
+        from harness.report.two_arms.compare_measured import compare_measured
+        from harness.report.two_arms.measured import is_measured
+        from harness.store.store import Store
+
+        for text in (text for text in recorded if not is_measured(Store(store), text)):
+            _parts(text)  # says what the text must be
+        one, other = (_measured(text, set_, store) for text in (first, second))
+        return compare_measured(one, other, average)
+    (named, arm), (beside, of) = map(_parts, (first, second))
     study = _study(named, set_, store)
-    return study, arm, study if named == beside else _study(beside, set_, store), other
+    return study.compare(
+        arm, of, study if named == beside else _study(beside, set_, store), average
+    )
+
+
+def _is_of_file(text: str) -> bool:
+    """Whether a text begins with an experiment file or a shipped experiment."""
+    return options.is_experiment(text.partition(":")[0].partition("@")[0])
+
+
+def _measured(text: str, set_: Sequence[str] | None, store: Path) -> "MeasuredArm":
+    from harness.report.two_arms.measured import measured_arm, of_results
+    from harness.store.store import Store
+
+    if not _is_of_file(text):
+        return measured_arm(Store(store), text)
+    named, arm = _parts(text)
+    return of_results(_study(named, set_, store).results, arm)
 
 
 def _side(

@@ -18,6 +18,7 @@ def evaluate(
     name: Annotated[str | None, typer.Option(help="name in the leaderboard")] = None,
     jobs: options.Jobs = None,
     executor: options.Executor = "processes",
+    address: options.Address = None,
     set_: options.Overrides = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
@@ -37,4 +38,4 @@ def evaluate(
             name=name,
         )
     study = Study(declaration, store)
-    compute(study, jobs, executor)
+    compute(study, jobs, executor, address)

@@ -70,6 +70,13 @@ Executor = Annotated[
         callback=_executor, help=" | ".join(BACKENDS), autocompletion=lambda: list(BACKENDS)
     ),
 ]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="Ray cluster of --executor ray: auto, HOST:PORT or ray://HOST:PORT "
+        "[default: RAY_ADDRESS, or a Ray on this machine]"
+    ),
+]
 DEFAULT_STORE = Path("runs")
 BAD_INPUT, FAILED = 2, 1
 

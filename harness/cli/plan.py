@@ -30,10 +30,23 @@ def plan(
             f"between seeds [default: {options.DEFAULT_STORE}]",
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NxDEVICE",
+            help="estimate hours on a cluster such as 8xH100, to an order of magnitude",
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(min=0, help="price of a device of --cluster for an hour, for the cost"),
+    ] = None,
 ) -> None:
     """Shows arms, differences, stages, cost, statistical power, warnings and the expected duration
     without computing anything."""
     from harness.cli.plan_output import print_plan, print_resolved
+    from harness.execution.cluster_estimate import Cluster, cluster_estimate
+    from harness.execution.devices import devices_problem
     from harness.execution.outlook import outlook
     from harness.experiment.declaration import variant_problems
     from harness.plan.factory import load_plan
@@ -41,6 +54,10 @@ def plan(
     from harness.store.store import existing_store
 
     with options.clear_errors():
+        options.require(
+            cluster is not None or price is None, "--price needs a --cluster, such as 8xH100"
+        )
+        there = None if cluster is None else Cluster.parse(cluster)
         planned = load_plan(experiment, set_ or (), variant or ())
         if resolved:
             print_resolved(planned.declaration, options.out)
@@ -48,9 +65,15 @@ def plan(
         check_modules(planned.stages.values())
         earlier = existing_store(store or options.DEFAULT_STORE)
         known = outlook(planned, earlier, jobs)
-        invalid = variant_problems(planned.declaration)
-        known = replace(known, warnings=(*known.warnings, *invalid))
+        problems = list(variant_problems(planned.declaration))
+        if lacking := devices_problem(planned, known.todo):
+            problems.append(f"a run on this machine would be refused: {lacking}")
+        known = replace(known, warnings=(*known.warnings, *problems))
+        compute = planned.experiment.compute
+        elsewhere = cluster_estimate(known.todo, known.learned, there, compute) if there else None
         print_plan(known, options.out, _spread(planned, earlier))
+        for line in elsewhere.lines(price) if elsewhere else ():
+            options.out.print(line, markup=False)
 
 
 def _spread(planned: "Plan", earlier: "Store | None") -> "SeedSpread | None":

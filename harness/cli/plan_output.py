@@ -1,7 +1,7 @@
 """The output of `harness plan`, and of `harness plan --resolved`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -9,7 +9,11 @@ from rich.table import Table
 
 from harness.analysis.power import SeedSpread, power_line
 from harness.execution.outlook import Outlook
+from harness.execution.rekeyed import Rekeyed, rekeyed_lines
+from harness.execution.time_left import duration
+from harness.experiment.arms import choices
 from harness.experiment.declaration import Declaration
+from harness.experiment.messages import shown as value_text
 from harness.experiment.recipe_defaults import ROLES, is_of_size
 from harness.experiment.resolution import (
     ResolvedField,
@@ -20,13 +24,15 @@ from harness.experiment.resolution import (
 from harness.models.flops import FLOPS_CONVENTION
 from harness.plan.corpora import corpus_lines
 from harness.plan.costs import Cost, pretraining_cost
-from harness.plan.differences import condensed, differences_from_first, shown
+from harness.plan.differences import condensed, differences_from_first, is_within, shown
 from harness.plan.plan import Plan
 from harness.tasks.summary import summary
-from harness.tasks.task import FileData
+from harness.tasks.task import FileData, PluginData
 
 MAX_COLUMNS = 4
 """Maximum number of arms with one column each in the table of differences."""
+BY_USER = ("axis", "arms", "axis, arms", "base")
+"""What sets a field that the experiment declares."""
 
 
 def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = None) -> None:
@@ -43,6 +49,8 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     console.print(f"[bold]{experiment.name}[/bold]: {experiment.question}")
     for comparison in experiment.expect:
         console.print(f"expected: {comparison.better} > {comparison.worse}")
+    for change in _variants(plan.declaration):
+        console.print(change, markup=False)
     console.print(_arms(plan))
     console.print(f"FLOPs: {FLOPS_CONVENTION}. {_vocabulary(plan)}")
     if plan.differences:
@@ -56,13 +64,36 @@ def print_plan(known: Outlook, console: Console, spread: SeedSpread | None = Non
     )
     if plan.searches:
         console.print(f"search: {plan.search_line}", markup=False)
-    own = [summary(task) for task in evaluate.chosen.values() if isinstance(task.data, FileData)]
+    tasks = evaluate.chosen.values()
+    own = [summary(task) for task in tasks if isinstance(task.data, FileData | PluginData)]
     for line in (*corpus_lines(plan), *own, power_line(plan, spread), known.estimate.line):
         if line:
             console.print(line, markup=False)
+    if known.rekeyed:
+        console.print(_rekeyed(known.rekeyed), markup=False)
     if missing := plan.checkpoints_to_fetch:
         console.print(f"downloaded when the experiment runs: {', '.join(missing)}", markup=False)
     print_warnings(known.warnings, console)
+
+
+def _rekeyed(found: Sequence[Rekeyed]) -> str:
+    spent = duration(sum(one.seconds for one in found))
+    lines = "".join(f"\n- {line}" for line in rekeyed_lines(found))
+    return (
+        f"{len(found)} stages were finished before a change and are computed again ({spent}); "
+        f"'harness adopt' takes them over if it does not matter:{lines}"
+    )
+
+
+def _variants(declaration: Declaration) -> Iterator[str]:
+    """`variant large: pretrain.size 'nano' -> 'tiny'`, of each variant that was applied."""
+    varied = declaration.source.varied if declaration.source else {}
+    for name, fields in varied.items():
+        changes = (
+            f"{path} {' -> '.join('unset' if one is None else value_text(one) for one in both)}"
+            for path, both in fields.items()
+        )
+        yield f"variant {name}: {'; '.join(changes) or 'changes nothing'}"
 
 
 def _trials(plan: Plan) -> str:
@@ -154,10 +185,10 @@ def _differences(plan: Plan) -> Table:
 
 
 def _reason(path: str, plan: Plan) -> str:
-    """What sets the field: an axis; the base, where an arm has no such field; or the recipe or a
-    small size."""
+    """What sets the field: an axis, `arms`; the base, where an arm has no such field; or the recipe
+    or a small size."""
     if path in plan.declared:
-        return "axis"
+        return _setters(path, plan)
     if is_given(plan.declaration, path):
         return "base"
     if path.startswith("evaluate.") or "pretrain.recipe" not in plan.differences:
@@ -168,6 +199,19 @@ def _reason(path: str, plan: Plan) -> str:
     return " or ".join(sorted(causes)) or "recipe"
 
 
+def _setters(path: str, plan: Plan) -> str:
+    """What sets a declared field: `axis`, `arms` or both."""
+    grid, own = plan.experiment.grid, plan.experiment.arms
+    of_axes = (sets for axis in grid.items() for _, sets in choices(*axis))
+    setters = {"axis": of_axes, "arms": own.values()}
+    names = [
+        setter
+        for setter, bundles in setters.items()
+        if any(is_within(path, name) for sets in bundles for name in sets)
+    ]
+    return ", ".join(names)
+
+
 def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
@@ -175,7 +219,7 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
             f"{path.removeprefix('pretrain.')} = {shown(value)}"
-            + ("" if _reason(path, plan) in ("axis", "base") else " (r)")
+            + ("" if _reason(path, plan) in BY_USER else " (r)")
             for path, value in fields
         ]
         table.add_row(arm, "; ".join(texts))

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from harness.leaderboard.table import Table
     from harness.study import Study
 
+MAX_THREATS = 5
+"""Threats that are printed at the end of a run; the report has all."""
+
 
 def run(
     experiment: options.Experiment,
     jobs: options.Jobs = None,
     executor: options.Executor = "processes",
+    address: options.Address = None,
     set_: options.Overrides = None,
     variant: options.Variants = None,
     store: options.StoreFolder = options.DEFAULT_STORE,
@@ -24,15 +28,16 @@ def run(
     """Computes missing stages, then writes leaderboard and report. Run again to resume."""
     with options.clear_errors():
         study = options.load_study(experiment, set_, variant, store)
-    compute(study, jobs, executor)
+    compute(study, jobs, executor, address)
 
 
-def compute(study: "Study", jobs: int | None, executor: str) -> None:
+def compute(study: "Study", jobs: int | None, executor: str, address: str | None = None) -> None:
     """Runs a study, prints its leaderboard and writes its report.
 
     Args:
         jobs: number of parallel stages; null: the default of the backend.
         executor: a name in `BACKENDS`.
+        address: of a Ray cluster.
 
     Raises:
         typer.Exit: with code 1 if stages failed, 130 after Ctrl-C and 143 after SIGTERM.
@@ -43,7 +48,8 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
         print_warnings(study.warnings, options.out)
     try:
         with options.clear_errors():
-            done = study.run(jobs, options.out, executor, raise_on_failure=False).last_run
+            run = study.run(jobs, options.out, executor, raise_on_failure=False, address=address)
+            done = run.last_run
     except KeyboardInterrupt as stop:
         total, kept = len(study.plan.stages), len(study.results.finished)
         options.err.print(
@@ -62,19 +68,18 @@ def compute(study: "Study", jobs: int | None, executor: str) -> None:
 
 
 def _show(study: "Study") -> None:
-    from harness.leaderboard.cells import all_notes
-
+    """Prints the answer: verdicts, leaderboard, threats and the place of the report."""
     with options.clear_errors():
         table = study.table()
-        _print_table(table)
         folder = study.write_report()
         found = study.summary()
     for line in found.verdicts:
         options.out.print(f"expected {line}", markup=False)
-    _print_list("threats to validity:", found.threats)
-    _print_list("how to read the table:", all_notes(table))
-    options.out.print(f"leaderboard: {folder / 'leaderboard.csv'}", markup=False)
-    options.out.print(f"report:      {folder / 'index.html'}", markup=False)
+    _print_table(table)
+    shown, more = found.threats[:MAX_THREATS], len(found.threats) - MAX_THREATS
+    rest = [f"... and {more} more in the report"] if more > 0 else []
+    _print_list("threats to validity:", [*shown, *rest])
+    options.out.print(f"report, with notes on the table: {folder / 'index.html'}", markup=False)
 
 
 def _print_table(table: "Table") -> None:
@@ -89,7 +94,7 @@ def _print_table(table: "Table") -> None:
     for place, head in enumerate(heads(table)):
         grid.add_column(Text(head), justify="left" if place == 1 else "right", no_wrap=True)
     for row, mark in shown_rows(table):
-        best = bold_places(row)
+        best = bold_places(table, row)
         cells = enumerate(row_cells(table, row, mark))
         grid.add_row(*(Text(cell, "bold" if place in best else "") for place, cell in cells))
     options.out.print(grid, width=options.WIDE)

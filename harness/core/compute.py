@@ -1,10 +1,60 @@
 """Compute settings: hardware, memory and logging, which may differ between machines."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from harness.core.config import ConfigModel
+from harness.core.config import ConfigModel, deep_merge
+
+StageKind = Literal[
+    "tokenizer",
+    "tokenize",
+    "pretrain",
+    "continue_pretraining",
+    "held_out_loss",
+    "probe",
+    "train_tasks",
+    "trial",
+    "tune",
+    "finetune",
+]
+"""The names in `harness.plan.stage_kinds.STAGE_KINDS`."""
+
+
+class Resources(ConfigModel):
+    """What one stage takes of a node. Null leaves it to the executor."""
+
+    cpus: int | None = Field(default=None, ge=1)
+    """CPUs; null: as many as threads."""
+    gpus: float | None = Field(default=None, ge=0)
+    """GPUs: 0, the number of `compute.devices`, or a fraction for small stages, of which several
+    then share a GPU, each with this part of its memory. Null: a GPU where there is one."""
+    memory_gb: float | None = Field(default=None, gt=0)
+    """Main memory in units of 2^30 bytes."""
+    minutes: float | None = Field(default=None, gt=0)
+    """Time limit of a job of SLURM, after which the stage goes on in another."""
+    custom: Mapping[str, Annotated[float, Field(gt=0)]] = {}
+    """Name to amount of other resources that the nodes of the cluster declare."""
+
+
+class StageResources(Resources):
+    """What one stage takes of a node, by kind where kinds differ."""
+
+    kinds: Mapping[StageKind, Resources] = {}
+    """Kind of stage to what it takes; the fields that are not set are those of all kinds."""
+
+    def of(self, kind: str) -> Resources:
+        """What a stage of a kind takes."""
+        common = self.model_dump(exclude_unset=True, exclude={"kinds"})
+        own = next((one for name, one in self.kinds.items() if name == kind), Resources())
+        merged = deep_merge(common, own.model_dump(exclude_unset=True))
+        return Resources.model_validate(merged)
+
+    @property
+    def shares_gpus(self) -> bool:
+        """Whether stages of any kind take a part of a GPU."""
+        return any(0 < (one.gpus or 0) < 1 for one in (self, *self.kinds.values()))
 
 
 class Compute(ConfigModel):
@@ -13,13 +63,19 @@ class Compute(ConfigModel):
 
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """Lightning accelerator; `auto` takes a GPU if there is one."""
-    devices: Literal[1] = 1
-    """Devices of one stage; several stages run in parallel with `harness run --jobs`."""
-    strategy: Literal["auto"] = "auto"
-    """Lightning strategy for the devices of one stage."""
+    devices: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
+    """Devices of one pretraining run, each with a process of its own: GPUs, or processes on the CPU
+    where there is no GPU; `auto` takes all GPUs. Other stages take one device each, and several
+    stages run in parallel with `harness run --jobs`."""
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    """How several devices share a run: each has the whole network (`ddp`, `auto`), or a part of the
+    weights, gradients and optimiser state (`fsdp`), for networks that one device cannot train."""
     threads: int | None = Field(default=None, ge=1)
-    """CPU threads of one stage. Null takes OMP_NUM_THREADS if it is set, else all cores with a GPU
-    and 1 without: stages in parallel are faster than threads."""
+    """CPU threads of one stage, for each of its devices. Null takes OMP_NUM_THREADS if it is set,
+    else all cores with a GPU and 1 without, divided by the devices: stages in parallel are faster
+    than threads."""
+    resources: StageResources = StageResources()
+    """What one stage takes of a node of a cluster."""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
     """Lightning precision of pretraining."""
     micro_batch_tokens: int | None = Field(default=None, ge=8)
@@ -37,6 +93,25 @@ class Compute(ConfigModel):
     loggers: tuple[str, ...] = ("mlflow",)
     """Lightning loggers of the training stages: mlflow (live metrics in the study's MLflow
     experiment), tensorboard, wandb, csv, and those of plug-ins."""
+
+    @model_validator(mode="after")
+    def _possible_gpus(self) -> "Compute":
+        kinds = [(f"kinds.{name}.gpus", one) for name, one in self.resources.kinds.items()]
+        for name, one in [("gpus", self.resources), *kinds]:
+            field = f"resources.{name}"
+            if one.gpus is None:
+                continue
+            if not (one.gpus in (0, self.devices) or (self.devices == 1 and one.gpus < 1)):
+                part = ", or a part of one, such as 0.5" if self.devices == 1 else ""
+                raise ValueError(
+                    f"{field} must be 0 or {self.devices}, the devices of a stage{part}, but is "
+                    f"{one.gpus:g}; change it"
+                )
+            if one.gpus and self.accelerator == "cpu":
+                raise ValueError(
+                    f"{field} must be 0 with the accelerator cpu, but is {one.gpus:g}; change one"
+                )
+        return self
 
 
 DEFAULT_COMPUTE = Compute()

@@ -4,9 +4,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.execution.time_left import Durations, duration, seconds_left
-from harness.plan.costs import SECONDS_PER_STAGE, SUSTAINED_FLOPS
+from harness.execution.time_left import ALIKE, Durations, duration, seconds_left
+from harness.plan.costs import (
+    SECONDS_OF_TEXT,
+    SECONDS_PER_STAGE,
+    SECONDS_PER_UPDATE,
+    SUSTAINED_FLOPS,
+)
 from harness.plan.plan import Stage
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.steps import planned_steps
 
 
 @dataclass(frozen=True)
@@ -36,9 +43,9 @@ class Estimate:
         time, at_a_time = duration(self.seconds), f"{self.jobs} at a time"
         if not self.num_learned:
             source = (
-                f"to an order of magnitude ({SUSTAINED_FLOPS:.0e} FLOP/s assumed, as no stage has "
+                "to an order of magnitude (rates of the shipped quickstart, as no stage has "
                 "finished on this machine)"
-            ).replace("e+", "e")
+            )
             return f"about {time} for {self.num_stages} stages, {at_a_time}, {source}"
         source = f"learned from {self.num_learned} finished stages"
         if self.assumed:
@@ -57,7 +64,8 @@ def estimate(todo: Sequence[Stage], learned: Durations, jobs: int) -> Estimate:
     known = replace(learned, ended=defaultdict(list, learned.ended))
     unknown = defaultdict(list)
     for stage in todo:
-        if known.of(stage) is None:
+        found = known.of(stage)
+        if found is None or (not found and stage.kind in SECONDS_OF_TEXT):
             unknown[stage.kind].append(stage)
     for stages in unknown.values():
         for stage in stages:
@@ -68,6 +76,18 @@ def estimate(todo: Sequence[Stage], learned: Durations, jobs: int) -> Estimate:
     return Estimate(seconds, len(todo), num_learned, tuple(unknown), jobs)
 
 
-def assumed_seconds(stage: Stage) -> float:
-    """Seconds of a stage at the assumed rate."""
-    return SECONDS_PER_STAGE + stage.flops / SUSTAINED_FLOPS
+def assumed_seconds(stage: Stage, flops_per_second: float = SUSTAINED_FLOPS) -> float:
+    """Seconds of a stage at an assumed rate; the others are those of one thread."""
+    fixed, run = SECONDS_OF_TEXT.get(stage.kind, SECONDS_PER_STAGE), _pretraining(stage)
+    if run and run.budget.seconds:
+        return fixed + run.budget.seconds
+    updates = planned_steps(run) if run else 0
+    return fixed + updates * SECONDS_PER_UPDATE + stage.flops / flops_per_second
+
+
+def _pretraining(stage: Stage) -> Pretrain | None:
+    """The run of a stage that pretrains; null for others."""
+    is_pretraining = ALIKE.get(stage.kind, stage.kind) == "pretrain"
+    if not is_pretraining or "pretrain" not in stage.spec:
+        return None
+    return Pretrain.model_validate(stage.spec["pretrain"])

@@ -1,14 +1,14 @@
 """Runs a plan on a backend: schedules stages by their parents, records results, resumes."""
 
+import time
 from dataclasses import dataclass, field
 from shutil import rmtree
 
-from filelock import FileLock
-
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
-from harness.execution.priority import scouts
-from harness.execution.progress import Display
+from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
+from harness.execution.priority import ReadyQueue
+from harness.execution.progress import Display, share_done
 from harness.execution.time_left import PLANNED_FLOPS
 from harness.execution.tracker import Tracker
 from harness.experiment.plugins import PluginError
@@ -18,6 +18,11 @@ from harness.store.store import StageResult, Store
 
 POLL_SECONDS = 0.2
 """Longest wait for an outcome between two updates of the display."""
+DISPLAY_SHARE = 0.01
+"""Most of the time that updates of the display take: in plans of thousands of stages they become
+less frequent, since each estimates the time left of all stages."""
+LEAST_PROGRESS = 0.01
+"""Share of its updates by which a stage must have come further when it is lost again."""
 
 
 class StagesFailedError(RuntimeError):
@@ -34,6 +39,8 @@ class Execution:
     """Key to a one-line reason."""
     computed: list[str] = field(default_factory=list)
     """Keys of the stages computed by this call, in order of completion."""
+    dropped: list[str] = field(default_factory=list)
+    """Keys of the stages of which another process took over the lease, once for each time."""
     problems: list[str] = field(default_factory=list)
     """Views that could not be updated, such as the study's pages in MLflow, with the reasons."""
 
@@ -61,13 +68,13 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     for result in execution.finished.values():
         tracker.finished(result)
     todo = plan.to_compute(execution.finished)
-    display.begin(todo, backend.capacity)
     if todo:
+        display.begin(todo, backend.capacity)
         for key in execution.finished:  # a kill between recording and cleaning leaves files
             backend.workspace.clean(key)
         with tracker:
-            keys = [stage.key for stage in todo]
-            _Loop(plan, store, backend, execution, keys, display, tracker).run()
+            queue = ReadyQueue(plan.stages, todo, execution.finished)
+            _Loop(plan, store, backend, execution, queue, display, tracker).run()
         display.end()
     elif not tracker.is_complete():
         with tracker:
@@ -80,87 +87,117 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
 
 @dataclass
 class _Loop:
-    """Submits ready stages and records ended ones until no stage is left or ready."""
+    """Submits ready stages and records ended ones until no stage is left or ready.
+
+    Other processes, on any machine that shares the store, may run the same plan or one that has
+    stages in common: a stage that one of them computes is left to it as long as it responds.
+    """
 
     plan: Plan
     store: Store
     backend: Backend
     execution: Execution
-    waiting: list[str]
+    queue: ReadyQueue
     display: Display
     tracker: Tracker
     running: set[str] = field(default_factory=set)
-    retried: set[str] = field(default_factory=set)
+    lost: dict[str, float] = field(default_factory=dict)
+    """Key to the share of its updates that a stage had done when it was lost, the largest if it was
+    lost several times."""
     verified: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
+    """Ready stages that other processes compute; ready here once they have ended there."""
+    next_tick: float = 0.0
+    """When the display is updated next."""
 
     def run(self) -> None:
         """Runs to the end and closes the backend."""
         try:
-            while self.waiting or self.running:
+            while self.queue.waiting or self.running:
+                for leased in self.elsewhere:
+                    self.queue.push(leased)
+                self.elsewhere.clear()
                 while len(self.running) < self.backend.capacity and (key := self._next_ready()):
-                    self.running.add(key)
-                    self.tracker.running(key)
-                    self.display.submitted(key)
-                    self.backend.workspace.forget_progress(key)
-                    self.backend.submit(self._job(key))
-                if not self.running:
+                    self._submit(key)
+                if not self.running and not self.elsewhere:
                     break
-                outcomes = self.backend.wait(POLL_SECONDS)
-                self.display.tick({key: self.backend.progress(key) for key in self.running})
-                for outcome in outcomes:
-                    self.running.discard(outcome.key)
-                    self._handle(outcome)
+                self._wait()
         finally:
             self.backend.close()
 
+    def _submit(self, key: str) -> None:
+        workspace = self.backend.workspace
+        if workspace.result(key).exists() and not workspace.output(key).exists():
+            if result := self.store.find(key):  # recorded by another process just now
+                self.queue.waiting.discard(key)
+                self._keep(result)
+                self.display.advance(self.plan.stages[key])
+                return
+            rmtree(workspace.folder(key), ignore_errors=True)  # no longer in the store
+        self.queue.waiting.discard(key)
+        self.running.add(key)
+        self.tracker.running(key)
+        self.display.submitted(key)
+        workspace.forget_progress(key)
+        self.backend.submit(self._job(key))
+
+    def _wait(self) -> None:
+        """Handles the outcomes of a short time, or lets it pass while only others compute."""
+        if not self.running:
+            time.sleep(POLL_SECONDS)
+        outcomes = self.backend.wait(POLL_SECONDS) if self.running else []
+        if time.monotonic() >= self.next_tick:
+            start = time.perf_counter()
+            self.display.tick({key: self.backend.progress(key) for key in self.running})
+            took = time.perf_counter() - start
+            self.next_tick = time.monotonic() + took / DISPLAY_SHARE
+        for outcome in outcomes:
+            self.running.discard(outcome.key)
+            self._handle(outcome)
+
+    def _keep(self, result: StageResult) -> None:
+        self.execution.finished[result.key] = result
+        self.tracker.finished(result)
+        self.queue.finish(result.key)
+
     def _next_ready(self) -> str | None:
-        """The most expensive stage whose parents are finished and whose input files are intact; one
-        on the way to a kind that never ran goes first, so that the time left is known soon. Parents
-        found damaged are among the waiting stages again."""
-        stages, first = self.plan.stages, self._scouts()
-        number = len(self.waiting)
-        ready = filter(self._parents_finished, self.waiting)
-
-        def order(key: str) -> tuple[bool, float]:
-            is_scout, flops = key in first, stages[key].flops
-            return not is_scout, flops if is_scout else -flops
-
-        for key in sorted(ready, key=order):
-            if self._parents_intact(key):
-                self.waiting.remove(key)
+        """The first ready stage that no other process computes and whose input files are intact."""
+        self.queue.put_first(self._unknown_kinds(), self.running)
+        while key := self.queue.pop():
+            if self.backend.workspace.is_leased(key):
+                self.elsewhere.add(key)
+            elif self._parents_intact(key):  # else it is ready again once they are computed again
                 return key
-        return self._next_ready() if len(self.waiting) > number else None
+        return None
 
-    def _scouts(self) -> set[str]:
-        """The stages that make the duration of kinds known that never ran and do not run now."""
+    def _unknown_kinds(self) -> set[str]:
+        """The kinds of stages that never ran and do not run now."""
         stages, known = self.plan.stages, self.display.durations
-        unknown = {stages[key].kind for key in self.waiting if stages[key].flops}
-        unknown -= {stages[key].kind for key in self.running if stages[key].flops}
-        unknown = {kind for kind in unknown if not known.knows(kind)}
-        return scouts(stages, {*self.waiting, *self.running}, unknown) if unknown else set()
-
-    def _parents_finished(self, key: str) -> bool:
-        parents = self.plan.stages[key].parents.values()
-        return all(parent in self.execution.finished for parent in parents)
+        kinds = self.queue.kinds - {stages[key].kind for key in self.running if stages[key].flops}
+        return {kind for kind in kinds if not known.knows(kind)}
 
     def _parents_intact(self, key: str) -> bool:
-        """Verifies the input files of a stage; a damaged parent is computed again."""
+        """Verifies the input files of a stage; a damaged parent is computed again. A stage whose
+        inputs cannot be downloaded fails."""
         for parent in self.plan.stages[key].parents.values():
             if parent not in self.execution.finished:  # found damaged for another stage just now
                 return False
             if parent not in self.verified:
-                if self.store.fetch(self.execution.finished[parent]) is None:
+                try:
+                    files = self.store.fetch(self.execution.finished[parent])
+                except OSError as error:
+                    self.queue.waiting.discard(key)
+                    self._fail(self.plan.stages[key], f"its inputs cannot be read: {error}")
+                    return False
+                if files is None:
                     self.store.forget(self.execution.finished.pop(parent))
-                    self.waiting.insert(0, parent)
+                    self.queue.add(parent)
                     return False
                 self.verified.add(parent)
         return True
 
     def _job(self, key: str) -> StageJob:
-        stage, workspace = self.plan.stages[key], self.backend.workspace
-        if workspace.result(key).exists() and not workspace.output(key).exists():
-            rmtree(workspace.folder(key))  # finished once, but no longer in the store
-        finished = self.execution.finished
+        stage, finished = self.plan.stages[key], self.execution.finished
         results = {role: finished[parent] for role, parent in stage.parents.items()}
         inputs = {role: Artifact(one.artifact_uri, one.digest) for role, one in results.items()}
         experiment = self.plan.experiment
@@ -177,22 +214,42 @@ class _Loop:
 
     def _handle(self, outcome: Outcome) -> None:
         stage, error = self.plan.stages[outcome.key], outcome.error
-        if outcome.lost and outcome.key not in self.retried:
-            self.retried.add(outcome.key)
-            self.waiting.insert(0, outcome.key)
+        if outcome.lost and self._may_resume(outcome.key):
+            self.queue.add(outcome.key)
+        elif isinstance(error, LeaseHeldError):
+            if isinstance(error, LeaseLostError):
+                self.execution.dropped.append(outcome.key)
+            self.queue.add(outcome.key)
         elif error is not None:
             kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
             self._fail(stage, f"{kind}{error}")
-        elif result := self._recorded(stage, outcome.output):
-            self.execution.finished[stage.key] = result
-            self.tracker.finished(result)
+        else:
+            self._end(stage, outcome.output)
+
+    def _end(self, stage: Stage, output: StageOutput | None) -> None:
+        """Keeps the result of a computed stage. Where the store does not take it, its files remain
+        for the next run, which only records them."""
+        try:
+            result = self._recorded(stage, output)
+        except OSError as error:
+            self._fail(stage, f"computed, but not recorded; run again to record it: {error}")
+            return
+        if result:
+            self._keep(result)
             self.backend.workspace.clean(stage.key)
         else:
             self._fail(stage, "another process computed it but did not record it; run again")
 
+    def _may_resume(self, key: str) -> bool:
+        """Whether a lost stage runs again: once, and after that as long as each attempt comes
+        further than those before, as with time limits shorter than the stage."""
+        share, before = share_done(self.backend.progress(key)), self.lost.get(key)
+        self.lost[key] = share if before is None else max(share, before)
+        return before is None or share >= before + LEAST_PROGRESS
+
     def _recorded(self, stage: Stage, output: StageOutput | None) -> StageResult | None:
         """The stored result of a stage, recorded now unless another process did so first."""
-        with FileLock(self.store.root / "record.lock"):
+        with lease(self.store.root / "record.lease"):
             result = self.store.find(stage.key)
             if result is None and output is not None:
                 result = self.store.record(
@@ -212,5 +269,6 @@ class _Loop:
 
     def _fail(self, stage: Stage, reason: str) -> None:
         self.execution.failed[stage.key] = reason
+        self.queue.fail(stage.key)
         self.tracker.failed(stage.key)
         self.display.failed(stage, reason)

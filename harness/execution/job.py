@@ -8,14 +8,18 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import SoftFileLease
 
 from harness.core.compute import Compute
+from harness.execution.lease import is_leased, lease
 from harness.store.artifacts import Artifact
 
 HISTORY = "history.jsonl"
 """Metrics logged in training, by step, among the files of a stage; see
 `harness.pretraining.history_file`."""
+
+DRAFT = "out-"
+"""Begin of the names of folders of unfinished attempts."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,8 @@ class StageOutput:
 class Workspace:
     """`work/<key>/` for each stage that is not recorded yet, and caches that stages share.
 
-    `state/` has checkpoints, `out/` the files of the stage. `result.json` is written last: without
-    it a stage counts as unfinished.
+    `state/` has checkpoints, `out/` the files of the stage, and `out-*/` those of an unfinished
+    attempt. `result.json` is written last: without it a stage counts as unfinished.
     """
 
     root: Path
@@ -82,20 +86,16 @@ class Workspace:
         """File that marks a stage as finished, with its metrics."""
         return self.folder(key) / "result.json"
 
-    def lock(self, key: str) -> FileLock:
-        """The lock of a stage, which a process holds while it computes the stage."""
-        return FileLock(self.folder(key).with_suffix(".lock"))
+    def lease(self, key: str) -> SoftFileLease:
+        """The lease of a stage, which a process holds while it computes the stage."""
+        return lease(self._lease(key))
 
-    def is_running(self, key: str) -> bool:
-        """Whether a process on this machine computes the stage now."""
-        lock = self.lock(key)
-        if not Path(lock.lock_file).exists():
-            return False
-        try:
-            with lock.acquire(timeout=0):
-                return False
-        except Timeout:
-            return True
+    def is_leased(self, key: str) -> bool:
+        """Whether a process computes the stage now, on any machine that shares the store."""
+        return is_leased(self._lease(key))
+
+    def _lease(self, key: str) -> Path:
+        return self.folder(key).with_suffix(".lease")
 
     def progress(self, key: str) -> dict[str, Any]:
         """The latest progress report of a running stage; empty before the first."""
@@ -115,9 +115,24 @@ class Workspace:
         file = self.folder(key) / "error.txt"
         return file.read_text().strip().splitlines()[-1] if file.exists() else ""
 
+    def draft(self, key: str, token: str) -> Path:
+        """Folder in which one attempt writes the files of a stage, renamed to `output` at its end.
+
+        Args:
+            token: names the attempt, so that one that lost its lease and does not know disturbs no
+                other.
+        """
+        return self.folder(key) / f"{DRAFT}{token}"
+
+    def clean_drafts(self, key: str) -> None:
+        """Deletes the files of interrupted attempts."""
+        for folder in self.folder(key).glob(f"{DRAFT}*"):
+            rmtree(folder, ignore_errors=True)
+
     def clean(self, key: str) -> None:
         """Deletes the files of a recorded stage, except `result.json`."""
         rmtree(self.output(key), ignore_errors=True)
+        self.clean_drafts(key)
         rmtree(self.state(key), ignore_errors=True)
 
     def log(self, event: str, key: str) -> None:

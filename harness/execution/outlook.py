@@ -1,15 +1,16 @@
 """What is known of an experiment before it runs: costs, warnings, duration on this machine."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.execution.backends.processes import MAX_JOBS
 from harness.execution.estimate import Estimate, estimate
-from harness.execution.time_left import learned_durations, used_gpu
+from harness.execution.rekeyed import Rekeyed, rekeyed
+from harness.execution.time_left import Durations, learned_durations, used_gpu
 from harness.plan.checks import plan_warnings
 from harness.plan.learned_vocabularies import with_learned_vocabularies
-from harness.plan.plan import Plan
+from harness.plan.plan import Plan, Stage
 from harness.store.store import StageResult, Store
 
 
@@ -23,6 +24,12 @@ class Outlook:
     """One line each: what was found, and what to change."""
     estimate: Estimate
     """Of the stages that are not finished."""
+    todo: Sequence[Stage]
+    """Unfinished stages."""
+    learned: Durations
+    """Durations of stages that ended on this machine."""
+    rekeyed: tuple[Rekeyed, ...] = ()
+    """Unfinished stages that were finished before a change."""
 
 
 def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook:
@@ -34,11 +41,13 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     """
     finished: Mapping[str, StageResult] = store.finished() if store else {}
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
-    default = 1 if used_gpu(finished.values()) else min(MAX_JOBS, os.cpu_count() or 1)
-    expected = estimate(
-        plan.to_compute(finished), learned_durations(finished.values()), jobs or default
-    )
-    return Outlook(known, (*plan_warnings(known), *_beside_earlier(known, store)), expected)
+    one = plan.experiment.compute.devices != 1 or used_gpu(finished.values())
+    default = 1 if one else min(MAX_JOBS, os.cpu_count() or 1)
+    todo, learned = plan.to_compute(finished), learned_durations(finished.values())
+    expected = estimate(todo, learned, jobs or default)
+    warnings = (*plan_warnings(known), *_beside_earlier(known, store))
+    changed = tuple(rekeyed(plan, store, finished)) if store else ()
+    return Outlook(known, warnings, expected, todo, learned, changed)
 
 
 def _beside_earlier(plan: Plan, store: Store | None) -> list[str]:

@@ -1,9 +1,10 @@
-"""Runs a plan on a backend of this machine, with a progress display."""
+"""Runs a plan on a backend, with a progress display."""
 
 from rich.console import Console
 
 from harness.core.signals import terminated_as_interrupted
-from harness.execution.backends import BACKENDS, DEFAULT_BACKEND
+from harness.execution.backends import DEFAULT_BACKEND, LOCAL_BACKENDS, make_backend
+from harness.execution.devices import devices_problem
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
 from harness.execution.progress import Display
@@ -20,18 +21,25 @@ def run_plan(
     jobs: int | None = None,
     console: Console | None = None,
     executor: str | None = None,
+    address: str | None = None,
 ) -> Execution:
     """Computes the results that the store lacks; the arguments are those of `Study.run`.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM. Finished stages are kept, and no worker remains.
-        MemberError: a Lightning module of a plug-in has no loss.
+        PluginError: a Lightning module of a plug-in fails, or has no loss.
+        ValueError: the executor does not take these arguments, or is not installed; or this machine
+            lacks the devices that the stages take.
     """
     done = store.finished()
     check_modules(stage for key, stage in plan.stages.items() if key not in done)
     in_process = any(needs_this_process(name) for name in plan.experiment.plugins)
     executor = executor or ("serial" if in_process else DEFAULT_BACKEND)
-    backend = BACKENDS[executor](Workspace(store.root), jobs)
+    if executor in LOCAL_BACKENDS and (why := devices_problem(plan, plan.to_compute(done))):
+        raise ValueError(why)
+    if plan.experiment.compute.devices != 1:  # of which each stage at a time would take all
+        jobs = jobs or 1
+    backend = make_backend(executor, Workspace(store.root), jobs, address)
     earlier = learned_durations(done.values())
     with (
         terminated_as_interrupted(),

@@ -38,7 +38,7 @@ def _unfinished(
     stage: Stage, plan: Plan, workspace: Workspace, found: Mapping[str, tuple[str, str]]
 ) -> tuple[str, str]:
     progress = workspace.progress(stage.key)
-    if workspace.is_running(stage.key):
+    if workspace.is_leased(stage.key):
         return "running", figures_line(progress)
     if error := workspace.error(stage.key):
         return "failed", error

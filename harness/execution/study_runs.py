@@ -11,10 +11,11 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
+from filelock import SoftFileLease
 
 from harness.execution.history import final_points, points, read_history
 from harness.execution.job import Workspace
+from harness.execution.lease import lease
 from harness.experiment.arms import Arm
 from harness.plan.arm_stages import ArmStage, arm_digest, arm_stages
 from harness.plan.keys import without_nulls
@@ -128,9 +129,9 @@ class StudyRuns:
         return {_identity(run): run for run in self.store.tracked(self.name)}
 
     @property
-    def _lock(self) -> FileLock:
+    def _lock(self) -> SoftFileLease:
         """Held to create a run: two processes with the same experiment create it once."""
-        return FileLock(self.store.root / "tracking.lock")
+        return lease(self.store.root / "tracking.lease")
 
     def _is_arm(self, run: TrackedRun) -> bool:
         """Whether this is the run of an arm as it is declared now."""

@@ -5,10 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from heapq import heapify, heappop, heappush
-from itertools import count
 from statistics import LinearRegression, linear_regression, median
 
+from harness.execution.makespan import makespan
 from harness.execution.provenance import machine
 from harness.plan.plan import Stage
 from harness.store.store import StageResult
@@ -230,53 +229,12 @@ def seconds_left(
 
     seconds = {one.stage.key: one.left(known) for one in running}
     seconds |= {stage.key: of(stage.kind, stage.flops) for stage in waiting}
-    lasting = {key: one + known.overhead for key, one in seconds.items() if one is not None}
+    overhead = known.overhead
+    lasting = {key: one + overhead for key, one in seconds.items() if one is not None}
     if len(lasting) < len(seconds):
         return None
     if not lasting:
         return 0.0
     workers = min(capacity, max(workers, len(running)))
     idle = [0.0] * (workers - len(running)) + [known.startup] * (capacity - workers)
-    return _simulated([one.stage.key for one in running], waiting, lasting, idle)
-
-
-def _simulated(
-    running: Iterable[str],
-    waiting: Sequence[Stage],
-    seconds: Mapping[str, float],
-    idle: list[float],
-) -> float:
-    """Seconds to the end if each free worker takes the most expensive stage whose parents have
-    ended, as in a run.
-
-    Args:
-        running: keys of running stages.
-        seconds: key to what each stage still takes.
-        idle: the times from which further workers are free.
-    """
-    order = count()  # of equals
-    missing = {one.key: sum(p in seconds for p in one.parents.values()) for one in waiting}
-    children = defaultdict(list)
-    for one in waiting:
-        for parent in one.parents.values():
-            children[parent].append(one)
-    ready = [(-one.flops, next(order), one.key) for one in waiting if not missing[one.key]]
-    heapify(ready)
-    events = [(seconds[key], next(order), key) for key in running]
-    events += [(time, next(order), "") for time in idle] if waiting else []
-    heapify(events)
-    now, free, end = 0.0, 0, 0.0
-    while events:
-        now, _, key = heappop(events)
-        free += 1
-        if key:
-            end = now
-        for child in children.pop(key, ()):
-            missing[child.key] -= 1
-            if not missing[child.key]:
-                heappush(ready, (-child.flops, next(order), child.key))
-        while free and ready:
-            free -= 1
-            _, _, chosen = heappop(ready)
-            heappush(events, (now + seconds[chosen], next(order), chosen))
-    return end + CLOSING_SECONDS
+    return makespan([one.stage.key for one in running], waiting, lasting, idle) + CLOSING_SECONDS

@@ -3,15 +3,19 @@
 import json
 import time
 import traceback
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from shutil import copyfile, rmtree
 from typing import TYPE_CHECKING
 
+from filelock import SoftFileLease
+
 from harness.core.files import write_atomically
+from harness.execution.devices import uses_devices
 from harness.execution.job import HISTORY, StageJob, StageOutput, Workspace
+from harness.execution.lease import LeaseLostError, held
 from harness.execution.provenance import made_with
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS
 from harness.experiment import plugins
@@ -28,32 +32,38 @@ REPORT_SECONDS = 0.3
 def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
     """Computes one stage, unless its work folder holds its result.
 
-    The folder is locked against other processes that compute the same stage.
+    Its lease keeps other processes from computing the same stage. A process that lost the lease
+    stops at its next progress report, and its files are dropped.
 
     Returns:
         The output, with its files in `workspace.output`; null if another process has computed and
         recorded the stage.
 
     Raises:
+        LeaseHeldError: another process computes the stage.
+        LeaseLostError: another process took over the stage.
         PluginError: an error in the code of a plug-in.
         Exception: whatever else the stage raises. The traceback is in `error.txt`.
     """
     folder = workspace.folder(job.key)
     folder.mkdir(parents=True, exist_ok=True)
-    with workspace.lock(job.key):
-        result = workspace.result(job.key)
+    with held(workspace.lease(job.key)) as lease:
+        result, out = workspace.result(job.key), workspace.output(job.key)
         if result.exists():
-            if not workspace.output(job.key).exists():
-                return None
-            return StageOutput(**json.loads(result.read_text()))
+            return StageOutput(**json.loads(result.read_text())) if out.exists() else None
         workspace.log("start", job.key)
         (folder / "error.txt").unlink(missing_ok=True)  # of an earlier attempt
-        rmtree(workspace.output(job.key), ignore_errors=True)
-        workspace.output(job.key).mkdir(parents=True)
+        rmtree(out, ignore_errors=True)
+        workspace.clean_drafts(job.key)
+        draft = workspace.draft(job.key, str(lease.token))
+        draft.mkdir()
         workspace.state(job.key).mkdir(exist_ok=True)
         try:
-            metrics = _compute(job, workspace)
+            metrics = _compute_on_devices(job, workspace, draft, partial(_check, lease))
+            _check(lease)
+            draft.replace(out)
         except Exception as error:  # whatever a stage raises is kept for the user
+            _check(lease)
             line = plugins.error_line(error)
             (folder / "error.txt").write_text("\n".join([traceback.format_exc(), line or ""]))
             if line:  # the user's own exceptions may not pass between processes
@@ -65,34 +75,90 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         return output
 
 
-def _compute(job: StageJob, workspace: Workspace) -> dict[str, float | None]:
-    """Metrics of a stage, with its duration; its files are in `workspace.output`."""
+def _check(lease: SoftFileLease) -> None:
+    if lease.compromise:
+        raise LeaseLostError(f"{lease.lock_file}: {lease.compromise.reason}")
+
+
+def _compute_on_devices(
+    job: StageJob, workspace: Workspace, out: Path, check: Callable[[], None]
+) -> dict[str, float | None]:
+    """As `_compute`, by a process for each device of a pretraining run. When memory runs out, all
+    begin again from the last checkpoint with smaller micro-batches."""
+    if job.compute.devices == 1 or not uses_devices(job):
+        return _compute(job, workspace, out, check=check)
+    import torch
+
+    from harness.execution.ranks import on_ranks
+    from harness.pretraining.distributed import num_devices
+    from harness.pretraining.run import default_micro_batch_tokens
+
+    if (devices := num_devices(job.compute)) == 1:
+        return _compute(job, workspace, out, check=check)
+    shortest = min(phase["sequence_length"] for phase in job.spec["pretrain"]["phases"])
+    tokens = job.compute.micro_batch_tokens or default_micro_batch_tokens()
+    while True:
+        try:
+            compute = job.compute.model_copy(update={"micro_batch_tokens": tokens})
+            part = partial(_compute, replace(job, compute=compute), workspace, out)
+            return on_ranks(part, devices, compute, check)
+        except torch.OutOfMemoryError:
+            tokens //= 2
+            if tokens < shortest:
+                raise
+
+
+def _compute(
+    job: StageJob,
+    workspace: Workspace,
+    out: Path,
+    rank: int = 0,
+    check: Callable[[], None] = lambda: None,
+) -> dict[str, float | None]:
+    """Metrics of a stage, with its duration; its files are in `out`.
+
+    Args:
+        rank: of this process among those that compute the stage; 0 alone reports and logs.
+        check: called with each report of progress.
+    """
     from harness.execution.stages import STAGES
     from harness.execution.stages.context import StageContext
 
-    progress = Reporter(workspace.folder(job.key) / "progress.json")
+    path = workspace.folder(job.key) / "progress.json"
+    progress = Reporter(path if rank == 0 else None, check)
     context = StageContext(
         spec=job.spec,
         inputs={role: local_folder(artifact) for role, artifact in job.inputs.items()},
-        out=workspace.output(job.key),
+        out=out,
         state=workspace.state(job.key),
         shared=workspace.root,
         compute=job.compute,
         progress=progress,
-        loggers=partial(_loggers, job, workspace),
+        loggers=partial(_loggers, job, workspace) if rank == 0 else lambda prefix="": (),
     )
     begin = time.perf_counter()
+    _bound_gpu_memory(job)
     for name in job.plugins:  # in the declared order: one may name members of another
         plugins.load_plugin(name)
     plugins.require(job.spec.get("plugins", {}))
     metrics = STAGES[job.kind](context)
-    if workspace.history(job.key).exists():
-        copyfile(workspace.history(job.key), context.out / HISTORY)
+    if rank == 0 and workspace.history(job.key).exists():
+        copyfile(workspace.history(job.key), out / HISTORY)
     seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
     metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
     if progress.resumed_at:
         metrics[RESUMED_AT] = progress.resumed_at
     return metrics
+
+
+def _bound_gpu_memory(job: StageJob) -> None:
+    """Leaves to the other stages on a GPU their part of its memory, which nothing else does."""
+    resources = job.compute.resources
+    if resources.shares_gpus:
+        from torch import cuda
+
+        if cuda.is_available():  # whole for a kind that shares none, after one that did
+            cuda.set_per_process_memory_fraction(resources.of(job.kind).gpus or 1.0)
 
 
 def _loggers(job: StageJob, workspace: Workspace, prefix: str = "") -> "Sequence[Logger]":
@@ -109,17 +175,24 @@ def _loggers(job: StageJob, workspace: Workspace, prefix: str = "") -> "Sequence
 
 
 class Reporter:
-    """Writes progress to `path`, at most once every REPORT_SECONDS."""
+    """Writes progress to `path`, if given, at most once every REPORT_SECONDS."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.last = path, 0.0
+    def __init__(self, path: Path | None, check: Callable[[], None] = lambda: None) -> None:
+        """A reporter.
+
+        Args:
+            check: called with each report; raises an error if the stage must stop.
+        """
+        self.path, self.check, self.last = path, check, 0.0
         self.resumed_at = 0.0
         """Share of the updates that an earlier attempt has done."""
 
     def __call__(self, done: int, total: int, **figures: float) -> None:
         """Reports updates done of all."""
+        self.check()
         if not self.last:  # the first report follows the first update of this attempt
             self.resumed_at = max(0, done - 1) / max(1, total)
         if time.monotonic() - self.last > REPORT_SECONDS or done == total:
             self.last = time.monotonic()
-            write_atomically(self.path, json.dumps({"done": done, "total": total, **figures}))
+            if self.path:
+                write_atomically(self.path, json.dumps({"done": done, "total": total, **figures}))

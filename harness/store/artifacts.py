@@ -6,6 +6,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from harness.store.cache import cached, forget
+
 
 @dataclass(frozen=True)
 class Artifact:
@@ -23,21 +25,23 @@ def local_folder(artifact: Artifact) -> Path:
     """
     folder = resolve(artifact.uri)
     if not artifact.uri.startswith("file:") and digest(folder) != artifact.digest:
+        forget(artifact.uri)
         raise OSError(f"the files downloaded from {artifact.uri} are damaged")
     return folder
 
 
 def resolve(uri: str) -> Path:
-    """The local path of an artifact URI; remote files are downloaded.
+    """The local path of an artifact URI; remote files are downloaded once (`cached`).
 
     Raises:
+        FileNotFoundError: there are no such remote files.
         OSError: the download fails.
     """
     if uri.startswith("file:"):
         return Path(url2pathname(urlsplit(uri).path))
     from harness.store.mlflow_runs import download
 
-    return download(uri)
+    return cached(uri, download)
 
 
 def read_file(uri: str, name: str) -> bytes:

@@ -4,12 +4,15 @@ one only when needed."""
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each stage
 logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database logs 80 lines
 
 from mlflow import artifacts  # noqa: E402
@@ -33,8 +36,22 @@ MAX_TAG = 8000
 """Characters of a tag, beyond which MLflow cuts it silently."""
 
 
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """A context in which MLflow's errors become OSErrors, which callers need no MLflow to catch.
+
+    MLflow repeats a request to a server that does not answer for some minutes first
+    (MLFLOW_HTTP_REQUEST_MAX_RETRIES).
+    """
+    try:
+        yield
+    except MlflowException as error:
+        raise OSError(f"MLflow: {error.message}") from error
+
+
 class Server:
-    """The runs of one MLflow experiment."""
+    """The runs of one MLflow experiment. Every method raises an OSError if MLflow fails, such as a
+    server that cannot be reached."""
 
     def __init__(self, uri: str, experiment: str, artifacts: Path | None) -> None:
         """Connects to a tracking server or database.
@@ -46,6 +63,7 @@ class Server:
         self.experiment, self.artifacts = experiment, artifacts
 
     @cached_property
+    @_os_errors()
     def experiment_id(self) -> str:
         """Id of the experiment, which is created at first use."""
         if found := self.client.get_experiment_by_name(self.experiment):
@@ -58,6 +76,7 @@ class Server:
                 return str(found.experiment_id)
             raise
 
+    @_os_errors()
     def restore(self) -> None:
         """Restores the experiment if it was deleted, which MLflow's pages offer; MLflow creates no
         other of its name."""
@@ -70,14 +89,39 @@ class Server:
         runs = self._search(f"attributes.status = 'FINISHED' AND {condition}")
         return sorted(map(_entry, runs), key=lambda entry: entry.start_time)
 
-    def _search(self, condition: str) -> list[Run]:
+    def ended_since(self, since: int) -> tuple[list[Entry], list[str]]:
+        """The runs that have finished since a time, and the ids of those that do not count: failed
+        since, or deleted whenever.
+
+        Args:
+            since: milliseconds since 1970, by the clocks of the processes that ended the runs.
+        """
+        ended = self._search(f"attributes.end_time >= {since}")
+        finished = [run for run in ended if run.info.status == "FINISHED"]
+        failed = [run.info.run_id for run in ended if run.info.status != "FINISHED"]
+        deleted = [run.info.run_id for run in self._search("", ViewType.DELETED_ONLY)]
+        return [_entry(run) for run in finished], [*failed, *deleted]
+
+    @_os_errors()
+    def has(self, run_id: str) -> bool:
+        """Whether there is a run with this id, deleted or not."""
+        try:
+            self.client.get_run(run_id)
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return False
+            raise
+        return True
+
+    @_os_errors()
+    def _search(self, condition: str, view: int = ViewType.ACTIVE_ONLY) -> list[Run]:
         runs: list[Run] = []
         token = None
         while True:
             page = self.client.search_runs(
                 [self.experiment_id],
                 condition,
-                run_view_type=ViewType.ACTIVE_ONLY,
+                run_view_type=view,
                 max_results=PAGE,
                 page_token=token,
             )
@@ -86,6 +130,7 @@ class Server:
             if not token:
                 return runs
 
+    @_os_errors()
     def add(
         self,
         name: str,
@@ -98,17 +143,17 @@ class Server:
 
         The status FINISHED is set last: an interrupted run never counts.
         """
-        run = self.client.create_run(self.experiment_id, run_name=name, tags=dict(tags))
-        run_id = run.info.run_id
-        stamp = run.info.start_time
+        run = self.client.create_run(self.experiment_id, run_name=name, tags=dict(tags)).info
+        known = {name: float(value) for name, value in metrics.items() if value is not None}
         self.client.log_batch(
-            run_id,
-            metrics=[Metric(k, float(v), stamp, 0) for k, v in metrics.items() if v is not None],
-            params=[Param(k, v) for k, v in split_params(flatten(spec)).items()],
+            run.run_id,
+            metrics=[Metric(name, value, run.start_time, 0) for name, value in known.items()],
+            params=[Param(name, text) for name, text in split_params(flatten(spec)).items()],
         )
-        self.client.log_artifacts(run_id, str(folder))
-        self.client.set_terminated(run_id)
-        return _entry(self.client.get_run(run_id))
+        self.client.log_artifacts(run.run_id, str(folder))
+        end = int(1000 * time.time())
+        self.client.set_terminated(run.run_id, end_time=end)
+        return Entry(run.run_id, run.start_time, end, run.artifact_uri, dict(tags), known)
 
     def runs(self, condition: str = "") -> list[TrackedRun]:
         """All runs that meet a condition in MLflow's filter syntax, whatever their status."""
@@ -117,6 +162,7 @@ class Server:
             for run in self._search(condition)
         ]
 
+    @_os_errors()
     def start(self, name: str, tags: Mapping[str, str], start_time: int | None = None) -> str:
         """Id of a new run with the status RUNNING.
 
@@ -127,6 +173,7 @@ class Server:
         run = self.client.create_run(self.experiment_id, start_time, dict(tags), run_name=name)
         return str(run.info.run_id)
 
+    @_os_errors()
     def log(
         self,
         run_id: str,
@@ -148,6 +195,7 @@ class Server:
             tags=[RunTag(name, _cut(text, MAX_TAG)) for name, text in (tags or {}).items()],
         )
 
+    @_os_errors()
     def set_status(self, run_id: str, status: str, end_time: int | None = None) -> None:
         """Sets RUNNING, or another status and the end.
 
@@ -159,14 +207,17 @@ class Server:
         else:
             self.client.set_terminated(run_id, status, end_time)
 
+    @_os_errors()
     def delete(self, run_id: str) -> None:
         """Moves a run to MLflow's trash."""
         self.client.delete_run(run_id)
 
+    @_os_errors()
     def spec(self, run_id: str) -> dict[str, Any]:
         """The spec of a run, read back from its params."""
         return unflatten(join_params(self.client.get_run(run_id).data.params))
 
+    @_os_errors()
     def fail(self, run_id: str) -> None:
         """Marks a finished run as failed."""
         self.client.set_terminated(run_id, status="FAILED")
@@ -182,16 +233,23 @@ def sqlite_uri(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def download(uri: str) -> Path:
-    """A local folder with the downloaded files of a run.
+def download(uri: str, folder: Path) -> Path:
+    """The path of a file or of all files of a run, downloaded into a folder.
 
     Raises:
+        FileNotFoundError: there are none.
         OSError: the download fails.
     """
+    # Not MLflow's own default, which other code of the process may have set.
+    server = os.environ.get("MLFLOW_TRACKING_URI")
+    arguments = {"artifact_uri": uri, "tracking_uri": server}
     try:
-        return Path(artifacts.download_artifacts(artifact_uri=uri))
+        return Path(artifacts.download_artifacts(**arguments, dst_path=str(folder)))
     except MlflowException as error:
-        raise OSError(str(error)) from None
+        with _os_errors():
+            if not artifacts.list_artifacts(**arguments):
+                raise FileNotFoundError(f"there are no files at {uri}") from None
+        raise OSError(f"MLflow: {error.message}") from error
 
 
 def _entry(run: Run) -> Entry:

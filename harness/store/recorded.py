@@ -1,5 +1,6 @@
 """Experiments as recorded by their latest runs, and results imported from elsewhere."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ SCORE_COLUMNS = [
     *("pretrain_seed", "finetune_seed", "key"),
 ]
 """Columns of the scores of an experiment; `key` is that of the fine-tuning stage."""
-SCORES_FILE, SPEC_FILE = "results.parquet", "experiment.yaml"
+SCORES_FILE, SPEC_FILE, STAGES_FILE = "results.parquet", "experiment.yaml", "stages.json"
 IMPORTED_SCORES, IMPORTED_EXAMPLES = "scores.parquet", "examples.parquet"
 
 
@@ -39,11 +40,27 @@ class RecordedExperiment:
         spec: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
         return spec
 
+    @property
+    def stages(self) -> set[str]:
+        """Keys of its stages; if an earlier version recorded it, of those with scores."""
+        path = self.folder / STAGES_FILE
+        return set(json.loads(path.read_text()) if path.exists() else self.scores["key"])
+
 
 def recorded_experiments(store: Store) -> list[RecordedExperiment]:
     """Every experiment that was run, sorted by name."""
     experiments = sorted(store.experiments().items())
     return [RecordedExperiment(name, folder) for name, folder in experiments]
+
+
+def imported_examples(store: Store, source: str, experiment: str, arm: str) -> pd.DataFrame:
+    """The imported examples of an arm, with the columns of `docs/results.md`; empty if it has
+    none."""
+    wanted = [("source", "==", source), ("experiment", "==", experiment), ("arm", "==", arm)]
+    files = (folder / IMPORTED_EXAMPLES for folder in store.imports())
+    frames = [pd.read_parquet(file, filters=wanted) for file in files if file.is_file()]
+    empty = pd.DataFrame({"task": [], "pretrain_seed": [], "finetune_seed": []}, dtype="string")
+    return pd.concat(frames, ignore_index=True) if frames else empty
 
 
 def imported_scores(store: Store) -> pd.DataFrame | None:

@@ -132,6 +132,19 @@ def finished_runs(database: Path, experiment: str) -> dict[str, int]:
         return dict(connection.execute(query, (experiment,)).fetchall())
 
 
+def find_finished(database: Path, experiment: str, tag: str, value: str) -> list[Entry]:
+    """The finished runs of an experiment with a tag of this value, by start time; for errors, see
+    `tracked_runs`."""
+    query = """
+        select run_uuid from runs join experiments using (experiment_id) join tags using (run_uuid)
+        where experiments.name = ? and status = 'FINISHED' and runs.lifecycle_stage = 'active'
+            and tags.key = ? and tags.value = ?
+    """
+    with _mlflow(database) as connection:
+        found = connection.execute(query, (experiment, tag, value)).fetchall()
+    return sorted(read_entries(database, [run for (run,) in found]), key=lambda one: one.start_time)
+
+
 def tracked_runs(database: Path, experiment: str) -> list[TrackedRun]:
     """The runs of an experiment that are not deleted, whatever their status.
 
@@ -171,6 +184,19 @@ def read_entries(database: Path, runs: Iterable[str]) -> list[Entry]:
     chunks = [ids[first : first + CHUNK] for first in range(0, len(ids), CHUNK)]
     with _mlflow(database) as connection:
         return [entry for chunk in chunks for entry in _read_chunk(connection, chunk)]
+
+
+def read_params(database: Path, runs: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Run id to params; for arguments and errors, see `read_entries`."""
+    params: dict[str, dict[str, str]] = {run: {} for run in runs}
+    with _mlflow(database) as connection:
+        for first in range(0, len(runs), CHUNK):
+            ids = runs[first : first + CHUNK]
+            where = f"where run_uuid in ({', '.join('?' * len(ids))})"
+            query = f"select run_uuid, key, value from params {where}"
+            for run, name, text in connection.execute(query, ids):
+                params[run][name] = text
+    return params
 
 
 def _read_chunk(connection: sqlite3.Connection, ids: Sequence[str]) -> Iterator[Entry]:

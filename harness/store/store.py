@@ -1,24 +1,30 @@
 """The store of finished stages, recorded experiments and imported results."""
 
+import hashlib
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from harness.core.files import make_once
 from harness.store.artifacts import digest, resolve
+from harness.store.cache import forget
 from harness.store.moved_folder import correct_addresses
+from harness.store.params import join_params, unflatten
 from harness.store.snapshot import (
     Entry,
     Snapshot,
     TrackedRun,
-    finished_runs,
-    read_entries,
+    find_finished,
+    read_params,
     tracked_runs,
 )
+from harness.store.snapshot_updates import update_from_server, update_from_tables
 
 if TYPE_CHECKING:
     from harness.store.mlflow_runs import Server
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 EXPERIMENT = "pretraining-harness"
 KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
 MADE_WITH = "harness.made_with"
+ADOPTED = "harness.adopted"
 NAME, SUITE = "harness.experiment", "harness.suite"
 IMPORT = "harness.import"
 MARKS = (KEY, NAME, IMPORT)
@@ -49,6 +56,9 @@ class StageResult:
     digest: str
     made_with: str = ""
     """Packages and machine; empty for runs of versions that did not record it."""
+    adopted: str = ""
+    """What was changed since it was computed, and why that does not matter, as the user says;
+    empty if it was computed as recorded."""
     recorded: int = 0
     """When it was stored, in milliseconds since 1970."""
 
@@ -110,12 +120,22 @@ class Store:
 
     def find(self, key: str) -> StageResult | None:
         """The latest result of one stage; null if it is not finished."""
-        found = self._server.search(f"tags.`{KEY}` = '{key}'")
+        found = self._with_key(key)
         return _record(found[-1]) if found else None
 
     def spec(self, record: StageResult) -> dict[str, Any]:
         """The spec of a stage with its `parents`, read back from the params of its run."""
         return self._server.spec(record.run_id)
+
+    def specs(self, records: Sequence[StageResult]) -> dict[str, dict[str, Any]]:
+        """Key to spec of several stages; see `spec`."""
+        if not self._uri:
+            try:
+                params = read_params(self._database, [one.run_id for one in records])
+                return {one.key: unflatten(join_params(params[one.run_id])) for one in records}
+            except sqlite3.DatabaseError:  # another version of MLflow's tables
+                pass
+        return {one.key: self.spec(one) for one in records}
 
     def record(
         self,
@@ -126,17 +146,29 @@ class Store:
         metrics: Mapping[str, float | None],
         folder: Path,
         made_with: str = "",
+        adopted: str = "",
     ) -> StageResult:
-        """Stores a finished stage.
+        """Stores a finished stage, unless another process stores it at the same time.
+
+        Returns:
+            The stored result: this one, or that of the process that was first.
 
         Args:
             label: for people.
             metrics: nulls are left out.
             folder: output files, which are copied.
-            made_with: packages and machine.
+            made_with, adopted: see `StageResult`.
         """
         tags = {KEY: key, KIND: kind, LABEL: label, DIGEST: digest(folder), MADE_WITH: made_with}
-        return _record(self._server.add(f"{kind}: {label}", tags, spec, metrics, folder))
+        tags |= {ADOPTED: adopted} if adopted else {}
+        while True:
+            added = self._server.add(f"{kind}: {label}", tags, spec, metrics, folder)
+            if all(one.run_id == added.run_id for one in self._with_key(key)):
+                return _record(added)
+            # Each looks after it has finished, so that at most one of several remains.
+            self._server.fail(added.run_id)
+            if first := self.find(key):
+                return first
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
         """Stores that an experiment was run, with a copy of `folder`: its spec and scores."""
@@ -156,24 +188,31 @@ class Store:
         return [resolve(entry.artifact_uri) for entry in self._entries(IMPORT)]
 
     def fetch(self, record: StageResult) -> Path | None:
-        """The folder of a stage's files; null if they are missing or changed."""
+        """The folder of a stage's files; null if they are missing or changed.
+
+        Raises:
+            OSError: they cannot be downloaded.
+        """
         try:
             folder = resolve(record.artifact_uri)
-        except OSError:
+        except FileNotFoundError:
             return None
-        return folder if digest(folder) == record.digest else None
+        if digest(folder) == record.digest:
+            return folder
+        if not record.artifact_uri.startswith("file:"):
+            forget(record.artifact_uri)
+        return None
 
     def files(self, record: StageResult) -> Path:
         """The folder of a stage's files.
 
         Raises:
-            ValueError: they are missing or changed. If they are local, the next run computes the
-                stage again; a download may have failed for another reason.
+            ValueError: they are missing or changed; the next run computes the stage again.
+            OSError: they cannot be downloaded.
         """
         folder = self.fetch(record)
         if folder is None:
-            if record.artifact_uri.startswith("file:"):
-                self.forget(record)
+            self.forget(record)
             raise ValueError(
                 f"the files of stage {record.key} are damaged: run the experiment again"
             )
@@ -193,26 +232,44 @@ class Store:
         """Marks a damaged stage as failed, so that it is computed again."""
         self._server.fail(record.run_id)
 
-    def _entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
-        """Finished runs with the tag `mark` and one of its values `names` (null: any), by start
-        time; from the snapshot if the store is local."""
+    def remove(self, record: StageResult) -> None:
+        """Deletes the files of a stage in a local store, and moves its run to MLflow's trash."""
+        self._server.delete(record.run_id)
+        if record.artifact_uri.startswith("file:"):
+            rmtree(resolve(record.artifact_uri).parent, ignore_errors=True)
+
+    @property
+    def place(self) -> str:
+        """Where tables and files are: a folder, or the address of a server without password."""
+        if not self._uri:
+            return str(self.root)
+        parts = urlsplit(self._uri)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+    def _with_key(self, key: str) -> list[Entry]:
+        """The finished runs of one stage, by start time."""
         if not self._uri:
             try:
-                return self._from_snapshot(mark, names)
+                return find_finished(self._database, EXPERIMENT, KEY, key)
             except sqlite3.DatabaseError:  # another version of MLflow's tables
                 pass
-        found = self._server.search(f"tags.`{mark}` != ''")
-        return [entry for entry in found if names is None or entry.tags[mark] in names]
+        return self._server.search(f"tags.`{KEY}` = '{key}'")
 
-    def _from_snapshot(self, mark: str, names: Collection[str] | None) -> list[Entry]:
-        snapshot = Snapshot(self.root / SNAPSHOT, MARKS)
-        known = snapshot.ends()  # read first: other processes may add runs in between
-        present = finished_runs(self._database, EXPERIMENT)
-        gone = [run for run, end in known.items() if present.get(run) != end]
-        new = [run for run, end in present.items() if known.get(run) != end]
-        if gone or new:
-            snapshot.update(gone, read_entries(self._database, new))
-        return snapshot.entries(mark, names)
+    def _entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
+        """Finished runs with the tag `mark` and one of its values `names` (null: any), by start
+        time."""
+        if self._uri:
+            address = hashlib.sha256(self._uri.encode()).hexdigest()[:16]
+            snapshot = Snapshot(self.root / f"snapshot-{address}.db", MARKS)
+            update_from_server(snapshot, self._server)
+            return snapshot.entries(mark, names)
+        try:
+            snapshot = Snapshot(self.root / SNAPSHOT, MARKS)
+            update_from_tables(snapshot, self._database, EXPERIMENT)
+            return snapshot.entries(mark, names)
+        except sqlite3.DatabaseError:  # another version of MLflow's tables
+            found = self._server.search(f"tags.`{mark}` != ''")
+            return [entry for entry in found if names is None or entry.tags[mark] in names]
 
 
 def existing_store(folder: Path) -> Store | None:
@@ -237,5 +294,6 @@ def _record(entry: Entry) -> StageResult:
         artifact_uri=entry.artifact_uri,
         digest=entry.tags[DIGEST],
         made_with=entry.tags.get(MADE_WITH, ""),
+        adopted=entry.tags.get(ADOPTED, ""),
         recorded=entry.end_time,
     )

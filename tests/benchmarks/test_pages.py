@@ -9,7 +9,7 @@ import pytest
 from benchmarks.common import RESULTS, measure_in_turns, median_ratio
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
-NO_PAGE = {"crash_recovery"}
+NO_PAGE = {"cluster_recovery", "crash_recovery", "shared_plan"}
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS - NO_PAGE))

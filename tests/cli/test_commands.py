@@ -2,13 +2,17 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 import harness
+from harness.cli import run as cli_run
 from harness.cli.app import app
 from harness.experiment.registries import REGISTRIES
+from harness.report.summary import Summary
 from harness.study import Study
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
@@ -110,6 +114,8 @@ def test_notebooks_show_escaped_tables(study: Study) -> None:
     page = study._repr_html_()
     assert "Is &lt;b&gt;one" in page and "<b>one" not in page
     assert "<td>none</td>" in study.plan._repr_html_() and "sentence_pair" in page
+    assert str(study.plan).splitlines()[0].startswith(f"{study.name}: ")
+    assert "What differs between arms:" in str(study.plan) and "parameters" in str(study.plan)
     assert "<td>none</td>" in study.table()._repr_html_()
     conclusions = study.summary()
     assert str(conclusions).startswith("threats to validity:\n- ")
@@ -143,3 +149,22 @@ def test_init_writes_an_experiment_that_can_be_planned(
         assert refused.exit_code == 2 and message in refused.output
     assert [file.name for file in tmp_path.iterdir()] == ["mine.yaml"]
     assert Path("mine.yaml").read_text() == "kept"
+
+
+def test_a_run_ends_with_the_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Summary(("a > b: confirmed",), tuple(f"threat {n}" for n in range(7)))
+    study: Any = SimpleNamespace(
+        table=lambda: None, write_report=lambda: Path("reports/x"), summary=lambda: answer
+    )
+    monkeypatch.setattr(cli_run, "_print_table", lambda table: print("TABLE"))
+    cli_run._show(study)
+    assert capsys.readouterr().out.splitlines() == [
+        "expected a > b: confirmed",
+        "TABLE",
+        "threats to validity:",
+        *(f"- threat {n}" for n in range(5)),
+        "- ... and 2 more in the report",
+        "report, with notes on the table: reports/x/index.html",
+    ]

@@ -6,7 +6,9 @@ from rich.console import Console
 
 from harness.cli.plan_output import print_plan
 from harness.execution.outlook import outlook
+from harness.plan.factory import load_plan
 from harness.plan.plan import Plan
+from tests.paths import ROOT
 from tests.plan.checks.test_checks import planned
 
 
@@ -48,3 +50,21 @@ def test_the_space_of_a_search_is_shown() -> None:
     line = "search: 4 random trials: learning_rate 0.0001 to 0.003 (log), epochs 2 or 3\n"
     assert line in printed(planned(sweep=sweep))
     assert "search:" not in printed(planned())
+
+
+def test_a_field_that_arms_set_is_told_from_one_of_an_axis() -> None:
+    path = "pretrain.objective.transform.mask_rate"
+    own = {"mask_rate=0.3": {"pretrain.batch_size": 8, path: 0.4}}
+    output = printed(planned(grid={path: [0.15, 0.3]}, arms=own))
+    assert cells(output, "pretrain.batch_size") == ["arms", "16", "8"]
+    assert cells(output, path) == ["axis,", "arms", "0.15", "0.4"]
+
+
+def test_what_a_variant_changes_is_shown() -> None:
+    quickstart = ROOT / "experiments" / "quickstart.yaml"
+    output = printed(load_plan(quickstart, variants=["large"]))
+    assert (
+        "variant large: pretrain.size 'nano' -> 'tiny'; pretrain.budget.tokens 2000000 -> 8000000;"
+        " seeds.pretrain 3 -> 5\n"
+    ) in output
+    assert "variant" not in printed(load_plan(quickstart))

@@ -38,7 +38,7 @@ def test_every_state_with_its_detail(plan: Plan, tmp_path: Path) -> None:
         progress = workspace.folder(stage.key) / "progress.json"
         progress.write_text(json.dumps({"done": 1, "total": 4}))
     (workspace.folder(active.key) / "error.txt").write_text("ValueError: of an earlier run")
-    with workspace.lock(active.key):
+    with workspace.lease(active.key):
         found = stage_states(plan, store, store.finished(plan.stages)).set_index("key")
     assert found.index.tolist() == list(plan.stages)
     state = found[["state", "detail"]].apply(tuple, axis=1)

@@ -242,7 +242,7 @@ def test_an_estimate_says_what_it_was_learned_from() -> None:
     nothing = estimate(stages, Durations(), jobs=2)
     assert not nothing.is_known
     assert (nothing.num_stages, nothing.num_learned) == (len(plan.stages), 0)
-    assert "to an order of magnitude (2e10 FLOP/s assumed" in nothing.line
+    assert "to an order of magnitude (rates of the shipped quickstart" in nothing.line
     done, pretraining = Durations(), Durations()
     for one in stages[:-12]:
         done.add(one.kind, one.flops, 10.0)
@@ -252,4 +252,13 @@ def test_an_estimate_says_what_it_was_learned_from() -> None:
     assert found.line.endswith(f"2 at a time (learned from {len(stages) - 12} finished stages)")
     assert estimate([], done, jobs=2).line == ""
     pretraining.add("pretrain", 10.0, 10.0)
-    assert "; trial, finetune to an order of magnitude" in estimate(stages, pretraining, 2).line
+    line = "; tokenizer, tokenize, trial, finetune to an order of magnitude"
+    assert line in estimate(stages, pretraining, 2).line
+
+
+def test_an_empty_store_has_the_order_of_magnitude_of_the_shipped_quickstart() -> None:
+    plan = load_plan(ROOT / "experiments" / "quickstart.yaml")
+    rows = (ROOT / "reports" / "quickstart" / "stages.csv").read_text().splitlines()[1:]
+    taken = sum(float(row.rpartition(",")[2] or 0) for row in rows)
+    expected = estimate(list(plan.stages.values()), Durations(), jobs=1)
+    assert taken / 2 < expected.seconds < 2 * taken

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.store import snapshot as snapshot_module
+from harness.store import snapshot_updates
 from harness.store import store as tracking
 from harness.store.snapshot import Entry, Snapshot
 from harness.store.store import StageResult, Store
@@ -64,7 +65,7 @@ def test_only_new_runs_are_read(made: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(tracking, "read_entries", never)
+    monkeypatch.setattr(snapshot_updates, "read_entries", never)
     monkeypatch.setattr(store._server, "search", never)
     assert store.finished() == expected
 
@@ -95,7 +96,7 @@ def test_unknown_tables_are_read_through_mlflow(
     def renamed(*_: object) -> dict[str, int]:
         raise sqlite3.OperationalError("no such column")
 
-    monkeypatch.setattr(tracking, "finished_runs", renamed)
+    monkeypatch.setattr(snapshot_updates, "finished_runs", renamed)
     assert store.finished() == expected
     assert set(store.experiments()) == {"one"}
 

@@ -4,13 +4,14 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile, copytree, move
+from typing import Any
 
 import pytest
 
 from harness.store import mlflow_runs
 from harness.store.artifacts import Artifact, digest, local_folder
 from harness.store.params import flatten, unflatten
-from harness.store.store import Store
+from harness.store.store import KEY, Store
 
 
 @pytest.fixture
@@ -136,12 +137,12 @@ def test_files_that_are_missing_or_changed_are_an_error(store: Store, folder: Pa
     assert files.is_relative_to(store.root / "artifacts")
     assert digest(files) == digest(folder)
     nowhere = replace(record, artifact_uri="no-such-scheme://host/files")
-    assert store.fetch(nowhere) is None
+    with pytest.raises(OSError, match=r"MLflow: .*no-such-scheme"):
+        store.files(nowhere)
+    assert store.find("k") == record
     (files / "curve.csv").unlink()
-    for damaged in (nowhere, record):
-        assert store.find("k") == record
-        with pytest.raises(ValueError, match="stage k are damaged: run the experiment again"):
-            store.files(damaged)
+    with pytest.raises(ValueError, match="stage k are damaged: run the experiment again"):
+        store.files(record)
     assert store.find("k") is None
 
 
@@ -182,29 +183,82 @@ def test_a_server_is_read_through_mlflow(
     assert sorted(remote.finished()) == ["k1", "k2"]
     assert list(remote.finished(["k2", "k3"])) == ["k2"]
     assert store.finished() == {}
-    assert not list(remote.root.glob("*.db"))
+    assert [path.name[:9] for path in remote.root.glob("*.db")] == ["snapshot-"]
+
+
+def test_of_a_server_only_what_has_ended_since_is_fetched(
+    store: Store, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal to a reader without a snapshot after additions, failures and deletions."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.store.snapshot_updates.CLOCKS", 0)
+    copyfile(store.root / "mlflow.db", tmp_path / "server.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
+    reader, writer = Store(tmp_path / "reader"), Store(tmp_path / "writer")
+    fetched: list[int] = []
+    search = mlflow_runs.Server._search
+
+    def counting(self: mlflow_runs.Server, *arguments: Any) -> list[Any]:
+        found = search(self, *arguments)
+        fetched.append(len(found))
+        return found
+
+    def read() -> list[str]:
+        fetched.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(mlflow_runs.Server, "_search", counting)
+            found = reader.finished()
+        assert found == Store(tmp_path / f"new-{len(list(tmp_path.iterdir()))}").finished()
+        return sorted(found)
+
+    results = [writer.record(f"k{i}", "pretrain", "x", {}, {}, folder) for i in range(5)]
+    assert read() == ["k0", "k1", "k2", "k3", "k4"] and sum(fetched) == 5
+    results.append(writer.record("k5", "pretrain", "x", {}, {}, folder))
+    assert len(read()) == 6 and sum(fetched) <= 2  # the latest known one, and the new one
+    writer.forget(results[1])
+    assert read() == ["k0", "k2", "k3", "k4", "k5"] and sum(fetched) <= 3
+    writer._server.delete(results[0].run_id)
+    assert read() == ["k2", "k3", "k4", "k5"] and sum(fetched) <= 3
+    assert writer._server.has(results[0].run_id) and not writer._server.has("0" * 32)
+    monkeypatch.setattr(mlflow_runs.Server, "has", lambda self, run: False)
+    assert read() == ["k2", "k3", "k4", "k5"] and sum(fetched) > 4  # as of another server
 
 
 def test_a_failed_run_does_not_hide_an_earlier_one(store: Store, folder: Path) -> None:
     first = store.record("k", "pretrain", "bert", {}, {"loss": 1.0}, folder)
-    second = store.record("k", "pretrain", "bert", {}, {"loss": 2.0}, folder)
+    second = store.record("another", "pretrain", "bert", {}, {"loss": 2.0}, folder)
+    store._server.client.set_tag(second.run_id, KEY, "k")  # as versions without leases could record
+    second = replace(second, key="k")
     assert store.find("k") == store.finished()["k"] == second
     store.forget(second)
     assert store.find("k") == store.finished()["k"] == first
 
 
-def test_downloads_are_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mlflow_runs, "download", lambda uri: folder)
-    assert local_folder(Artifact("s3://files", digest(folder))) == folder
+def test_downloads_are_checked(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is damaged is downloaded again."""
+    downloads: list[str] = []
+
+    def download(uri: str, draft: Path) -> Path:
+        downloads.append(uri)
+        return copytree(folder, draft / "files")
+
+    monkeypatch.setattr(mlflow_runs, "download", download)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    found = [local_folder(Artifact("s3://files", digest(folder))) for _ in range(2)]
+    assert found[0] == found[1] and digest(found[0]) == digest(folder)
+    assert downloads == ["s3://files"]
     with pytest.raises(OSError, match="s3://files are damaged"):
         local_folder(Artifact("s3://files", "another"))
+    assert not found[0].exists()
     assert local_folder(Artifact(folder.as_uri(), "another")) == folder  # checked when stored
 
 
 def test_mlflow_downloads_files(folder: Path) -> None:
-    assert digest(mlflow_runs.download(folder.as_uri())) == digest(folder)
+    assert digest(mlflow_runs.download(folder.as_uri(), folder.parent / "a")) == digest(folder)
     with pytest.raises(OSError, match="no-such-scheme"):
-        mlflow_runs.download("no-such-scheme://host/files")
+        mlflow_runs.download("no-such-scheme://host/files", folder.parent / "b")
 
 
 def test_digest_is_of_sorted_names_and_contents(folder: Path) -> None:

@@ -27,7 +27,7 @@ from harness.plan.protocol import protocol_digest, protocol_text, recorded_proto
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.store.recorded import RecordedExperiment
 from harness.store.store import StageResult, Store
-from harness.tasks.scores import LABELS
+from harness.tasks.scores import GROUPS, LABELS, PREDICTIONS
 
 SOURCE = "pretraining-harness"
 UNKNOWN = Cost(None, None, None, None)
@@ -156,7 +156,7 @@ def examples_frame(measured: FinishedRuns, source: str = SOURCE) -> pd.DataFrame
 
 
 def _of_run(stage: StageResult, store: Store) -> pd.DataFrame:
-    predictions = pd.read_parquet(store.files(stage) / "predictions.parquet")
+    predictions = pd.read_parquet(store.files(stage) / PREDICTIONS)
     counts = stage_counts(store, stage)
     group = predictions["group"] if "group" in predictions else pd.Series(None, predictions.index)
     texts = [
@@ -183,7 +183,7 @@ def _counts_of(
     of_split = {
         name.partition("/")[2]: array
         for name, array in counts.items()
-        if name.startswith(f"{split}/") and not name.endswith(f"/{LABELS}")
+        if name.startswith(f"{split}/") and not name.endswith((f"/{LABELS}", f"/{GROUPS}"))
     }
     single = {name: array for name, array in of_split.items() if len(array) == num_examples}
     for row in range(num_examples):

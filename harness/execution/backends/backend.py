@@ -28,7 +28,7 @@ class Backend(ABC):
     """
 
     capacity: int
-    """Most stages that may be submitted at a time."""
+    """Most stages that may be submitted at a time; it may change during a run."""
 
     def __init__(self, workspace: Workspace, jobs: int | None = None) -> None:
         """A backend without running stages.

@@ -80,8 +80,8 @@ def finetune(context: StageContext) -> Metrics:
             # Undefined scores need no counts, which may be large (one group per example).
             defined = [name for name, value in found.items() if value is not None]
             counts[split.name] = scores.counts(runner.task, examples, predictions, defined)
-    pd.concat(frames).to_parquet(context.out / "predictions.parquet", index=False)
-    scores.save_counts(context.out / "counts.npz", counts)
+    pd.concat(frames).to_parquet(context.out / scores.PREDICTIONS, index=False)
+    scores.save_counts(context.out / scores.COUNTS, counts)
     if run.diagnostics is not None:
         run.diagnostics.to_parquet(context.out / DIAGNOSTICS_FILE, index=False)
     settings = {**runner.settings.model_dump(), "adaptation": runner.adaptation.content}

@@ -1,6 +1,7 @@
 """Results as files: a round trip between stores, and one clear line for each wrong file."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
+from harness.analysis.columns import part_of_average
 from harness.analysis.recording import record_results
 from harness.analysis.results import Results
 from harness.cli.app import app
 from harness.exchange.results.export_results import (
+    _counts_of,
     export_results,
     runs_of_recorded,
     runs_of_results,
@@ -33,6 +36,7 @@ from harness.leaderboard.boards import board_table
 from harness.leaderboard.build import build
 from harness.leaderboard.imported import with_imports
 from harness.leaderboard.render import render
+from harness.leaderboard.table import Score
 from harness.models import SIZES
 from harness.plan.protocol import protocol_digest, protocol_text
 from harness.pretraining.recipes.small_sizes import evaluation_settings
@@ -97,6 +101,32 @@ def test_a_score_has_every_column_of_the_schema(file: Path) -> None:
     assert json.loads(row["protocol"])["adaptation"] == {"kind": "full"}
     assert row["protocol_digest"] == protocol_digest(row["protocol"])
     assert row["budget_tokens"] >= 100_000 and row["budget_flops"] > 0 and row["parameters"] > 0
+
+
+def test_an_arm_is_compared_with_a_recorded_one_by_name(study: Study, tmp_path: Path) -> None:
+    run = next(run for run in study.plan.finetune_runs if run.arm == "nsp")
+    out = tmp_path / "out"
+    frame = pd.read_parquet(out / "predictions.parquet")
+    frame.assign(prediction=1 - LABELS).to_parquet(out / "predictions.parquet")
+    wrong = np.c_[np.zeros(4), np.ones(4)]
+    save_counts(out / "counts.npz", {"validation": {"accuracy": wrong}})
+    metrics = {"validation/accuracy": 0.0, "seconds": 1.0}
+    study.store.record(run.key, "finetune", "x", {}, metrics, out)
+    record_results(study.results)
+    found = study.compare("none", "two:nsp")
+    (flips,) = found.flips.values()
+    assert (flips.only_first, flips.only_second, flips.examples) == (4, 0, 4)
+    assert found.means(0) == (75, 0) and found.differences["average"]
+    with pytest.raises(ValueError, match="two different arms must be given, not two: none twice"):
+        study.compare("none", "two:none")
+
+
+def test_counts_of_examples_in_groups_are_exported_one_by_one() -> None:
+    counts = {"dev/accuracy": np.eye(2), "dev/groups": np.zeros(2, int), "dev/labels": np.ones(32)}
+    assert [*_counts_of("dev", 2, counts)] == [
+        '{"accuracy": [1.0, 0.0]}',
+        '{"accuracy": [0.0, 1.0]}',
+    ]
 
 
 def test_a_recorded_experiment_is_exported_like_its_file(
@@ -261,7 +291,12 @@ def test_imported_rows_are_shown_apart_with_their_source(file: Path, tmp_path: P
     assert same.rows == ()
     (block,) = same.published
     assert block.comparable and block.rows[0].rank is None
-    assert "imported from lab x" in render(same, "md")
+    text = render(same, "md")
+    assert "| none (imported from lab x) † |" in text
+    (note,) = [line for line in text.splitlines() if line.startswith("- † Imported")]
+    assert (
+        "protocol.pooling max" in note and "adaptation.kind full" in note and not {*'{}"'} & {*note}
+    )
     unlike = with_imports(table, other, [spec(pooling="mean")])
     assert not unlike.published[0].comparable
     assert "The protocol differs from" in render(unlike, "md")
@@ -279,6 +314,21 @@ def test_imported_rows_stand_in_a_board_of_some_tasks(file: Path, tmp_path: Path
     assert score and block.rows[0].average == score
     missing = next(one for one in SUITES["micro-glue-v1"].tasks if one != task)
     assert not board_table("micro-glue-v1", other, tasks=[missing]).published
+
+
+def test_imported_rows_are_averaged_like_the_measured_ones(file: Path, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    import_results(file, other)
+    table = build(pd.read_parquet(file).iloc[:0], "micro-glue-v1")
+
+    def average(*names: str) -> Score | None:
+        layout = part_of_average(table.layout, [c for c in table.columns if c.name in names])
+        assert layout
+        (block,) = with_imports(replace(table, layout=layout), other, [spec()]).published
+        return block.rows[0].average
+
+    assert average("SST-2") == Score(75.0)
+    assert average("SST-2", "MRPC") is None  # it has no score on MRPC
 
 
 def test_a_board_without_imports_is_unchanged(tmp_path: Path) -> None:

@@ -244,8 +244,9 @@ def test_a_run_predicts_unlabelled_splits(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path / "data"))
     path = tmp_path / "cola.yaml"
     path.write_text(COLA)
-    plain = harness.load(path, store=tmp_path / "runs").run(jobs=1)
-    tested = harness.load(path, "evaluate.predict_test=true", store=tmp_path / "runs").run(jobs=1)
+    store, more = tmp_path / "runs", "evaluate.predict_test=true"
+    plain = harness.load(path, store=store).run(executor="serial")
+    tested = harness.load(path, more, store=store).run(executor="serial")
     assert [tested.plan.stages[key].kind for key in tested.last_run.computed] == ["finetune"]
     assert not tested.last_run.failed
     found = []

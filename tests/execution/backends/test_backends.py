@@ -6,6 +6,7 @@ import pickle
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +19,7 @@ from harness.core.compute import Compute
 from harness.execution.backends import BACKENDS
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.backends.processes import ProcessBackend, default_threads
+from harness.execution.backends.slurm import SlurmBackend
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
 from harness.study import Study
@@ -74,6 +76,18 @@ class ThreadBackend(Backend):
         self.pool.shutdown(cancel_futures=True)
 
 
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """Name of a backend; `ray` connects to the Ray of all tests, which takes seconds to start, and
+    `slurm` submits to processes of this machine."""
+    if request.param == "ray":
+        request.getfixturevalue("local_ray")
+    if request.param == "slurm":
+        pytest.importorskip("submitit")
+        request.getfixturevalue("monkeypatch").setattr(SlurmBackend, "cluster", "local")
+    return str(request.param)
+
+
 def run(folder: Path, executor: str) -> Study:
     folder.mkdir()
     (folder / "small.yaml").write_text(EXPERIMENT)
@@ -103,6 +117,13 @@ def test_a_new_backend_is_one_entry(
         assert job.compute == study.plan.experiment.compute
 
 
+@pytest.mark.parametrize("name", ["ray"], indirect=True)
+def test_scores_are_those_of_the_serial_backend(name: str, serial: Study, tmp_path: Path) -> None:
+    study = run(tmp_path / name, name)
+    assert sorted(study.last_run.computed) == sorted(study.plan.stages)
+    pd.testing.assert_frame_equal(study.scores(), serial.scores())
+
+
 def job(key: str, **spec: object) -> StageJob:
     return StageJob("tokenizer", key, spec, {}, Compute(accelerator="cpu"))
 
@@ -113,7 +134,14 @@ def jobs() -> list[StageJob]:
     return [job("good", corpus=CORPUS, tokenizer={"vocab_size": 100}), job("bad")]
 
 
-@pytest.mark.parametrize("name", [*BACKENDS, "threads"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in [*BACKENDS, "threads"] if name != "slurm"),
+        pytest.param("slurm", marks=pytest.mark.campaign),  # a process for each stage
+    ],
+    indirect=True,
+)
 def test_outcomes_are_alike(
     name: str, jobs: list[StageJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,45 +161,30 @@ def test_outcomes_are_alike(
     assert isinstance(bad.error, KeyError) and bad.output is None and not bad.lost
     assert backend.workspace.error("bad") == "KeyError: 'corpus'"
     assert not backend.wait(0)
+    if name != "slurm":  # whose jobs on this machine only end by themselves
+        backend.submit(replace(jobs[0], key="cancelled"))
+        backend.cancel("cancelled")
+        assert not backend.wait(0)
+        backend.submit(replace(jobs[1], key="next"))
+        while not (outcomes := backend.wait(0.1)):
+            pass
+        assert [outcome.key for outcome in outcomes] == ["next"]
     backend.close()
     backend.close()
 
 
-@pytest.mark.parametrize("name", BACKENDS)
-def test_a_cancelled_stage_has_no_outcome(name: str, jobs: list[StageJob], tmp_path: Path) -> None:
-    backend = BACKENDS[name](Workspace(tmp_path), 1)
-    backend.submit(jobs[0])
-    backend.cancel(jobs[0].key)
-    assert not backend.wait(0)
-    backend.submit(jobs[1])
-    outcomes: Sequence[Outcome] = ()
-    while not outcomes:
-        outcomes = backend.wait(0.1)
-    assert [outcome.key for outcome in outcomes] == ["bad"]
-    backend.close()
-
-
-@pytest.mark.parametrize(("declared", "environment", "expected"), [(None, "", 1), (2, "1", 2)])
-def test_workers_have_the_declared_threads(
-    declared: int | None,
-    environment: str,
-    expected: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One job of one thread uses one core, however many there are; the script that started them
-    is not run again."""
+def test_workers_have_the_declared_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the environment says; the script that started them is not run again."""
     script = ModuleType("__main__")
     script.__file__ = str(tmp_path / "script.py")
     (tmp_path / "script.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.setitem(sys.modules, "__main__", script)
-    monkeypatch.setenv("OMP_NUM_THREADS", environment)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     backend = ProcessBackend(Workspace(tmp_path), 1)
-    compute = Compute(accelerator="cpu", threads=declared)
+    compute = Compute(accelerator="cpu", threads=2)
     backend.submit(StageJob("tokenizer", "bad", {}, {}, compute))
     ((_, slot),) = backend._running.values()
-    assert slot.pool.submit(torch.get_num_threads).result() == expected
+    assert slot.pool.submit(torch.get_num_threads).result() == 2
     backend.close()
     assert sys.modules["__main__"] is script and not (tmp_path / "ran").exists()
 

@@ -1,0 +1,40 @@
+"""`harness adopt`: takes over finished stages whose keys a change has made obsolete."""
+
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+
+
+def adopt(
+    experiment: options.Experiment,
+    reason: Annotated[
+        str | None,
+        typer.Option(help="why the change does not matter; recorded, and shown in the report"),
+    ] = None,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
+    """Lists the stages that were finished before a change of the experiment, its data or the
+    harness; with --reason, takes over their results, which are not computed again."""
+    from harness.execution.rekeyed import adopt, rekeyed, rekeyed_lines
+    from harness.execution.time_left import duration
+
+    with options.clear_errors():
+        study = options.load_study(experiment, set_, variant, store)
+        found = rekeyed(study.plan, study.store, study.store.finished())
+        if not found:
+            none = f"{study.name}: no unfinished stage was finished before a change"
+            options.out.print(none, markup=False)
+            return
+        for line in rekeyed_lines(found):
+            options.out.print(f"- {line}", markup=False)
+        spent = duration(sum(one.seconds for one in found))
+        if reason is None:
+            count = f"{len(found)} stages, which took {spent}"
+            options.out.print(f"{count}; take them over by --reason 'why this does not matter'")
+            return
+        adopt(found, study.store, reason)
+        options.out.print(f"{len(found)} stages adopted, which took {spent}")

@@ -1,0 +1,40 @@
+"""`harness work`: computes stages of an experiment together with other processes."""
+
+import typer
+
+from harness.cli import options
+from harness.core.signals import exit_code
+
+
+def work(
+    experiment: options.Experiment,
+    jobs: options.Jobs = 1,
+    executor: options.Executor = "processes",
+    address: options.Address = None,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
+    """Computes stages that no other process computes, until none is left; start as many as you
+    like, on all machines that share the store.
+
+    Leaderboard and report are written by `harness run`, which finds the stages done.
+    """
+    from harness.execution.run_plan import run_plan
+
+    with options.clear_errors():
+        study = options.load_study(experiment, set_, variant, store)
+        try:
+            done = run_plan(study.plan, study.store, jobs, options.out, executor, address)
+        except KeyboardInterrupt as stop:
+            options.err.print("stopped; another worker goes on with its stages", style="red")
+            raise typer.Exit(exit_code(stop)) from None
+    count = f"{len(done.computed)} stages computed here"
+    if done.dropped:
+        count += f", {len(done.dropped)} dropped, since another worker had taken them over"
+    options.out.print(
+        f"{study.name}: {count}; {len(done.finished)} of {len(study.plan.stages)} done"
+    )
+    if done.failed:
+        options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
+        raise typer.Exit(options.FAILED)

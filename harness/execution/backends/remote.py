@@ -1,0 +1,56 @@
+"""A stage on another machine, in the surroundings of the process that submitted it."""
+
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.execution.job import StageJob, StageOutput, Workspace
+from harness.execution.worker import run_stage
+from harness.execution.worker_process import limit_threads
+
+FORWARDED = ("HARNESS_DATA", "MLFLOW_TRACKING_URI")
+"""Environment variables that stages read; a node has others of its own."""
+
+Surroundings = tuple[int, list[str], Path, dict[str, str]]
+"""CPU threads, `sys.path`, working directory, and variables of the environment."""
+
+
+def surroundings(threads: int) -> Surroundings:
+    """The last arguments of `compute_stage` for a stage with so many CPU threads."""
+    environment = {name: os.environ[name] for name in FORWARDED if name in os.environ}
+    return threads, sys.path, Path.cwd(), environment
+
+
+def compute_stage(
+    job: StageJob,
+    workspace: Workspace,
+    threads: int,
+    import_path: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+) -> StageOutput | None:
+    """Computes a stage on a node, in a process that imports plug-ins and reads relative paths as
+    the process that submitted it.
+
+    Args:
+        import_path: `sys.path` of that process.
+        folder: its working directory.
+        environment: variables of its environment.
+
+    Raises:
+        ValueError: the node does not have the folder of the store.
+        Exception: whatever the stage raises; see `run_stage`.
+    """
+    if not workspace.root.exists():
+        raise ValueError(
+            f"{workspace.root}, the folder of the store, must be shared by all nodes, but the node "
+            f"{platform.node()} does not have it: give --store a folder that it has"
+        )
+    if folder.is_dir():
+        os.chdir(folder)
+    sys.path.extend(one for one in import_path if one not in sys.path)
+    os.environ.update(environment)
+    limit_threads(threads)
+    return run_stage(job, workspace)

@@ -1,0 +1,89 @@
+"""A local process that computes stages, or one of several that compute a stage together."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from types import ModuleType
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+CHECK_SECONDS = 0.5
+"""Interval at which a worker checks whether its parent is alive."""
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hides the script of this process from workers that start in the block.
+
+    They need nothing of it, and would import it: a script that runs an experiment without an `if
+    __name__ == "__main__"` guard would run it again in each worker.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+class WorkerProcess:
+    """A pool of one process that can be ended at any time."""
+
+    def __init__(self, threads: int) -> None:
+        """A process that starts with its first call, with so many CPU threads."""
+        context = get_context("spawn")
+        # A pipe, not an Event: a worker that dies with the lock of an Event would block `close`.
+        receiver, self._stop = context.Pipe(duplex=False)
+        arguments = (os.getpid(), threads, receiver)
+        self.pool = ProcessPoolExecutor(
+            1, mp_context=context, initializer=start_worker, initargs=arguments
+        )
+
+    def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """Calls a function of a module, in the process."""
+        with _without_main():
+            return self.pool.submit(function, *arguments)
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._stop.close()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def start_worker(parent: int, threads: int, stop: Connection) -> None:
+    """Initialises a worker process: limits its CPU threads, and ends it with its parent or when
+    the other end of `stop` is closed.
+
+    Args:
+        parent: process id.
+        threads: CPU threads of torch and of the tokenizers.
+        stop: the receiving end of a pipe.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles an interrupt
+
+    def exit_with_parent() -> None:
+        while os.getppid() == parent and not stop.poll(CHECK_SECONDS):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=exit_with_parent, daemon=True).start()
+    limit_threads(threads)
+
+
+def limit_threads(threads: int) -> None:
+    """Limits the CPU threads of torch and of the tokenizers in this process, which has imported
+    neither."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+    os.environ["RAYON_NUM_THREADS"] = str(threads)
+    import torch
+    from tqdm import tqdm
+
+    torch.set_num_threads(threads)
+    tqdm.set_lock(threading.RLock())  # the default is a semaphore, which os._exit would leak

@@ -1,0 +1,57 @@
+"""What a plan asks of the devices of this machine."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from harness.cli.app import app
+from harness.execution.devices import devices_problem
+from tests.plan.checks.test_checks import planned
+
+
+def problem(**compute: Any) -> str:
+    plan = planned({"batch_size": 8}, compute=compute)
+    return devices_problem(plan, [*plan.stages.values()])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "compute", "expected"),
+    [
+        (0, {"devices": 8}, ""),  # processes on the CPU
+        (2, {"devices": 2}, ""),
+        (1, {"devices": 2}, "at most the number of GPUs, here 1, but is 2; lower it"),
+        (1, {"devices": 2, "accelerator": "cpu"}, ""),
+        (0, {"accelerator": "gpu"}, "must be auto or cpu on a machine without a GPU, but is gpu"),
+        (8, {"devices": "auto"}, ""),
+        (9, {"devices": "auto"}, "the sequences of a batch, 8 in the pretraining of 'x', but is 9"),
+    ],
+)
+def test_devices_that_this_machine_lacks(
+    gpus: int, compute: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    found = problem(**compute)
+    assert expected in found and bool(found) == bool(expected)
+
+
+def test_what_is_finished_or_imported_takes_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    plan = planned(compute={"devices": 2})
+    assert devices_problem(plan, [*plan.stages.values()])
+    rest = [one for one in plan.stages.values() if one.kind != "pretrain"]
+    assert not devices_problem(plan, rest) and not devices_problem(plan, [])
+
+
+def test_a_plan_warns_and_a_run_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    options = ["quickstart", "--set", "compute.devices=2", "--store", str(tmp_path / "runs")]
+    shown = CliRunner().invoke(app, ["plan", *options])
+    line = "compute.devices must be at most the number of GPUs, here 1, but is 2"
+    assert shown.exit_code == 0
+    assert f"warning: a run on this machine would be refused: {line}" in shown.output
+    refused = CliRunner().invoke(app, ["run", *options])
+    assert refused.exit_code == 2 and line in refused.output
+    assert "refused" not in refused.output and "Traceback" not in refused.output

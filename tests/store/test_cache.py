@@ -1,0 +1,68 @@
+"""The cache of downloads: once, whole, within its limit."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.store import cache
+from harness.store.cache import cached, forget
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+class Server:
+    """Counts downloads of files of a size."""
+
+    def __init__(self, size: int = 3) -> None:
+        self.size, self.downloads = size, 0
+
+    def __call__(self, address: str, folder: Path) -> Path:
+        self.downloads += 1
+        (folder / "inside").mkdir()
+        (folder / "inside" / "file").write_bytes(b"x" * self.size)
+        return folder if address.endswith("/") else folder / "inside" / "file"
+
+
+@pytest.mark.parametrize("address", ["s3://run/", "s3://run/file"])
+def test_a_folder_or_file_is_downloaded_once(address: str, folder: Path) -> None:
+    server = Server()
+    with ThreadPoolExecutor(4) as pool:
+        places = list(pool.map(lambda _: cached(address, server), range(8)))
+    assert len(set(places)) == 1 and server.downloads == 1
+    place = places[0]
+    assert (place / "inside" / "file" if place.is_dir() else place).read_text() == "xxx"
+    forget(address)
+    assert not place.exists()
+    assert cached(address, server) == place and server.downloads == 2
+
+
+def test_a_failed_download_leaves_nothing(folder: Path) -> None:
+    def fail(address: str, draft: Path) -> Path:
+        (draft / "half").write_text("of it")
+        raise OSError("the line is cut")
+
+    with pytest.raises(OSError, match="cut"):
+        cached("s3://run/", fail)
+    assert [path.name for path in folder.iterdir() if path.suffix != ".lock"] == []
+
+
+def test_what_was_not_used_for_longest_makes_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "CHECK_SECONDS", 0.0)
+    monkeypatch.setenv("HARNESS_CACHE_GB", str(250 / 2**30))
+    server = Server(size=100)
+    places = [cached(f"s3://{name}/", server) for name in "abc"]
+    assert all(place.exists() for place in places)  # all were used today
+    for age, place in zip((3, 2, 0), places, strict=True):
+        then = place.stat().st_mtime - age * 24 * 3600
+        os.utime(place, (then, then))
+    cached("s3://a/", server)  # used again
+    last = cached("s3://d/", server)
+    assert [place.exists() for place in (*places, last)] == [True, False, True, True]
