@@ -21,9 +21,10 @@ from tempfile import TemporaryDirectory
 from benchmarks.common import timed
 
 
-def start(experiment: str, store: Path) -> subprocess.Popen[bytes]:
+def start(experiment: str, store: Path, *options: str) -> subprocess.Popen[bytes]:
     """Starts the run in a new process group, which can be killed together with its workers."""
-    command = [sys.executable, "-m", "harness", "run", experiment, "--store", str(store)]
+    run = ["run", experiment, "--store", str(store), *options]
+    command = [sys.executable, "-m", "harness", *run]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
@@ -39,16 +40,19 @@ def finish(experiment: str, store: Path) -> bytes:
     return table.read_bytes()
 
 
-def kill_when(due: Callable[[], bool], experiment: str, store: Path, whole_group: bool) -> bool:
+def kill_when(
+    due: Callable[[], bool], experiment: str, store: Path, whole_group: bool, *options: str
+) -> bool:
     """Starts the run and kills it with SIGKILL once `due()` is true.
 
     Args:
         whole_group: whether its workers are killed as well; if not, they must notice by themselves.
+        options: of `harness run`.
 
     Returns:
         Whether it was still running.
     """
-    with start(experiment, store) as process:
+    with start(experiment, store, *options) as process:
         while process.poll() is None:
             if due():
                 os.killpg(process.pid, signal.SIGKILL) if whole_group else process.kill()

@@ -57,12 +57,15 @@ def busy_loops(number: int) -> Iterator[None]:
             loop.kill()
 
 
-def run(plan: Plan, jobs: int, loops: int, earlier: Durations | None) -> tuple[Any, Durations]:
+def run(
+    plan: Plan, jobs: int, loops: int, earlier: Durations | None = None, store_of: str = "empty"
+) -> tuple[Any, Durations]:
     """The estimates of one run into an empty store, and the durations of its stages.
 
     Args:
         loops: busy processes beside it.
         earlier: durations as if the store had them.
+        store_of: where they are from.
     """
     with TemporaryDirectory() as folder, busy_loops(loops):
         store = Store(Path(folder))
@@ -76,7 +79,7 @@ def run(plan: Plan, jobs: int, loops: int, earlier: Durations | None) -> tuple[A
             "experiment": plan.experiment.name,
             "stages": len(plan.stages),
             "loops": loops,
-            "store": "earlier run" if earlier else "empty",
+            "store": store_of,
             "load": round(os.getloadavg()[0], 1),
             "seconds": round(took, 1),
             "first": round(display.first.seconds, 1) if display.first else None,
@@ -86,16 +89,16 @@ def run(plan: Plan, jobs: int, loops: int, earlier: Durations | None) -> tuple[A
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The estimates of runs on the machine as it is and beside busy loops: with an empty store, and
-    with the durations of the run under the other load."""
+    """The estimates of runs on the machine as it is and beside busy loops: with an empty store,
+    with the durations of a run under the same load, and with those of one under the other."""
     jobs, loops, runs = arguments.jobs, arguments.loops, []
     for experiment in arguments.experiments.split(","):
         plan = load_plan(Path(experiment))
-        quiet, of_quiet = run(plan, jobs, 0, None)
-        busy, of_busy = run(plan, jobs, loops, None)
-        quiet_again, _ = run(plan, jobs, 0, of_busy)
-        busy_again, _ = run(plan, jobs, loops, of_quiet)
-        runs += [quiet, busy, quiet_again, busy_again]
+        own = {load: run(plan, jobs, load) for load in (0, loops)}
+        for load, other in ((0, loops), (loops, 0)):
+            same, _ = run(plan, jobs, load, own[load][1], "same load")
+            changed, _ = run(plan, jobs, load, own[other][1], "other load")
+            runs += [own[load][0], same, changed]
     return {"settings": settings(arguments), "machine": machine("torch"), "runs": runs}
 
 
@@ -124,8 +127,8 @@ def page(figures: Mapping[str, Any]) -> str:
     chosen, on = figures["settings"], figures["machine"]
     setting = (
         f"{chosen['jobs']} stages at a time, on a shared {on['processor']}. Errors of the time "
-        "left, in percent of what was left, after shares of the duration; the earlier run had the "
-        "other load."
+        "left, in percent of what was left, after shares of the duration, with an empty store and "
+        "with the durations of an earlier run under the same or the other load."
     )
     head = ["experiment", "beside it", "store", "load", "took", "estimated before"]
     head += [f"after {share} %" for share in MOMENTS]
