@@ -17,7 +17,7 @@ install: $(STAMP)
 
 # Two workers of one thread each are faster than one of two: the models are small.
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Tests that train for minutes.
 campaigns: $(STAMP)
