@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import jinja2
 
 RANK_INTERVALS = (
-    "Place: the places that a row may have by its average among the rows with two pretraining "
+    "Place: the places that a row may have by its {} among the rows with two pretraining "
     "seeds or more, jointly for all rows at 95 % confidence (p by Holm's method over all pairs). "
     "Places count rows; ranks count groups of rows that do not differ significantly."
 )
@@ -85,13 +85,19 @@ def html(table: Table) -> str:
         table=table,
         comparable_blocks=marked_blocks(table, comparable=True),
         separate_blocks=marked_blocks(table, comparable=False),
-        notes=[*all_notes(table), *([RANK_INTERVALS] if table.has_rank_intervals else [])],
+        notes=[*all_notes(table), *_rank_notes(table)],
         reasons=lambda row, kind: _reasons(table, row, kind),
         row_marks=row_marks(table),
         interval=_rank_interval,
         metrics=metrics_label,
         heading=heading,
     )
+
+
+def _rank_notes(table: Table) -> list[str]:
+    if not table.has_rank_intervals:
+        return []
+    return [RANK_INTERVALS.format("average" if table.shows_average else "score")]
 
 
 def _reasons(table: Table, row: Row, kind: str) -> list[str]:

@@ -102,8 +102,9 @@ class ArmComparison:
 
 def _differences(comparison: ArmComparison) -> TextTable:
     labels = {column.name: column_label(column) for column in comparison.table.columns}
-    rows = []
-    for place, name in enumerate([AVERAGE, *labels]):
+    table, rows = comparison.table, []
+    shown = [AVERAGE, *labels]
+    for place, name in list(enumerate(shown))[not table.shows_average :]:
         means = [number_cell(mean, "{:.1f}") for mean in comparison.means(place)]
         found, adjusted = comparison.differences[name], comparison.holm.get(name)
         cells = [points(found.estimate), interval(found), p_cell(found.p_value)] if found else []
@@ -113,9 +114,8 @@ def _differences(comparison: ArmComparison) -> TextTable:
     head = ["", first, second, "difference", "95 % interval", "p", "p (Holm)"]
     found = comparison.differences[AVERAGE]
     few = [found.num_seeds] if found and 0 < found.num_seeds <= MIN_SEEDS else []
-    average = comparison.table.average
-    notes = [f"Average {average.name}: {average.formula}.", NOTE, *map(seed_note, few)]
-    notes += comparison.notes
+    rule = [f"Average {table.average.name}: {table.average.formula}."]
+    notes = [*(rule if table.shows_average else []), NOTE, *map(seed_note, few), *comparison.notes]
     title = " − ".join(comparison.labels or comparison.names)
     return TextTable(head, rows, title=title, notes=notes)
 

@@ -75,6 +75,13 @@ def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
         assert found.examples == np.sum((good | wrong) & (other | other_wrong)) < len(good)
 
 
+def test_a_single_column_has_no_average_beside_it(fabricate: Fabricate) -> None:
+    results = fabricate({"good": 0.9, "poor": 0.6}, tasks=["sst2"], seeds=SEEDS)
+    table, *_ = compare_arms((results, "good"), (results, "poor")).tables()
+    assert [row[0] for row in table.rows] == ["sst2 (acc)"]
+    assert not any(note.startswith("Average") for note in table.notes)
+
+
 def test_every_format_shows_the_pair_and_html_is_escaped(comparison: ArmComparison) -> None:
     assert "Flipped examples" in comparison.render("md") == str(comparison)
     assert comparison.render("csv").splitlines()[0].startswith(f"column,good,{EVIL},difference")
