@@ -43,9 +43,10 @@ from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.optimizer import learning_rate_factor, make_adamw
+from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import default_micro_batch_tokens, fit
+from harness.pretraining.schedule import learning_rate_factor
 
 VOCAB_SIZE = 30_522
 SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
@@ -161,7 +162,7 @@ def run_bare(work: Workload, folder: Path) -> Clock:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
     network: Any = model.backbone.network
-    optimizer = make_adamw(model, work.spec.optimizer)
+    optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
     for number, step in enumerate(steps):
         factor = learning_rate_factor(work.spec.schedule, number, work.steps)

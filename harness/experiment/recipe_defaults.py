@@ -2,9 +2,9 @@
 are not set."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.core.config import ConfigModel, deep_merge, unknown_name
 from harness.data.corpora import CORPORA
@@ -30,6 +30,7 @@ NAMED: dict[str, Mapping[str, ConfigModel]] = {
 DEFAULT_RECIPE = "bert"
 
 CORPUS: TypeAdapter[Corpus] = TypeAdapter(Corpus)
+PHASES = TypeAdapter(Annotated[tuple[Phase, ...], Field(min_length=1)])
 
 ROLES = ("init_from", "teacher")
 """Fields of a pretraining run that are pretraining runs themselves."""
@@ -114,7 +115,7 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
         settings = small_sizes.pretraining_settings(size, corpus, resolved["model"]["family"])
         resolved = _merged(_merged(resolved, settings), fields)
         if "batch_size" not in fields:
-            phases = [Phase.model_validate(phase) for phase in resolved["phases"]]
+            phases = PHASES.validate_python(resolved["phases"])
             length = sum(phase.fraction * phase.sequence_length for phase in phases)
             budget = Budget.read(resolved["budget"])
             resolved["batch_size"] = small_sizes.batch_size(budget, length)

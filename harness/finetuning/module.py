@@ -12,7 +12,9 @@ from harness.finetuning.methods.layerwise import begin_epoch, learning_rate_fact
 from harness.finetuning.multitask import MultitaskModel
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.task_model import TaskModel
-from harness.pretraining.optimizer import Optimizer, Schedule, configure
+from harness.pretraining.optimization import configure
+from harness.pretraining.optimizer import Optimizer
+from harness.pretraining.schedule import Schedule
 from harness.pretraining.trainer import log_figures, seed_torch
 
 LOGGED_POINTS = 50

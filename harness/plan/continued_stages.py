@@ -10,8 +10,9 @@ from harness.plan.graph import StageGraph
 from harness.plan.keys import run_content
 from harness.plan.plan import ContinuedRun
 from harness.pretraining.budget import Budget
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 from harness.tasks.task import Task
 
 

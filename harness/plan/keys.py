@@ -35,6 +35,8 @@ def run_content(run: Pretrain) -> dict[str, Any]:
     """The settings of a run that enter its key. The corpus enters through the parents; the name of
     the recipe has no effect on the result."""
     spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
+    if run.optimizer.kind == "adamw":  # keys were made before there were others
+        del spec["optimizer"]["kind"]
     others = {role: getattr(run, role) for role in ROLES}
     return spec | {role: run_content(other) if other else None for role, other in others.items()}
 

@@ -12,6 +12,7 @@ from harness.core.files import atomic_folder
 from harness.pretraining.distributed import agreed, rank
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.objectives.loader import Step
+from harness.pretraining.schedule import checkpoint_steps
 
 
 class RunCallback(pl.Callback):
@@ -51,11 +52,10 @@ class RunCallback(pl.Callback):
 
     def _due(self, module: PretrainingModule) -> list[float]:
         """Requested fractions of the updates that this update completes."""
-        done, total = module.global_step, module.num_steps
+        shares = module.spec.checkpoint_fractions
+        steps = checkpoint_steps(shares, module.num_steps)
         return [
-            share
-            for share in module.spec.checkpoint_fractions
-            if max(1, round(share * total)) == done
+            share for share, step in zip(shares, steps, strict=True) if step == module.global_step
         ]
 
     def _save(self, trainer: pl.Trainer, module: PretrainingModule) -> None:

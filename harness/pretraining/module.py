@@ -15,8 +15,9 @@ from torchmetrics import MeanMetric
 from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
 from harness.pretraining.objectives.loader import Step, TensorBatch
-from harness.pretraining.optimizer import configure, parameter_groups
+from harness.pretraining.optimization import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import checkpoint_steps
 from harness.pretraining.trainer import log_figures, seed_torch
 
 DROPOUT = 100
@@ -65,8 +66,11 @@ class PretrainingModule(pl.LightningModule):
         return [weight for weight in self.parameters() if weight.requires_grad]
 
     def configure_optimizers(self) -> Any:
-        """AdamW over all parameters, with its schedule."""
-        return configure(self, self.spec.optimizer, self.spec.schedule, self.num_steps)
+        """The optimiser over all parameters, with its schedule."""
+        kept = checkpoint_steps(self.spec.checkpoint_fractions, self.num_steps)
+        return configure(
+            self, self.spec.optimizer, self.spec.schedule, self.num_steps, checkpoints=kept
+        )
 
     def training_step(self, step: Step, index: int) -> None:
         """One update, over all micro-batches of a step; on several devices, over those of all."""

@@ -215,7 +215,11 @@ def leaves(tree: dict[str, Any], prefix: str = "") -> set[str]:
 def test_implied_fields_are_those_that_are_set() -> None:
     """`batch_size` has a function of its own, and a budget in updates replaces that in tokens."""
     nano = SIZES["nano"]
-    pretrain = leaves(pretraining_settings(nano, MicroworldCorpus(), "bert"))
+    pretrain = {
+        path
+        for family in ("bert", "t5")
+        for path in leaves(pretraining_settings(nano, MicroworldCorpus(), family))
+    }
     evaluate = leaves(evaluation_settings(nano), "evaluate.")
     assert set(IMPLIED) == pretrain | evaluate | {"batch_size", "budget.steps"}
 

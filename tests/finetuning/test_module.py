@@ -27,7 +27,7 @@ from harness.models.backbone import Backbone
 from harness.models.blueprints import Tokens
 from harness.models.build import build, load
 from harness.pretraining.history import HistoryLogger
-from harness.pretraining.optimizer import Schedule, learning_rate_factor
+from harness.pretraining.schedule import Schedule, learning_rate_factor
 from harness.tasks.examples import Examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.scores import score

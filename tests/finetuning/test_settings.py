@@ -20,7 +20,7 @@ from harness.finetuning.run import prepared_model
 from harness.finetuning.search.optuna_search import WORST
 from harness.models.backbone import Backbone
 from harness.models.layers import layers
-from harness.pretraining.optimizer import SATURATED_STEP
+from harness.pretraining.optimizer_kinds import SATURATED_STEP
 from tests.finetuning.methods.models import adapted, make_backbone
 
 FULL = ADAPTATIONS["full"]

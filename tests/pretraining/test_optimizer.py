@@ -1,26 +1,14 @@
-"""Optimiser: schedules against transformers', AdamW with and without bias correction by hand."""
+"""Groups of parameters; AdamW with and without bias correction by hand."""
 
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from transformers import (
-    get_constant_schedule_with_warmup,
-    get_cosine_schedule_with_warmup,
-    get_linear_schedule_with_warmup,
-)
 
-from harness.pretraining.optimizer import (
-    Optimizer,
-    Schedule,
-    configure,
-    learning_rate_factor,
-    make_adamw,
-    parameter_groups,
-    warmup_updates,
-)
+from harness.pretraining.optimization import configure, make_optimizer, parameter_groups
+from harness.pretraining.optimizer import Optimizer
+from harness.pretraining.schedule import Schedule
 
 
 class Model(nn.Module):
@@ -39,45 +27,6 @@ class Model(nn.Module):
         return self.norm(self.linear(self.embeddings["word_embeddings"](ids)))
 
 
-@pytest.mark.parametrize(
-    ("decay", "reference"),
-    [
-        ("linear", lambda o, w, n: get_linear_schedule_with_warmup(o, w, n)),
-        ("cosine", lambda o, w, n: get_cosine_schedule_with_warmup(o, w, n)),
-        ("constant", lambda o, w, n: get_constant_schedule_with_warmup(o, w)),
-    ],
-)
-@pytest.mark.parametrize(("warmup", "steps"), [(0, 10), (3, 10), (10, 10), (1, 1)])
-def test_schedules_equal_those_of_transformers(
-    decay: Any, reference: Any, warmup: int, steps: int
-) -> None:
-    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    scheduler = reference(optimizer, warmup, steps)
-    schedule = Schedule(warmup_steps=warmup, decay=decay)
-    for step in range(steps + 1):
-        expected = scheduler.get_last_lr()[0]
-        assert learning_rate_factor(schedule, step, steps) == pytest.approx(expected, abs=1e-12)
-        optimizer.step()
-        scheduler.step()
-
-
-@pytest.mark.parametrize(("warmup", "steps"), [(0, 10), (4, 100), (10_000, 2**19)])
-def test_t5_rate(warmup: int, steps: int) -> None:
-    """Raffel et al. 2020, section 3.1.2: 1/sqrt(max(n, k)) at the n-th update."""
-    schedule = Schedule(warmup_steps=warmup, decay="inverse_sqrt")
-    k = max(1, warmup)
-    for n in {0, 1, k - 1, k, k + 1, 4 * k, steps}:
-        expected = 1 / math.sqrt(max(n, k)) / (1 / math.sqrt(k))
-        assert learning_rate_factor(schedule, n, steps) == pytest.approx(expected)
-    assert learning_rate_factor(schedule, 4 * k, steps) == pytest.approx(0.5)
-
-
-def test_warmup_by_share_and_its_bound() -> None:
-    assert warmup_updates(Schedule(warmup_fraction=0.06), 100) == 6
-    with pytest.raises(ValueError, match="at most the number of updates, here 10"):
-        warmup_updates(Schedule(warmup_steps=11), 10)
-
-
 def test_decay_spares_biases_and_norms_and_embeddings_have_their_rate() -> None:
     settings = Optimizer(learning_rate=0.1, weight_decay=0.3, embedding_learning_rate_factor=5.0)
     groups = parameter_groups(Model(), settings)
@@ -93,7 +42,7 @@ def train(settings: Optimizer, steps: int) -> tuple[Model, Model]:
     torch.manual_seed(0)
     ours, theirs = Model(), Model()
     theirs.load_state_dict(ours.state_dict())
-    optimizer = make_adamw(ours, settings)
+    optimizer = make_optimizer(ours, settings)
     moments = {
         p: (torch.zeros_like(p, dtype=torch.float64), torch.zeros_like(p, dtype=torch.float64))
         for p in theirs.parameters()
@@ -148,7 +97,7 @@ def test_without_correction_the_first_step_differs_by_a_known_factor() -> None:
                 beta2=beta2,
                 bias_correction=bias_correction,
             )
-            optimizer = make_adamw(model, settings)
+            optimizer = make_optimizer(model, settings)
             model(torch.ones(1, 1)).sum().backward()
             optimizer.step()
             moved.append(before - model.weight.item())

@@ -34,9 +34,10 @@ from harness.pretraining.objectives.loader import Step, TensorBatch
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import SpanMasking
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import make_feed, make_module, pretrain
+from harness.pretraining.schedule import Schedule
 from harness.pretraining.trainer import CALLBACKS
 
 PHASES = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))

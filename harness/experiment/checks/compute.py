@@ -1,4 +1,4 @@
-"""Checks of `compute.devices` against the runs that it is for."""
+"""Checks of `compute.devices` and `compute.strategy` against the runs that they are for."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,6 +6,10 @@ from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
 from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
+from harness.pretraining.recipes.pretrain import Pretrain
+
+ELEMENTWISE = ("adamw", "sgd", "adagrad")
+"""Optimisers that update each weight by itself, so that a part of the weights is enough."""
 
 
 def device_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
@@ -13,6 +17,20 @@ def device_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     devices = experiment.compute.devices
     if devices != "auto" and (why := small_batch(arms, devices)):
         yield ("compute", "devices"), why
+    if experiment.compute.strategy == "fsdp" and (why := _unsharded_optimizer(arms)):
+        yield ("compute", "strategy"), why
+
+
+def _unsharded_optimizer(arms: Sequence[Arm]) -> str:
+    """Why weights cannot be divided among devices; empty if they can."""
+    kinds = {run.optimizer.kind: name for run, name in _trained_runs(arms)}
+    whole = next((kind for kind in kinds if kind not in ELEMENTWISE), None)
+    if whole is None:
+        return ""
+    return (
+        f"compute.strategy must be ddp or auto with the optimizer {whole}, as in {kinds[whole]}, "
+        "whose updates depend on whole matrices, but is fsdp; change one"
+    )
 
 
 def small_batch(arms: Sequence[Arm], devices: int) -> str:
@@ -28,12 +46,20 @@ def small_batch(arms: Sequence[Arm], devices: int) -> str:
 
 def _batch_sizes(arms: Sequence[Arm]) -> Iterator[tuple[int, str]]:
     """Sequences in a batch of each run that pretrains, and what the run is."""
+    for run, name in _trained_runs(arms):
+        yield run.batch_size, name
+    for arm in arms:
+        for step in arm.evaluate.continued_pretraining:
+            size = step.batch_size or arm.pretrain.batch_size
+            yield size, f"the continued pretraining of {arm.name!r}"
+
+
+def _trained_runs(arms: Sequence[Arm]) -> Iterator[tuple[Pretrain, str]]:
+    """Each run that pretrains, and what it is."""
     for arm in arms:
         run = arm.pretrain
         for role in ROLES:
             if other := getattr(run, role):
-                yield other.batch_size, f"the {role} of {arm.name!r}"
+                yield other, f"the {role} of {arm.name!r}"
         if not (run.model.checkpoint or run.budget.is_zero):
-            yield run.batch_size, f"the pretraining of {arm.name!r}"
-        for step in arm.evaluate.continued_pretraining:
-            yield step.batch_size or run.batch_size, f"the continued pretraining of {arm.name!r}"
+            yield run, f"the pretraining of {arm.name!r}"

@@ -9,7 +9,12 @@ from harness.plan.checks.compute import unused_strategy
 from harness.plan.checks.data import missing_data
 from harness.plan.checks.learned_budgets import few_tokens, few_updates
 from harness.plan.checks.lengths import long_texts
-from harness.plan.checks.pretraining import long_warmup, repeated_text, unfilled_vocabulary
+from harness.plan.checks.pretraining import (
+    long_warmup,
+    repeated_text,
+    unfilled_vocabulary,
+    unfit_learning_rate,
+)
 from harness.plan.checks.search import unsuited_sampler
 from harness.plan.checks.seeds import single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
@@ -26,6 +31,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "few_updates": few_updates,
     "few_tokens": few_tokens,
     "long_warmup": long_warmup,
+    "unfit_learning_rate": unfit_learning_rate,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
     "unfit_tokenizer": unfit_tokenizer,

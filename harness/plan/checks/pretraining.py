@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterator
 
-from harness.experiment.recipe_defaults import ROLES
+from harness.experiment.recipe_defaults import ROLES, is_small
 from harness.plan.corpora import passes
 from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
-from harness.pretraining.optimizer import Schedule
+from harness.pretraining.recipes import small_sizes
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 FULL_VOCABULARY = 0.75
 """Share of the declared entries that a corpus should fill. On the micro-world, whose default is
@@ -16,6 +17,8 @@ FULL_VOCABULARY = 0.75
 MANY_PASSES = 4
 """Passes over a text up to which repeated tokens are worth almost as much as new ones (Muennighoff
 et al. 2023, section 1)."""
+UNLIKE_ADAMW = ("lamb", "adafactor", "sgd", "adagrad")
+"""Optimisers whose updates have another size than AdamW's at the same learning rate."""
 LONG_WARMUP = 0.5
 """Share of the updates that a warmup should not exceed."""
 
@@ -88,6 +91,18 @@ def _warmup(schedule: Schedule, steps: int) -> int:
     if schedule.warmup_steps is None:
         return int(schedule.warmup_fraction * steps)
     return schedule.warmup_steps
+
+
+def unfit_learning_rate(plan: Plan) -> Iterator[str]:
+    """Small networks with another optimiser and the learning rate that was measured with AdamW."""
+    for name, run in _runs(plan):
+        settings = run.optimizer
+        measured = small_sizes.learning_rate(run.size)
+        if is_small(run) and settings.kind in UNLIKE_ADAMW and settings.learning_rate == measured:
+            yield (
+                f"{name}: the learning rate {measured:g} of small networks is AdamW's, and means "
+                f"something else to {settings.kind}; set pretrain.optimizer.learning_rate"
+            )
 
 
 def grouped_runs(plan: Plan) -> Iterator[tuple[int, list[str], Pretrain]]:

@@ -6,8 +6,9 @@ from harness.models import MODELS
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import NgramMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 albert = bert.model_copy(
     update={
@@ -22,12 +23,9 @@ albert = bert.model_copy(
             sentence_pair="sop",  # section 3.1
         ),
         "model": MODELS["albert"],  # section 3.1: embeddings of 128, one layer's weights for all
-        # The paper's is LAMB (You et al. 2020) at 0.00176 (section 4.1), which is not to be had: it
-        # scales each layer's update by the norm of its weights, so that its rate means nothing to
-        # AdamW. AdamW's is ours: BERT's 1e-4 for batch 256, scaled by the square root of the batch,
-        # as LAMB's authors scale.
         "optimizer": Optimizer(
-            learning_rate=4e-4,
+            kind="lamb",
+            learning_rate=0.00176,  # section 4.1
             eps=1e-6,  # optimization.py, as the two below
             weight_decay=0.01,
             max_grad_norm=1.0,

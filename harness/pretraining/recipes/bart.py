@@ -9,8 +9,9 @@ from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import WholeText
 from harness.pretraining.objectives.transforms.denoising import Denoising
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 bart = Pretrain(
     recipe="bart",

@@ -7,8 +7,9 @@ from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 bert = Pretrain(
     recipe="bert",

@@ -11,8 +11,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 cbow = Pretrain(
     recipe="cbow",
@@ -26,8 +27,8 @@ cbow = Pretrain(
     ),  # section 3.1: four on each side
     # Table 5: 300 dimensions. Layers, heads and feed-forward layers it has none.
     size=Size(num_layers=1, hidden_size=300, num_heads=1, intermediate_size=8),
-    # Section 4.2: gradient descent from 0.025 down to 0. There is only AdamW here; its learning
-    # rate is ours.
+    # Section 4.2: gradient descent from 0.025 down to 0, by updates of single words, whose rate is
+    # not that of a batch. AdamW and its rate are ours.
     optimizer=Optimizer(learning_rate=1e-3, weight_decay=0.0, max_grad_norm=0.0),
     schedule=Schedule(warmup_fraction=0.0, decay="linear"),  # section 4.2
     phases=(Phase(fraction=1.0, sequence_length=128),),

@@ -9,8 +9,9 @@ from harness.models import MODELS
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import NgramMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 deberta = bert.model_copy(
     update={

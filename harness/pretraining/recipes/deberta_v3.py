@@ -11,8 +11,9 @@ from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
 from harness.pretraining.objectives.transforms.masking import TokenMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 deberta_v3 = bert.model_copy(
     update={

@@ -7,8 +7,9 @@ from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import MaskedToken, ReplacedToken
 from harness.pretraining.objectives.transforms.masking import TokenMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 electra = bert.model_copy(
     update={

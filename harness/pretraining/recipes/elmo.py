@@ -9,8 +9,12 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
+
+UNROLLED = 20
+"""What bilm-tf multiplies the mean loss by: the steps of a sequence (train_elmo.py)."""
 
 elmo = Pretrain(
     recipe="elmo",
@@ -27,11 +31,11 @@ elmo = Pretrain(
     # Section 3.4: two layers, whose states have 512 numbers a direction. There they are projected
     # from 4096; here is no projection. Heads and feed-forward layers a recurrent network has none.
     size=Size(num_layers=2, hidden_size=1024, num_heads=1, intermediate_size=4096),
-    # training.py: Adagrad at 0.2, always. There is only AdamW here; its learning rate is ours.
     optimizer=Optimizer(
-        learning_rate=1e-3,
+        kind="adagrad",  # training.py, as the rate
+        learning_rate=0.2,
         weight_decay=0.0,
-        max_grad_norm=10.0,  # train_elmo.py, all_clip_norm_val
+        max_grad_norm=10.0 / UNROLLED,  # train_elmo.py, all_clip_norm_val
     ),
     schedule=Schedule(warmup_fraction=0.0, decay="constant"),
     # train_elmo.py: 3 x 128 sequences of 20 tokens, with the state kept from one to the next. Here

@@ -6,8 +6,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 STEPS = 960_800  # Clark et al. 2020's count of the 100 epochs (google-research/electra)
 

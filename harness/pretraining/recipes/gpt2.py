@@ -5,8 +5,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.gpt import gpt
+from harness.pretraining.schedule import Schedule
 
 TOKENS = 300_000_000_000  # Brown et al. 2020, table 2.1; GPT-2's own number is not published
 

@@ -3,8 +3,9 @@
 from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.gpt2 import gpt2
+from harness.pretraining.schedule import Schedule
 
 TOKENS = 1_000_000_000_000  # table 2
 

@@ -7,8 +7,9 @@ from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 TOKENS = 1_719_000_000_000
 """max_duration."""
@@ -26,17 +27,16 @@ modernbert = bert.model_copy(
             family="modernbert", max_position=1024, dropout=0.0, attention_dropout=0.0
         ),
         "size": Size(num_layers=22, hidden_size=768, num_heads=12, intermediate_size=1152),
-        # Published: StableAdamW (Wortsman et al. 2023), which clips each update by itself; here its
-        # place is taken by AdamW and the norm of the gradient.
         "optimizer": Optimizer(
+            kind="stable_adamw",  # section 2.2.2
             learning_rate=8e-4,
             beta1=0.9,
             beta2=0.98,
             eps=1e-6,
-            # Theirs is 1e-5, not multiplied by the learning rate; AdamW's is, so that the rate at
+            # Theirs is 1e-5, not multiplied by the learning rate; here it is, so that the rate at
             # the peak makes the same of 1e-5 / 8e-4.
             weight_decay=1e-5 / 8e-4,
-            max_grad_norm=1.0,
+            max_grad_norm=0.0,  # the optimizer clips its updates
         ),
         # Constant after the warmup of 3B tokens. The published decay to 0 (1 - sqrt) is over the
         # last 50B tokens of the later context extension, section 2.2.2, and not part of this run;

@@ -11,7 +11,8 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import AnyObjective, Objective
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
+from harness.pretraining.schedule import Schedule
 
 
 class PretrainSettings(ConfigModel):

@@ -25,9 +25,13 @@ COMMON_SHARE, COMMON_COUNT = 0.95, 100
 """Share of the entries that should occur so often in the text (Gowda and May 2020, section 5)."""
 EULER = 0.58
 """Euler's constant: the n-th harmonic number is about log(n) + EULER."""
+MAX_GRAD_NORM = {"t5": 1.0, "modernbert": 1.0, "elmo": 10.0}
+"""Family to the norm of clipped gradients, where that of the recipe is for another optimiser."""
 
 IMPLIED: dict[str, tuple[str, ...]] = {
+    "optimizer.kind": ("size",),
     "optimizer.learning_rate": ("size",),
+    "optimizer.max_grad_norm": ("size",),
     "optimizer.embedding_learning_rate_factor": ("size",),
     "schedule.warmup_fraction": ("size",),
     "model.dropout": ("size",),
@@ -68,7 +72,9 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
     length = min(max(width // 2, MIN_SEQUENCE_LENGTH), MAX_SEQUENCE_LENGTH)
     return {
         "optimizer": {
-            "learning_rate": _rounded(0.128 / width),
+            "kind": "adamw",
+            **({"max_grad_norm": MAX_GRAD_NORM[family]} if family in MAX_GRAD_NORM else {}),
+            "learning_rate": learning_rate(size),
             "embedding_learning_rate_factor": _rounded(width / 32),
         },
         "schedule": {"warmup_fraction": 0.06},  # Liu et al. 2019, table 9
@@ -77,6 +83,11 @@ def pretraining_settings(size: Size, corpus: Corpus, family: str) -> dict[str, A
         "tokenizer": {"vocab_size": vocabulary_size(corpus)},
         "budget": {"tokens": default_tokens(size)},
     }
+
+
+def learning_rate(size: Size) -> float:
+    """Peak for AdamW."""
+    return _rounded(0.128 / size.hidden_size)
 
 
 def _model_settings(width: int, family: str) -> dict[str, float]:

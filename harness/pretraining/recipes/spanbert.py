@@ -5,8 +5,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.transforms.masking import SpanMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 spanbert = bert.model_copy(
     update={

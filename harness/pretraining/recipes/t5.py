@@ -6,8 +6,9 @@ from harness.data.tokenizers import Tokenizer
 from harness.models import SIZES, Architecture
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 STEPS = 2**19  # section 3.1.2
 RAW_TOKENS = 568
@@ -25,9 +26,8 @@ t5 = Pretrain(
     # Section 3.1.2; relative positions are distinguished up to 128, so that length is unbounded.
     model=Architecture(family="t5", max_position=RAW_TOKENS, dropout=0.1, initializer_range=0.02),
     size=SIZES["t5_base"],  # section 3.1.1
-    # The paper's is AdaFactor at 0.01 (section 3.1.2), which is not to be had here: it scales each
-    # update by the size of the weights, so that its rate means nothing to AdamW. These are ours.
-    optimizer=Optimizer(learning_rate=1e-3, weight_decay=0.0, max_grad_norm=1.0),
+    # Section 3.1.2: 1/sqrt(10^4) during the warmup.
+    optimizer=Optimizer(kind="adafactor", learning_rate=0.01, weight_decay=0.0, max_grad_norm=0.0),
     # Section 3.1.2: 1/sqrt(max(n, k)), k = 10^4.
     schedule=Schedule(warmup_fraction=10_000 / STEPS, decay="inverse_sqrt"),
     phases=(Phase(fraction=1.0, sequence_length=RAW_TOKENS),),

@@ -9,8 +9,9 @@ from harness.models import MODELS, SIZES
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.transforms.masking import TokenMasking
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.bert import bert
+from harness.pretraining.schedule import Schedule
 
 tinybert = bert.model_copy(
     update={

@@ -8,8 +8,9 @@ from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.outputs import NextToken
 from harness.pretraining.objectives.transforms.order import PermutationOrder
-from harness.pretraining.optimizer import Optimizer, Schedule
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.pretraining.schedule import Schedule
 
 xlnet = Pretrain(
     recipe="xlnet",

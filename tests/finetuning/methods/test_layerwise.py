@@ -12,7 +12,8 @@ from harness.finetuning.methods.layerwise import (
 )
 from harness.finetuning.protocol import Finetune
 from harness.models.layers import layers
-from harness.pretraining.optimizer import Optimizer, parameter_groups
+from harness.pretraining.optimization import parameter_groups
+from harness.pretraining.optimizer import Optimizer
 from tests.finetuning.methods.models import adapted, trained
 
 

@@ -96,6 +96,22 @@ def test_a_warmup_that_is_longer_than_half(schedule: Any, warned: bool) -> None:
     assert bool(found("long_warmup", planned({"schedule": schedule}))) == warned
 
 
+@pytest.mark.parametrize(
+    ("kind", "rate", "warned"),
+    [
+        ("lamb", 2e-3, True),  # the rate that the size nano implies
+        ("lamb", 0.1, False),
+        ("sgd", 2e-3, True),
+        ("muon", 2e-3, False),
+        ("stable_adamw", 2e-3, False),
+        ("adamw", 2e-3, False),
+    ],
+)
+def test_a_learning_rate_of_another_optimizer(kind: str, rate: float, warned: bool) -> None:
+    optimizer = {"kind": kind, "learning_rate": rate}
+    assert bool(found("unfit_learning_rate", planned({"optimizer": optimizer}))) == warned
+
+
 def test_a_learned_vocabulary_counts_and_changes_no_stage() -> None:
     plan = planned()
     (tokenizer,) = [key for key, stage in plan.stages.items() if stage.kind == "tokenizer"]

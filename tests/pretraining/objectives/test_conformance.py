@@ -27,7 +27,8 @@ from harness.pretraining.objectives.loader import to_step
 from harness.pretraining.objectives.objective import AnyObjective, Objective
 from harness.pretraining.objectives.targets import Batch, split
 from harness.pretraining.objectives.vocabulary import Vocabulary
-from harness.pretraining.optimizer import Optimizer, make_adamw
+from harness.pretraining.optimization import make_optimizer
+from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.run import pretrain
 
@@ -320,7 +321,7 @@ def test_one_batch_is_learned(name: str) -> None:
     module = PretrainingModule(learner.train(), spec, 10, 0)
     made = maker(name)
     step = to_step(made.batch(0), 100_000, made.component(0))
-    optimizer = make_adamw(learner, Optimizer(learning_rate=1e-2, weight_decay=0))
+    optimizer = make_optimizer(learner, Optimizer(learning_rate=1e-2, weight_decay=0))
     losses: list[float] = []
     while len(losses) < 150 and (len(losses) < 2 or losses[-1] >= 0.35 * losses[0]):
         torch.manual_seed(len(losses))

@@ -1,0 +1,84 @@
+"""Groups of parameters, and the optimiser and schedule that Lightning takes."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from harness.pretraining.optimizer import Optimizer
+from harness.pretraining.optimizer_kinds import OPTIMIZERS
+from harness.pretraining.schedule import Schedule, learning_rate_factor
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+NO_FACTORS: Mapping[int, float] = MappingProxyType({})
+
+
+def parameter_groups(
+    model: "nn.Module", settings: Optimizer, factors: Mapping[int, float] = NO_FACTORS
+) -> list[dict[str, Any]]:
+    """The trained parameters by weight decay and learning rate, and, for other optimisers than
+    AdamW, by role; without empty groups.
+
+    Only matrices decay; token embeddings may have a learning rate of their own, and so may all
+    that `factors`, id of a parameter to what multiplies it, names.
+    """
+    inputs = _token_weights(model, "get_input_embeddings")
+    tables = inputs | _token_weights(model, "get_output_embeddings") | _tables(model)
+    groups: dict[tuple[float, float, str], list[torch.nn.Parameter]] = {}
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            decay = settings.weight_decay if parameter.ndim > 1 else 0.0
+            factor = settings.embedding_learning_rate_factor if id(parameter) in inputs else 1.0
+            rate = settings.learning_rate * factor * factors.get(id(parameter), 1.0)
+            role = "vector" if parameter.ndim < 2 else "matrix"
+            role = "embedding" if id(parameter) in tables else role
+            role = "" if settings.kind == "adamw" else role  # unfinished runs have fewer groups
+            groups.setdefault((decay, rate, role), []).append(parameter)
+    return [
+        {"params": parameters, "weight_decay": decay, "lr": rate} | ({"role": role} if role else {})
+        for (decay, rate, role), parameters in groups.items()
+    ]
+
+
+def _token_weights(model: "nn.Module", method: str) -> set[int]:
+    """Ids of the weights of the modules that a method of transformers' models returns."""
+    found = [getattr(module, method)() for module in model.modules() if hasattr(module, method)]
+    return {id(cast(Any, module).weight) for module in found if hasattr(module, "weight")}
+
+
+def _tables(model: "nn.Module") -> set[int]:
+    from torch import nn
+
+    kinds = (nn.Embedding, nn.EmbeddingBag)
+    return {id(module.weight) for module in model.modules() if isinstance(module, kinds)}
+
+
+def make_optimizer(
+    model: "nn.Module", settings: Optimizer, factors: Mapping[int, float] = NO_FACTORS
+) -> "torch.optim.Optimizer":
+    """The optimiser of `model`, which must be on its device already."""
+    return OPTIMIZERS[settings.kind](parameter_groups(model, settings, factors), settings)
+
+
+def configure(
+    model: "nn.Module",
+    settings: Optimizer,
+    schedule: Schedule,
+    num_steps: int,
+    factors: Mapping[int, float] = NO_FACTORS,
+    checkpoints: Sequence[int] = (),
+) -> dict[str, Any]:
+    """What Lightning's `configure_optimizers` returns: the optimiser, and its schedule by the
+    update. For `checkpoints`, see `learning_rate_factor`."""
+    from torch.optim.lr_scheduler import LambdaLR
+
+    def factor(step: int) -> float:
+        return learning_rate_factor(schedule, step, num_steps, checkpoints)
+
+    optimizer = make_optimizer(model, settings, factors)
+    return {
+        "optimizer": optimizer,
+        "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"},
+    }
