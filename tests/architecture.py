@@ -43,8 +43,16 @@ def upward_imports(modules: Mapping[str, str], rooms: Sequence[str]) -> list[str
 
 
 def import_circle(modules: Mapping[str, str]) -> list[str]:
-    """Modules that import each other in a circle; empty if there is none."""
-    graph = {name: imports(source, modules) - {name} for name, source in modules.items()}
+    """Modules that import each other in a circle; empty if there is none.
+
+    To import a module is to import the packages that it stands in, which run first, except those of
+    the importing module, which run already.
+    """
+    graph = {}
+    for name, source in modules.items():
+        found = imports(source, modules)
+        outer = {package for other in found for package in _packages(other)}
+        graph[name] = (found | outer - set(_packages(name))) - {name}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -67,6 +75,11 @@ def num_floors(modules: Mapping[str, str]) -> int:
 def _module(file: Path) -> str:
     parts = file.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _packages(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def _known(name: str, modules: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ import math
 
 from harness.pretraining.budget import num_steps
 from harness.pretraining.objectives.expected_lengths import expected_parts
-from harness.pretraining.recipes.settings import PretrainSettings
+from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.training_flops import objective_flops
 
 

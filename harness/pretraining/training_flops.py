@@ -12,7 +12,7 @@ from harness.models.flops import Lengths, forward_flops, replaced_head
 from harness.pretraining.generator import generator_architecture, generator_size
 from harness.pretraining.objectives.objective import Distillation, Objective
 from harness.pretraining.objectives.outputs import ReplacedToken
-from harness.pretraining.recipes.settings import PretrainSettings
+from harness.pretraining.settings import PretrainSettings
 
 TRAINING = 3
 """Forward and backward to forward: a gradient for the input and one for the weights."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.pretraining.objectives.objective import Objective, parts_of
 from harness.pretraining.objectives.transforms.spans import SpanCorruption, spans_needed
-from harness.pretraining.recipes.settings import PretrainSettings
+from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import planned_steps
 
 UNBOUNDED = ("t5",)

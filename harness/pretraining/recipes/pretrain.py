@@ -3,7 +3,7 @@
 from pydantic import model_validator
 
 from harness.pretraining.recipes.compatibility import incompatibilities
-from harness.pretraining.recipes.settings import PretrainSettings
+from harness.pretraining.settings import PretrainSettings
 
 
 class Pretrain(PretrainSettings):

@@ -23,8 +23,8 @@ from harness.pretraining.objectives.transforms.order import Prefix
 from harness.pretraining.objectives.transforms.transform import Transform, TransformResult
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.recipes.settings import PretrainSettings
 from harness.pretraining.scoring.requests import unsupported_request
+from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.steps import training_flops_per_step
 from tests.pretraining.objectives.transforms.texts import CLS, MASK, SEP, VOCABULARY, equal_rows
 
