@@ -52,8 +52,8 @@ VOCAB_SIZE = 30_522
 SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
 WARMUP_STEPS = 5
 
-Clock = list[float]
-"""Time at the end of each update."""
+Clock = list[tuple[int, float]]
+"""Updates done, and the time then."""
 
 
 class Workload:
@@ -95,8 +95,9 @@ class Workload:
 
     def rate(self, clock: Clock) -> float:
         """Tokens per second after the warm-up."""
-        seconds = clock[-1] - clock[WARMUP_STEPS - 1]
-        return (len(clock) - WARMUP_STEPS) * self.tokens_per_step / seconds
+        first, begin = next(end for end in clock if end[0] >= WARMUP_STEPS)
+        last, end = clock[-1]
+        return (last - first) * self.tokens_per_step / (end - begin)
 
 
 def make_vocabulary() -> Vocabulary:
@@ -120,7 +121,7 @@ def run_trainer(work: Workload, folder: Path) -> Clock:
 
     class StepTimes(transformers.TrainerCallback):
         def on_step_end(self, *args: Any, **kwargs: Any) -> None:
-            clock.append(time.perf_counter())
+            clock.append((len(clock) + 1, time.perf_counter()))
 
     tokenizer = make_tokenizer()
     rows = [
@@ -177,7 +178,7 @@ def run_bare(work: Workload, folder: Path) -> Clock:
         torch.nn.utils.clip_grad_norm_(model.parameters(), work.spec.optimizer.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
-        clock.append(time.perf_counter())
+        clock.append((number + 1, time.perf_counter()))
     return clock
 
 
@@ -188,7 +189,7 @@ def run_harness(work: Workload, folder: Path) -> Clock:
     feed = Feed(work.step, work.steps)
 
     def progress(done: int, total: int, **figures: float) -> None:
-        clock.append(time.perf_counter())
+        clock.append((done, time.perf_counter()))
 
     fit(module, feed, folder / "last.ckpt", Compute(), progress)
     return clock

@@ -11,7 +11,6 @@ from harness.core.compute import Compute
 from harness.core.files import atomic_folder
 from harness.pretraining.distributed import agreed, rank
 from harness.pretraining.module import PretrainingModule
-from harness.pretraining.objectives.loader import Step
 from harness.pretraining.schedule import checkpoint_steps
 
 
@@ -29,7 +28,7 @@ class RunCallback(pl.Callback):
         self.saved = self.last = monotonic()
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Step, index: int
+        self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, index: int
     ) -> None:
         """Measures time, saves what is due, and reports progress."""
         assert isinstance(module, PretrainingModule)

@@ -14,7 +14,7 @@ from torchmetrics import MeanMetric
 
 from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.objectives.loader import Step, TensorBatch
+from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch, moved
 from harness.pretraining.optimization import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import checkpoint_steps
@@ -24,6 +24,8 @@ DROPOUT = 100
 """Second element of the seeds of dropout, distinct from those of the batches."""
 CURVE_POINTS = 200
 """Approximate number of rows of a loss curve."""
+MAX_SECONDS_AT_ONCE = 0.1
+"""Seconds of updates that are one batch for Lightning."""
 
 
 class PretrainingModule(pl.LightningModule):
@@ -46,7 +48,7 @@ class PretrainingModule(pl.LightningModule):
         self.tokens = 0
         self.seconds = 0.0
         self.timed_tokens = 0
-        """Tokens of the updates that `seconds` covers: all but the current one."""
+        """Tokens of the updates that `seconds` covers: all before the current batch."""
         self.since = (0, 0.0)
         """Tokens and seconds at the last row of the curve."""
         # Sum of the losses since the curve's last row; rarely copied, as this synchronises the GPU.
@@ -72,7 +74,30 @@ class PretrainingModule(pl.LightningModule):
             self, self.spec.optimizer, self.spec.schedule, self.num_steps, checkpoints=kept
         )
 
-    def training_step(self, step: Step, index: int) -> None:
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, _: int) -> Any:
+        """Moves a batch of training or validation; Lightning's own search for tensors is slow."""
+        if isinstance(batch, dict):
+            return moved(batch, device)
+        return [step._replace(parts=[moved(part, device) for part in step.parts]) for step in batch]
+
+    def num_updates_at_once(self, step: int) -> int:
+        """Updates from `step`, counted from 0, that are one batch for Lightning, whose work for a
+        batch takes 1 to 2 ms: for MAX_SECONDS_AT_ONCE at most, until the next row of the curve or
+        kept checkpoint; one on several devices, which must agree."""
+        if distributed.num_ranks() > 1 or not self.seconds:
+            return 1
+        kept = checkpoint_steps(self.spec.checkpoint_fractions, self.num_steps)
+        row = self.curve_every * (step // self.curve_every + 1)
+        end = min([row, *(one for one in kept if one > step)])
+        fitting = int(MAX_SECONDS_AT_ONCE * self.global_step / self.seconds)
+        return max(1, min(end - step, fitting, PREPARED_BATCHES))
+
+    def training_step(self, steps: list[Step], index: int) -> None:
+        """An update for each step."""
+        for step in steps:
+            self.update(step)
+
+    def update(self, step: Step) -> None:
         """One update, over all micro-batches of a step; on several devices, over those of all."""
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
@@ -138,8 +163,14 @@ class PretrainingModule(pl.LightningModule):
         if self.seconds > seconds:
             figures["tokens_per_second"] = (self.timed_tokens - tokens) / (self.seconds - seconds)
         self.since = (self.timed_tokens, self.seconds)
-        log_figures(self, **figures, **values(self.logged))
-        self.logged.clear()
+        log_figures(self, **figures, **self._logged_values())
+
+    def _logged_values(self) -> dict[str, float]:
+        """The values of `logged`, which are reset."""
+        found = values(self.logged)
+        for metric in self.logged.values():
+            cast(MeanMetric, metric).reset()
+        return found
 
     def check_loss(self) -> None:
         """Checks the losses since the last row of the curve.
@@ -190,8 +221,7 @@ class PretrainingModule(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         """Logs the held-out metrics, and the perplexity of the predicted tokens."""
-        log_figures(self, "validation", **values(self.held_out), **values(self.logged))
-        self.logged.clear()
+        log_figures(self, "validation", **values(self.held_out), **self._logged_values())
 
     def _extend_bits_per_byte(self, loss: Tensor, num_bytes: Tensor) -> None:
         """Bits per UTF-8 byte, for left-to-right models (causal, ELMo's forward LM).
@@ -278,8 +308,10 @@ class Perplexity(MeanMetric):
 
 
 def values(metrics: nn.ModuleDict) -> dict[str, float]:
-    """Name to value of torchmetrics' metrics, over the predictions of all devices."""
-    own = {name: cast(MeanMetric, metric) for name, metric in metrics.items()}
+    """Name to value of torchmetrics' metrics, over the predictions of all devices; without those of
+    which there are none."""
+    every = {name: cast(MeanMetric, metric) for name, metric in metrics.items()}
+    own = {name: metric for name, metric in every.items() if metric.update_called}
     if distributed.num_ranks() > 1:
         own = {name: deepcopy(metric).cpu() for name, metric in own.items()}
     first, *others = distributed.gathered(own)

@@ -125,14 +125,14 @@ def steps_within_seconds(
     saved = work / "steps.json"
     if saved.exists():
         return int(json.loads(saved.read_text())["steps"])
-    ends: list[float] = []
+    ends: list[tuple[int, float]] = []
     copy = spec.model_copy(update={"checkpoint_fractions": ()})
     never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
     module, feed = prepare(copy, TIMED_STEPS)
     module.curve_every = TIMED_STEPS  # as rarely as in a long run
-    fit(module, feed, work / "none", never, lambda done, total, **figures: ends.append(monotonic()))
-    half = TIMED_STEPS // 2
-    rate = (len(ends) - half) / (ends[-1] - ends[half - 1])
+    fit(module, feed, work / "none", never, lambda n, _, **figures: ends.append((n, monotonic())))
+    first, begin = next(end for end in ends if end[0] >= TIMED_STEPS // 2)
+    rate = (TIMED_STEPS - first) / (ends[-1][1] - begin)
     steps = agreed(planned_steps(spec, rate))
     if rank() == 0:
         write_atomically(saved, json.dumps({"steps": steps, "steps_per_second": rate}))
@@ -165,7 +165,7 @@ def fit(
         max_steps=module.num_steps,
         max_epochs=-1,
     )
-    feed.first = lambda: trainer.global_step
+    feed.first, feed.length = lambda: trainer.global_step, module.num_updates_at_once
     if module.num_steps:
         resume = checkpoint if checkpoint.exists() else None
         loader = DataLoader(feed, batch_size=None)

@@ -47,11 +47,12 @@ def make_trainer(
 def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: float) -> None:
     """Logs figures as `<kind>/<name>`, for callbacks and for the loggers of the trainer.
 
-    Loggers get them here, at the number of updates done. From `LightningModule.log` they would get
-    them counted from 0, and again at each later step.
+    Not by `LightningModule.log`, which takes as long as some updates of a small model, and gives
+    them to loggers at the number of updates counted from 0, and again at each later step.
     """
     named = {f"{kind}/{name}": value for name, value in figures.items()}
-    module.log_dict(named, logger=False)
+    metrics = {name: torch.tensor(value) for name, value in named.items()}
+    module.trainer.callback_metrics.update(metrics)
     for logger in module.loggers:
         logger.log_metrics(named, step=module.global_step)
 

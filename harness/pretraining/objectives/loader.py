@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ from harness.pretraining.distributed import num_ranks, rank
 from harness.pretraining.objectives.shares import share
 from harness.pretraining.objectives.targets import Batch, count_targets, split
 
-PREPARED_BATCHES = 4
+PREPARED_BATCHES = 16
 """Batches that are prefetched."""
 
 TensorBatch = dict[str, Tensor]
@@ -33,18 +34,27 @@ class Step(NamedTuple):
     """Index of the mixture component."""
 
 
-class Feed(IterableDataset[Step]):
-    """The remaining steps, prefetched in a thread."""
+class Feed(IterableDataset[list[Step]]):
+    """The remaining steps, in runs of consecutive ones, prefetched in a thread."""
 
     def __init__(self, make: Callable[[int], Step], num_steps: int) -> None:
         self.make, self.num_steps = make, num_steps
         self.first: Callable[[], int] = lambda: 0
         """The first step, evaluated when iteration starts."""
+        self.length: Callable[[int], int] = lambda step: 1
+        """Length of the run that begins with a step, at most PREPARED_BATCHES."""
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[list[Step]]:
+        first = self.first()
+        steps = self._prefetched(first)
+        while run := list(islice(steps, self.length(first))):
+            yield run
+            first += len(run)
+
+    def _prefetched(self, first: int) -> Iterator[Step]:
         ahead: deque[Future[Step]] = deque()
         with ThreadPoolExecutor(1) as pool:
-            for step in range(self.first(), self.num_steps):
+            for step in range(first, self.num_steps):
                 ahead.append(pool.submit(self.make, step))
                 if len(ahead) > PREPARED_BATCHES:
                     yield ahead.popleft().result()
@@ -70,6 +80,11 @@ def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0, seed: int
         count_targets(batch),
         component,
     )
+
+
+def moved(part: TensorBatch, device: torch.device) -> TensorBatch:
+    """The tensors on a device, without waiting for those in page-locked memory."""
+    return {name: tensor.to(device, non_blocking=True) for name, tensor in part.items()}
 
 
 def to_tensors(batch: Batch) -> TensorBatch:
