@@ -1,10 +1,9 @@
 """What is known of an experiment before it runs: costs, warnings, duration on this machine."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.execution.backends.processes import MAX_JOBS
+from harness.execution.backends.processes import cpu_jobs
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.rekeyed import Rekeyed, rekeyed
 from harness.execution.time_left import Durations, learned_durations, used_gpu
@@ -42,7 +41,7 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     finished: Mapping[str, StageResult] = store.finished() if store else {}
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
     one = plan.experiment.compute.devices != 1 or used_gpu(finished.values())
-    default = 1 if one else min(MAX_JOBS, os.cpu_count() or 1)
+    default = 1 if one else cpu_jobs(plan.experiment.compute.threads)
     todo, learned = plan.to_compute(finished), learned_durations(finished.values())
     expected = estimate(todo, learned, jobs or default)
     warnings = (*plan_warnings(known), *_beside_earlier(known, store))

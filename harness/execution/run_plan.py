@@ -4,6 +4,7 @@ from rich.console import Console
 
 from harness.core.signals import terminated_as_interrupted
 from harness.execution.backends import DEFAULT_BACKEND, LOCAL_BACKENDS, make_backend
+from harness.execution.backends.processes import default_jobs
 from harness.execution.devices import devices_problem
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
@@ -39,6 +40,8 @@ def run_plan(
         raise ValueError(why)
     if plan.experiment.compute.devices != 1:  # of which each stage at a time would take all
         jobs = jobs or 1
+    elif executor == DEFAULT_BACKEND:
+        jobs = jobs or default_jobs(plan.experiment.compute.threads)
     backend = make_backend(executor, Workspace(store.root), jobs, address)
     earlier = learned_durations(done.values())
     with (

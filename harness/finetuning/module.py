@@ -15,7 +15,7 @@ from harness.finetuning.task_model import TaskModel
 from harness.pretraining.optimization import configure
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.schedule import Schedule
-from harness.pretraining.trainer import log_figures, seed_torch
+from harness.pretraining.trainer import log_figures, moved, seed_torch
 
 LOGGED_POINTS = 50
 """Approximate number of losses that a run logs."""
@@ -37,6 +37,10 @@ class FinetuningModule(pl.LightningModule):
         self.num_steps, self.seed = num_steps, seed
         self.losses: list[Tensor] = []
         self.log_every = max(1, num_steps // LOGGED_POINTS)
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, _: int) -> Batch:
+        """Moves a batch."""
+        return moved(batch, device)
 
     def training_step(self, batch: Batch, step: int) -> Tensor:
         """Loss [] of an update; its dropout depends on the seed and `step` alone."""

@@ -14,11 +14,11 @@ from torchmetrics import MeanMetric
 
 from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch, moved
+from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch
 from harness.pretraining.optimization import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import checkpoint_steps
-from harness.pretraining.trainer import log_figures, seed_torch
+from harness.pretraining.trainer import log_figures, moved, seed_torch
 
 DROPOUT = 100
 """Second element of the seeds of dropout, distinct from those of the batches."""
@@ -75,7 +75,7 @@ class PretrainingModule(pl.LightningModule):
         )
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, _: int) -> Any:
-        """Moves a batch of training or validation; Lightning's own search for tensors is slow."""
+        """Moves a batch of training or validation."""
         if isinstance(batch, dict):
             return moved(batch, device)
         return [step._replace(parts=[moved(part, device) for part in step.parts]) for step in batch]

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 import transformers
 from pytorch_lightning.loggers import Logger
+from torch import Tensor
 
 from harness.core.compute import Compute
 from harness.pretraining.distributed import RankZeroIO, lightning_devices
@@ -55,6 +56,12 @@ def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: f
     module.trainer.callback_metrics.update(metrics)
     for logger in module.loggers:
         logger.log_metrics(named, step=module.global_step)
+
+
+def moved(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    """A batch on a device, without waiting for tensors in page-locked memory. Lightning's own way
+    searches nested values for tensors, which takes 1 ms."""
+    return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
 
 
 def torch_seed(*key: int) -> int:

@@ -1,8 +1,10 @@
 """Committed pages agree with the committed figures and with the scripts that write them."""
 
 import json
+import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,19 @@ def test_page_is_made_from_the_figures(name: str) -> None:
     figures = json.loads((RESULTS / f"{name}.json").read_text())
     page = import_module(f"benchmarks.{name}").page(figures)
     assert page == (RESULTS / f"{name}.md").read_text()
+
+
+def test_a_benchmark_of_training_runs_at_its_smallest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It calls what lies below the interface of the package, which changes more often."""
+    out = tmp_path / "figures.json"
+    smallest = "--size nano --batch-size 2 --sequence-length 16 --steps 2 --repeats 1"
+    monkeypatch.setattr(sys, "argv", ["", *smallest.split(), "--out", str(out)])
+    import_module("benchmarks.pretraining_throughput").main()
+    rates = json.loads(out.read_text())["tokens_per_second"]
+    assert rates.keys() == {"trainer", "bare", "harness"} and min(rates.values()) > 0
+    assert "| harness |" in out.with_suffix(".md").read_text()
 
 
 def test_every_script_is_in_the_readme() -> None:

@@ -1,10 +1,10 @@
 """Local worker processes."""
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
+from harness.core.cpus import given_threads, num_cpus
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
@@ -63,21 +63,24 @@ class ProcessBackend(Backend):
 
 
 def default_threads() -> int:
-    """OMP_NUM_THREADS if it is set, else all cores with a GPU and 1 without."""
+    """OMP_NUM_THREADS if it is set, else all CPUs with a GPU and 1 without."""
     from torch import cuda
 
-    return given_threads() or ((os.cpu_count() or 1) if cuda.is_available() else 1)
+    return given_threads() or (num_cpus() if cuda.is_available() else 1)
 
 
-def given_threads() -> int | None:
-    """OMP_NUM_THREADS, or null if it is not set to a positive number."""
-    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]  # one number per nested level
-    return (int(given) or None) if given.isdecimal() else None
-
-
-def default_jobs() -> int:
-    """1 with a GPU, else the number of CPU cores, at most MAX_JOBS: two small models in parallel
-    train faster than one on two threads."""
+def default_jobs(threads: int | None = None) -> int:
+    """1 with a GPU, else `cpu_jobs`."""
     from torch import cuda
 
-    return 1 if cuda.is_available() else min(MAX_JOBS, os.cpu_count() or 1)
+    return 1 if cuda.is_available() else cpu_jobs(threads)
+
+
+def cpu_jobs(threads: int | None = None) -> int:
+    """As many stages as this process has CPUs for, at most MAX_JOBS: two small models in parallel
+    train faster than one on two threads.
+
+    Args:
+        threads: of a stage; null: OMP_NUM_THREADS, or 1.
+    """
+    return max(1, min(MAX_JOBS, num_cpus() // (threads or given_threads() or 1)))

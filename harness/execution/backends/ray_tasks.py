@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from harness.core.compute import Compute
+from harness.core.cpus import given_threads
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.backends.processes import given_threads
 from harness.execution.backends.remote import compute_stage, surroundings
 from harness.execution.job import StageJob, Workspace
 

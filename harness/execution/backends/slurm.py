@@ -9,8 +9,8 @@ from shutil import which
 from typing import Any, NoReturn
 
 from harness.core.compute import Compute
+from harness.core.cpus import given_threads
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.backends.processes import given_threads
 from harness.execution.backends.remote import compute_stage, surroundings
 from harness.execution.job import StageJob, Workspace
 

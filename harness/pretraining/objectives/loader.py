@@ -89,11 +89,6 @@ def to_step(batch: Batch, micro_batch_tokens: int, component: int = 0, seed: int
     )
 
 
-def moved(part: TensorBatch, device: torch.device) -> TensorBatch:
-    """The tensors on a device, without waiting for those in page-locked memory."""
-    return {name: tensor.to(device, non_blocking=True) for name, tensor in part.items()}
-
-
 def to_tensors(batch: Batch) -> TensorBatch:
     """The arrays of a batch as tensors of the same shapes ([B, T], [M]), in page-locked memory
     where there is a GPU to copy to."""

@@ -16,9 +16,15 @@ import torch
 
 import harness
 from harness.core.compute import Compute
+from harness.core.cpus import num_cpus
 from harness.execution.backends import BACKENDS
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.backends.processes import ProcessBackend, default_threads
+from harness.execution.backends.processes import (
+    MAX_JOBS,
+    ProcessBackend,
+    cpu_jobs,
+    default_threads,
+)
 from harness.execution.backends.slurm import SlurmBackend
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
@@ -196,7 +202,26 @@ def test_default_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert default_threads() == 1
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert default_threads() == os.cpu_count()
+    assert default_threads() == num_cpus()
+
+
+@pytest.mark.skipif(num_cpus() < 2, reason="there is one CPU")
+def test_a_run_takes_the_cpus_that_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of its affinity, as `taskset` and SLURM set it, and no more threads than those."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    own = os.sched_getaffinity(0)
+    most = num_cpus()
+    assert cpu_jobs() == min(MAX_JOBS, most)
+    assert cpu_jobs(threads=2) == min(MAX_JOBS, most // 2)
+    assert cpu_jobs(threads=10_000) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", str(most))
+    assert cpu_jobs() == 1
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    os.sched_setaffinity(0, {min(own)})
+    try:
+        assert num_cpus() == cpu_jobs() == 1
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 def test_serial_refuses_several_jobs(tmp_path: Path) -> None:
