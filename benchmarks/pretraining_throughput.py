@@ -138,6 +138,7 @@ def run_trainer(work: Workload, folder: Path) -> Clock:
             weight_decay=work.spec.optimizer.weight_decay,
             report_to=[],
             save_strategy="no",
+            dataloader_pin_memory=torch.cuda.is_available(),  # which is then the default
             logging_strategy="no",
             disable_tqdm=True,
         ),

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from copy import deepcopy
 from functools import cached_property
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from torchmetrics import MeanMetric
 
 from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
+from harness.pretraining.logged_metrics import Perplexity, values
 from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch
 from harness.pretraining.optimization import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -25,7 +25,7 @@ DROPOUT = 100
 CURVE_POINTS = 200
 """Approximate number of rows of a loss curve."""
 MAX_SECONDS_AT_ONCE = 0.1
-"""Seconds of updates that are one batch for Lightning."""
+"""Seconds of updates that are one batch for Lightning, whose work for a batch takes 1 to 2 ms."""
 
 
 class PretrainingModule(pl.LightningModule):
@@ -69,10 +69,9 @@ class PretrainingModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         """The optimiser over all parameters, with its schedule."""
-        kept = checkpoint_steps(self.spec.checkpoint_fractions, self.num_steps)
-        return configure(
-            self, self.spec.optimizer, self.spec.schedule, self.num_steps, checkpoints=kept
-        )
+        spec, steps = self.spec, self.num_steps
+        kept = checkpoint_steps(spec.checkpoint_fractions, steps)
+        return configure(self, spec.optimizer, spec.schedule, steps, checkpoints=kept)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, _: int) -> Any:
         """Moves a batch of training or validation."""
@@ -81,9 +80,8 @@ class PretrainingModule(pl.LightningModule):
         return [step._replace(parts=[moved(part, device) for part in step.parts]) for step in batch]
 
     def num_updates_at_once(self, step: int) -> int:
-        """Updates from `step`, counted from 0, that are one batch for Lightning, whose work for a
-        batch takes 1 to 2 ms: for MAX_SECONDS_AT_ONCE at most, until the next row of the curve or
-        kept checkpoint; one on several devices, which must agree."""
+        """Updates from `step`, from 0, until the next row of the curve or kept checkpoint, for at
+        most MAX_SECONDS_AT_ONCE; one on several devices, which must agree."""
         if distributed.num_ranks() > 1 or not self.seconds:
             return 1
         kept = checkpoint_steps(self.spec.checkpoint_fractions, self.num_steps)
@@ -296,32 +294,6 @@ class PretrainingModule(pl.LightningModule):
             figures["tokens_per_second"] = self.tokens / self.seconds
         held_out = values(self.held_out)
         return figures | {f"validation_{name}": value for name, value in held_out.items()}
-
-
-class Perplexity(MeanMetric):
-    """exp of the mean cross-entropy. torchmetrics' Perplexity takes the logarithm of a softmax,
-    which is infinite for a probability below 1e-45."""
-
-    def compute(self) -> Tensor:
-        """A scalar []."""
-        return super().compute().exp()
-
-
-def values(metrics: nn.ModuleDict) -> dict[str, float]:
-    """Name to value of torchmetrics' metrics, over the predictions of all devices; without those of
-    which there are none."""
-    every = {name: cast(MeanMetric, metric) for name, metric in metrics.items()}
-    own = {name: metric for name, metric in every.items() if metric.update_called}
-    if distributed.num_ranks() > 1:
-        own = {name: deepcopy(metric).cpu() for name, metric in own.items()}
-    first, *others = distributed.gathered(own)
-    for other in others:
-        for name, metric in other.items():
-            if name in first:
-                first[name].merge_state(metric)
-            else:
-                first[name] = metric
-    return {name: float(metric.compute()) for name, metric in first.items()}
 
 
 MODULES: dict[str, type[PretrainingModule]] = {}

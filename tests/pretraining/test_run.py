@@ -28,7 +28,8 @@ from harness.pretraining import callbacks
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.history import HistoryLogger
 from harness.pretraining.learners.learner import network_inputs
-from harness.pretraining.module import MODULES, Perplexity, PretrainingModule, values
+from harness.pretraining.logged_metrics import Perplexity, values
+from harness.pretraining.module import MODULES, PretrainingModule
 from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.loader import Step, TensorBatch
 from harness.pretraining.objectives.objective import Objective
