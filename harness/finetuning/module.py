@@ -39,7 +39,7 @@ class FinetuningModule(pl.LightningModule):
         self.log_every = max(1, num_steps // LOGGED_POINTS)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, _: int) -> Batch:
-        """Moves a batch."""
+        """The tensors of a batch [batch, ...] on `device`."""
         return moved(batch, device)
 
     def training_step(self, batch: Batch, step: int) -> Tensor:

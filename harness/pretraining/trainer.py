@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,9 +58,9 @@ def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: f
         logger.log_metrics(named, step=module.global_step)
 
 
-def moved(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
-    """A batch on a device, without waiting for tensors in page-locked memory. Lightning's own way
-    searches nested values for tensors, which takes 1 ms."""
+def moved(batch: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    """A batch of tensors by name on a device, without waiting for those in page-locked memory.
+    Lightning's own way searches nested values for tensors, which takes 1 ms."""
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
 
 
