@@ -85,7 +85,7 @@ def run(
             "first": round(display.first.seconds, 1) if display.first else None,
             "moments": [_at(share * took / 100, took, display.estimates) for share in MOMENTS],
         }
-        return figures, learned_durations(store.finished().values())
+        return figures, learned_durations(store.finished().values(), display.durations.times)
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:

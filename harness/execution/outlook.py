@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.execution.backends import DEFAULT_BACKEND
 from harness.execution.backends.processes import cpu_jobs
 from harness.execution.estimate import Estimate, estimate
 from harness.execution.rekeyed import Rekeyed, rekeyed
+from harness.execution.run_times import learned_run_times
 from harness.execution.time_left import Durations, learned_durations, used_gpu
 from harness.plan.checks import plan_warnings
 from harness.plan.learned_vocabularies import with_learned_vocabularies
@@ -42,7 +44,8 @@ def outlook(plan: Plan, store: Store | None, jobs: int | None = None) -> Outlook
     known = with_learned_vocabularies(plan, {key: one.metrics for key, one in finished.items()})
     one = plan.experiment.compute.devices != 1 or used_gpu(finished.values())
     default = 1 if one else cpu_jobs(plan.experiment.compute.threads)
-    todo, learned = plan.to_compute(finished), learned_durations(finished.values())
+    times = learned_run_times(store.root, DEFAULT_BACKEND) if store else None
+    todo, learned = plan.to_compute(finished), learned_durations(finished.values(), times)
     expected = estimate(todo, learned, jobs or default)
     warnings = (*plan_warnings(known), *_beside_earlier(known, store))
     changed = tuple(rekeyed(plan, store, finished)) if store else ()

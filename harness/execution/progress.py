@@ -43,6 +43,8 @@ class Display:
         self.plan, self.console = plan, console
         self.capacity, self.workers = 1, 0
         self.durations = Durations(earlier=earlier)
+        if earlier:
+            self.durations.before = earlier.before
         self.waiting: dict[str, Stage] = {}
         self.started: dict[str, float] = {}
         """Key to start time of a stage."""
@@ -132,8 +134,8 @@ class Display:
         self.durations.add(stage.kind, stage.flops, whole_seconds(metrics))
         now, known = time.monotonic(), self.durations
         if stage.key in self.in_new_worker:
-            startup = now - self.started[stage.key] - seconds - known.overhead
-            known.startup = max(0.0, startup)
+            startup = now - self.started[stage.key] - seconds - known.times.overhead
+            known.startups.append(max(0.0, startup))
         elif stage.key in self.taken:
             known.gaps.append(max(0.0, now - self.taken[stage.key] - seconds))
         self.advance(stage)
@@ -156,6 +158,8 @@ class Display:
     def end(self) -> None:
         """Prints what was first estimated, and what the run took."""
         self._update_notebook({}, "")
+        if self.freed:
+            self.durations.closings.append(time.monotonic() - max(self.freed))
         if self.started:
             took = f"took {duration(time.monotonic() - self.begun)}"
             if self.first:

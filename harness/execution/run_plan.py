@@ -9,6 +9,7 @@ from harness.execution.devices import devices_problem
 from harness.execution.executor import Execution, execute
 from harness.execution.job import Workspace
 from harness.execution.progress import Display
+from harness.execution.run_times import learned_run_times, remember_run_times
 from harness.execution.time_left import learned_durations
 from harness.experiment.plugins import needs_this_process
 from harness.plan.plan import Plan
@@ -43,12 +44,15 @@ def run_plan(
     elif executor == DEFAULT_BACKEND:
         jobs = jobs or default_jobs(plan.experiment.compute.threads)
     backend = make_backend(executor, Workspace(store.root), jobs, address)
-    earlier = learned_durations(done.values())
+    earlier = learned_durations(done.values(), learned_run_times(store.root, executor))
     with (
         terminated_as_interrupted(),
         Display(plan, console or _default_console(), earlier) as display,
     ):
-        return execute(plan, store, backend, display)
+        execution = execute(plan, store, backend, display)
+    if execution.computed:
+        remember_run_times(store.root, executor, display.durations.times)
+    return execution
 
 
 def _default_console() -> Console:

@@ -9,6 +9,7 @@ from statistics import LinearRegression, linear_regression, median
 
 from harness.execution.makespan import makespan
 from harness.execution.provenance import machine
+from harness.execution.run_times import RunTimes
 from harness.plan.plan import Stage
 from harness.store.store import StageResult
 
@@ -30,14 +31,6 @@ STAGE_SECONDS, PLANNED_FLOPS = "stage_seconds", "planned_flops"
 """Metrics of a stored stage: seconds of its last attempt, and the FLOPs planned for it."""
 RESUMED_AT = "resumed_at"
 """Metric of a resumed stage: share of its updates that were done before the last attempt."""
-STARTUP_SECONDS = 12.0
-"""Seconds in which a worker imports torch, Lightning and transformers, before a run has measured
-it."""
-OVERHEAD_SECONDS = 0.35
-"""Seconds between two stages of a worker, of which recording is most, before a run has measured
-them."""
-CLOSING_SECONDS = 2.0
-"""Seconds from the last stage to the end of a run, in which MLflow's pages are completed."""
 PRIOR_SECONDS = 10.0
 """Seconds of this run that count as much as the pace of earlier runs."""
 
@@ -77,7 +70,7 @@ class Running:
         if self.share:
             return whole * (1 - self.share)
         if self.in_new_worker:  # as far as is known, it has not begun
-            return whole + max(0.0, known.startup - self.elapsed)
+            return whole + max(0.0, known.times.startup - self.elapsed)
         return max(0.0, whole - self.elapsed)
 
 
@@ -88,10 +81,14 @@ class Durations:
     ended: dict[tuple[str, float], list[float]] = field(default_factory=lambda: defaultdict(list))
     earlier: "Durations | None" = None
     """What is known of stages unlike those that have ended here."""
-    startup: float = STARTUP_SECONDS
-    """Seconds in which a worker starts."""
+    before: RunTimes = field(default_factory=RunTimes)
+    """What the run before took beside its stages."""
+    startups: list[float] = field(default_factory=list)
+    """Seconds in which each worker started."""
     gaps: list[float] = field(default_factory=list)
     """Seconds that each stage took its worker beyond its own."""
+    closings: list[float] = field(default_factory=list)
+    """Seconds from the last stage to the end, once the run has ended."""
 
     def add(self, kind: str, flops: float, seconds: float) -> None:
         """Records an ended stage."""
@@ -103,9 +100,11 @@ class Durations:
         return here or (self.earlier is not None and self.earlier.knows(kind))
 
     @property
-    def overhead(self) -> float:
-        """Seconds that a stage takes its worker beyond its own."""
-        return median(self.gaps) if self.gaps else OVERHEAD_SECONDS
+    def times(self) -> RunTimes:
+        """What this run takes beside its stages: medians of its own, else as the run before."""
+        measured = {"startup": self.startups, "overhead": self.gaps, "closing": self.closings}
+        found = {name: median(seconds) for name, seconds in measured.items() if seconds}
+        return self.before.model_copy(update=found)
 
     @property
     def pace(self) -> float:
@@ -172,16 +171,17 @@ def _at(flops: float, rows: Sequence[tuple[float, float]]) -> float:
     return flops * sum(seconds) / sum(work)
 
 
-def learned_durations(finished: Iterable[StageResult]) -> Durations:
+def learned_durations(finished: Iterable[StageResult], before: RunTimes | None = None) -> Durations:
     """Durations of the stored stages that were computed on a machine like this one, each kind on
     the device that it used last.
 
     Args:
         finished: stages in the order of their computation.
+        before: what the last run took beside its stages; null: as assumed.
     """
     here = [one for one in finished if one.made_with.startswith(machine())]
     last = {one.kind: _device(one) for one in here}
-    found = Durations()
+    found = Durations(before=before or RunTimes())
     for one in here:
         flops = one.metrics.get(PLANNED_FLOPS)
         if STAGE_SECONDS in one.metrics and flops is not None and _device(one) == last[one.kind]:
@@ -229,12 +229,12 @@ def seconds_left(
 
     seconds = {one.stage.key: one.left(known) for one in running}
     seconds |= {stage.key: of(stage.kind, stage.flops) for stage in waiting}
-    overhead = known.overhead
-    lasting = {key: one + overhead for key, one in seconds.items() if one is not None}
+    times = known.times
+    lasting = {key: one + times.overhead for key, one in seconds.items() if one is not None}
     if len(lasting) < len(seconds):
         return None
     if not lasting:
         return 0.0
     workers = min(capacity, max(workers, len(running)))
-    idle = [0.0] * (workers - len(running)) + [known.startup] * (capacity - workers)
-    return makespan([one.stage.key for one in running], waiting, lasting, idle) + CLOSING_SECONDS
+    idle = [0.0] * (workers - len(running)) + [times.startup] * (capacity - workers)
+    return makespan([one.stage.key for one in running], waiting, lasting, idle) + times.closing

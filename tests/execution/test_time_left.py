@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,10 @@ import pytest
 from harness.execution.estimate import estimate
 from harness.execution.priority import scouts
 from harness.execution.provenance import machine
+from harness.execution.run_times import FILE, RunTimes, learned_run_times, remember_run_times
 from harness.execution.time_left import (
-    CLOSING_SECONDS,
-    OVERHEAD_SECONDS,
     PLANNED_FLOPS,
     STAGE_SECONDS,
-    STARTUP_SECONDS,
     Durations,
     Running,
     learned_durations,
@@ -34,7 +33,7 @@ def stage(kind: str, flops: float, key: str = "a") -> Stage:
 
 def in_this_run(**fields: Any) -> Durations:
     """Nothing known yet, of workers that start and record in no time."""
-    return Durations(startup=0.0, gaps=[0.0], **fields)
+    return Durations(startups=[0.0], gaps=[0.0], **fields)
 
 
 def test_equal_stages_take_the_median_and_others_are_scaled_by_flops() -> None:
@@ -48,7 +47,7 @@ def test_equal_stages_take_the_median_and_others_are_scaled_by_flops() -> None:
 
 
 def test_by_hand() -> None:
-    known, end = in_this_run(), CLOSING_SECONDS
+    known, end = in_this_run(), RunTimes().closing
     waiting = [stage("trial", 10.0, key) for key in "bcde"]
     running = Running(stage("pretrain", 100.0), elapsed=30.0, share=0.25)
     assert seconds_left(known, [running], [], 2) == 90 + end  # the others have nothing to do
@@ -164,7 +163,7 @@ def test_earlier_runs_serve_where_this_one_knows_nothing() -> None:
 
 
 def test_a_chain_of_stages_takes_as_long_as_all_of_them() -> None:
-    known, end = in_this_run(), CLOSING_SECONDS
+    known, end = in_this_run(), RunTimes().closing
     known.add("pretrain", 10.0, 100.0)
     known.add("finetune", 10.0, 10.0)
     first = stage("pretrain", 10.0, "first")
@@ -176,15 +175,35 @@ def test_a_chain_of_stages_takes_as_long_as_all_of_them() -> None:
 
 
 def test_workers_start_and_record() -> None:
-    known = Durations(startup=8.0, gaps=[0.5])
+    known, end = Durations(startups=[8.0], gaps=[0.5]), RunTimes().closing
     known.add("trial", 10.0, 4.0)
     waiting = [stage("trial", 10.0, key) for key in "bc"]
-    assert seconds_left(known, [], waiting, 2) == 8 + 4.5 + CLOSING_SECONDS
-    assert seconds_left(known, [], waiting, 2, workers=1) == 2 * 4.5 + CLOSING_SECONDS
+    assert seconds_left(known, [], waiting, 2) == 8 + 4.5 + end
+    assert seconds_left(known, [], waiting, 2, workers=1) == 2 * 4.5 + end
     starting = Running(stage("trial", 10.0), elapsed=3.0, in_new_worker=True)
-    assert seconds_left(known, [starting], [], 2) == 5 + 4.5 + CLOSING_SECONDS
+    assert seconds_left(known, [starting], [], 2) == 5 + 4.5 + end
     late = Running(stage("trial", 10.0), elapsed=30.0, in_new_worker=True)
-    assert seconds_left(known, [late], [], 2) == 4.5 + CLOSING_SECONDS  # it has not begun
+    assert seconds_left(known, [late], [], 2) == 4.5 + end  # it has not begun
+
+
+def test_what_a_run_takes_beside_its_stages_is_remembered(tmp_path: Path) -> None:
+    assert learned_run_times(tmp_path, "processes") == RunTimes()
+    known = Durations(startups=[3.0, 5.0], gaps=[0.1, 0.2, 9.0], closings=[0.5])
+    remember_run_times(tmp_path, "processes", known.times)
+    remember_run_times(tmp_path, "ray", RunTimes(startup=20.0))
+    found = learned_run_times(tmp_path, "processes")
+    assert found == RunTimes(startup=4.0, overhead=0.2, closing=0.5)
+    assert learned_run_times(tmp_path, "ray").startup == 20.0
+    assert learned_durations([], found).times == found
+    assert Durations(before=found, gaps=[1.0]).times == found.model_copy(update={"overhead": 1.0})
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"MACHINE": 3}', '{"MACHINE": {"ray": {"a": 1}}}'])
+def test_damaged_times_are_measured_anew(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE).write_text(content.replace("MACHINE", machine()))
+    assert learned_run_times(tmp_path, "ray") == RunTimes()
+    remember_run_times(tmp_path, "ray", RunTimes(startup=3.0))
+    assert learned_run_times(tmp_path, "ray").startup == 3.0
 
 
 def test_earlier_durations_are_scaled_to_the_pace_of_this_run() -> None:
@@ -247,7 +266,8 @@ def test_an_estimate_says_what_it_was_learned_from() -> None:
     for one in stages[:-12]:
         done.add(one.kind, one.flops, 10.0)
     found = estimate(plan.to_compute([one.key for one in stages[:-12]]), done, jobs=2)
-    by_hand = STARTUP_SECONDS + 12 * (10.0 + OVERHEAD_SECONDS) / 2 + CLOSING_SECONDS
+    before = RunTimes()
+    by_hand = before.startup + 12 * (10.0 + before.overhead) / 2 + before.closing
     assert found.is_known and found.seconds == pytest.approx(by_hand)
     assert found.line.endswith(f"2 at a time (learned from {len(stages) - 12} finished stages)")
     assert estimate([], done, jobs=2).line == ""
