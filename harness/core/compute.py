@@ -64,9 +64,12 @@ class Compute(ConfigModel):
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """Lightning accelerator; `auto` takes a GPU if there is one."""
     devices: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
-    """Devices of one pretraining run, each with a process of its own: GPUs, or processes on the CPU
-    where there is no GPU; `auto` takes all GPUs. Other stages take one device each, and several
-    stages run in parallel with `harness run --jobs`."""
+    """Devices of one pretraining run, on each node, with a process for each: GPUs, or processes on
+    the CPU where there is no GPU; `auto` takes all GPUs. Other stages take one device each, and
+    several stages run in parallel with `harness run --jobs`."""
+    num_nodes: int = Field(default=1, ge=1)
+    """Nodes of a cluster (`--executor ray` or `slurm`) that train one pretraining run, with
+    `devices` each."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
     """How several devices share a run: each has the whole network (`ddp`, `auto`), or a part of the
     weights, gradients and optimiser state (`fsdp`), for networks that one device cannot train."""

@@ -147,8 +147,8 @@ def _amount(value: float) -> str:
 def cluster_estimate(
     todo: Sequence[Stage], learned: Durations, cluster: Cluster, compute: Compute
 ) -> ClusterEstimate:
-    """The expected duration of stages on a cluster, each on one device, or on `compute.devices` if
-    it pretrains (`auto` counts as one).
+    """The expected duration of stages on a cluster, each on one device, or on `compute.devices`
+    (`auto` counts as one) of `compute.num_nodes` if it pretrains.
 
     Args:
         todo: stages to compute, parents before children.
@@ -157,12 +157,12 @@ def cluster_estimate(
     Raises:
         ValueError: the cluster has fewer devices than one run takes.
     """
-    devices = 1 if compute.devices == "auto" else compute.devices
+    devices = (1 if compute.devices == "auto" else compute.devices) * compute.num_nodes
     widths = {one.key: devices for one in todo if uses_devices(one)}
     if widths and devices > cluster.count:
         raise ValueError(
-            f"--cluster must have the {devices} devices of a run (compute.devices), but is "
-            f"{cluster}; take more, or lower compute.devices"
+            f"--cluster must have the {devices} devices of a run (compute.devices x num_nodes), "
+            f"but is {cluster}; take more, or lower them"
         )
     seconds = {
         one.key: _seconds(one, learned, cluster, compute, widths.get(one.key, 1)) for one in todo

@@ -47,6 +47,16 @@ class StageJob:
 
 
 @dataclass(frozen=True)
+class Node:
+    """A node among those that compute one stage together."""
+
+    index: int = 0
+    """From 0, which leads."""
+    attempt: str = ""
+    """The same for all, and for no other attempt at the stage."""
+
+
+@dataclass(frozen=True)
 class StageOutput:
     """What a stage returns besides its files."""
 
@@ -77,6 +87,10 @@ class Workspace:
     def state(self, key: str) -> Path:
         """Folder of the checkpoints of a stage; kept until it is recorded."""
         return self.folder(key) / "state"
+
+    def nodes(self, key: str, attempt: str) -> Path:
+        """Folder in which the nodes of one attempt at a stage exchange files."""
+        return self.state(key) / f"nodes-{attempt}"
 
     def history(self, key: str) -> Path:
         """File of the metrics logged so far by an unfinished stage."""

@@ -1,10 +1,8 @@
-"""The processes of a pretraining run on several devices."""
+"""The processes of a pretraining run on the devices of this node."""
 
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import torch
@@ -13,6 +11,7 @@ from harness.core.compute import Compute
 from harness.execution.worker_process import WorkerProcess
 from harness.experiment import plugins
 from harness.pretraining import distributed
+from harness.pretraining.distributed import Ranks
 
 Result = TypeVar("Result")
 CHECK_SECONDS = 0.3
@@ -23,14 +22,14 @@ GRACE_SECONDS = 1.0
 
 def on_ranks(
     function: Callable[[int], Result],
-    num_ranks: int,
+    ranks: Ranks,
     compute: Compute,
     check: Callable[[], None] = lambda: None,
 ) -> Result:
-    """Calls `function` in `num_ranks` new processes, which have joined in
-    `harness.pretraining.distributed`; returns what rank 0 returns.
+    """Calls `function` in a new process for each device of this node, which have joined in
+    `harness.pretraining.distributed`; returns what the first of them returns.
 
-    The error of one rank ends all, and so does the end of this process.
+    The error of one rank ends all of this node, and so does the end of this process.
 
     Args:
         function: of the rank; can be pickled.
@@ -40,27 +39,23 @@ def on_ranks(
         BrokenProcessPool: a rank died.
         Exception: whatever a rank raises.
     """
-    threads = compute.threads or max(1, torch.get_num_threads() // num_ranks)
-    ranks = [WorkerProcess(threads) for _ in range(num_ranks)]
+    threads = compute.threads or max(1, torch.get_num_threads() // ranks.devices)
+    processes = [WorkerProcess(threads) for _ in range(ranks.devices)]
     try:
-        with TemporaryDirectory() as folder:
-            meeting = Path(folder) / "ranks"
-            calls = [
-                process.submit(_call, function, rank, num_ranks, meeting, compute)
-                for rank, process in enumerate(ranks)
-            ]
-            return _result(calls, check)
+        calls = [
+            process.submit(_call, function, device, ranks, compute)
+            for device, process in enumerate(processes)
+        ]
+        return _result(calls, check)
     finally:
-        for process in ranks:
+        for process in processes:
             process.close()
 
 
-def _call(
-    function: Callable[[int], Result], rank: int, num_ranks: int, meeting: Path, compute: Compute
-) -> Result:
-    distributed.join(rank, num_ranks, meeting, compute)
+def _call(function: Callable[[int], Result], device: int, ranks: Ranks, compute: Compute) -> Result:
+    distributed.join(device, ranks, compute)
     with plugins.errors_with_place():  # the user's own exceptions may not pass between processes
-        return function(rank)
+        return function(distributed.rank())
 
 
 def _result(calls: list[Future[Result]], check: Callable[[], None]) -> Result:
@@ -68,10 +63,10 @@ def _result(calls: list[Future[Result]], check: Callable[[], None]) -> Result:
     waiting = set(calls)
     while waiting:
         done, waiting = wait(waiting, CHECK_SECONDS, FIRST_EXCEPTION)
-        check()
         if any(call.exception() for call in done):
             wait(calls, GRACE_SECONDS)
             _raise([call.exception() if call.done() else None for call in calls])
+        check()
     return calls[0].result()
 
 
@@ -79,4 +74,5 @@ def _raise(errors: list[BaseException | None]) -> None:
     for rank, error in enumerate(errors):
         if isinstance(error, BrokenProcessPool):
             raise BrokenProcessPool(f"process {rank} of {len(errors)} of the stage died") from error
-    raise next(error for error in errors if error)
+    found = [error for error in errors if error]
+    raise min(found, key=distributed.is_connection_error)  # the cause before its consequences

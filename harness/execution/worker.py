@@ -4,17 +4,18 @@ import json
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from shutil import copyfile, rmtree
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from filelock import SoftFileLease
 
 from harness.core.files import write_atomically
-from harness.execution.devices import uses_devices
-from harness.execution.job import HISTORY, StageJob, StageOutput, Workspace
+from harness.execution.devices import one_node_problem, uses_devices
+from harness.execution.job import HISTORY, Node, StageJob, StageOutput, Workspace
 from harness.execution.lease import LeaseLostError, held
 from harness.execution.provenance import made_with
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS
@@ -25,15 +26,21 @@ from harness.store.artifacts import local_folder
 if TYPE_CHECKING:
     from pytorch_lightning.loggers import Logger
 
+Metrics = dict[str, float | None]
 REPORT_SECONDS = 0.3
 """Least time between two progress reports of a stage."""
 
 
-def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
+def run_stage(
+    job: StageJob, workspace: Workspace, attempt: str | None = None
+) -> StageOutput | None:
     """Computes one stage, unless its work folder holds its result.
 
     Its lease keeps other processes from computing the same stage. A process that lost the lease
     stops at its next progress report, and its files are dropped.
+
+    Args:
+        attempt: what the other nodes of a stage on several were given; null: a stage on one.
 
     Returns:
         The output, with its files in `workspace.output`; null if another process has computed and
@@ -59,7 +66,7 @@ def run_stage(job: StageJob, workspace: Workspace) -> StageOutput | None:
         draft.mkdir()
         workspace.state(job.key).mkdir(exist_ok=True)
         try:
-            metrics = _compute_on_devices(job, workspace, draft, partial(_check, lease))
+            metrics = _compute_on_devices(job, workspace, draft, partial(_check, lease), attempt)
             _check(lease)
             draft.replace(out)
         except Exception as error:  # whatever a stage raises is kept for the user
@@ -80,41 +87,46 @@ def _check(lease: SoftFileLease) -> None:
         raise LeaseLostError(f"{lease.lock_file}: {lease.compromise.reason}")
 
 
+def follow_stage(job: StageJob, workspace: Workspace, node: Node) -> None:
+    """Takes part in a pretraining stage that the first of several nodes computes by `run_stage`.
+
+    Raises:
+        TimeoutError: the first node has not begun.
+    """
+    from harness.execution.nodes import follow
+
+    compute = partial(_compute, workspace=workspace, out=workspace.draft(job.key, node.attempt))
+    folder = workspace.nodes(job.key, node.attempt)
+    follow(compute, job, folder, node, partial(workspace.is_leased, job.key))
+
+
 def _compute_on_devices(
-    job: StageJob, workspace: Workspace, out: Path, check: Callable[[], None]
-) -> dict[str, float | None]:
-    """As `_compute`, by a process for each device of a pretraining run. When memory runs out, all
-    begin again from the last checkpoint with smaller micro-batches."""
-    if job.compute.devices == 1 or not uses_devices(job):
-        return _compute(job, workspace, out, check=check)
-    import torch
+    job: StageJob, workspace: Workspace, out: Path, check: Callable[[], None], attempt: str | None
+) -> Metrics:
+    """As `_compute`, by a process for each device of a pretraining run."""
+    compute = job.compute
+    if not uses_devices(job) or (compute.devices == 1 and compute.num_nodes == 1):
+        return _compute(job, workspace=workspace, out=out, check=check)
+    from harness.execution.nodes import lead
 
-    from harness.execution.ranks import on_ranks
-    from harness.pretraining.distributed import num_devices
-    from harness.pretraining.run import default_micro_batch_tokens
-
-    if (devices := num_devices(job.compute)) == 1:
-        return _compute(job, workspace, out, check=check)
-    shortest = min(phase["sequence_length"] for phase in job.spec["pretrain"]["phases"])
-    tokens = job.compute.micro_batch_tokens or default_micro_batch_tokens()
-    while True:
-        try:
-            compute = job.compute.model_copy(update={"micro_batch_tokens": tokens})
-            part = partial(_compute, replace(job, compute=compute), workspace, out)
-            return on_ranks(part, devices, compute, check)
-        except torch.OutOfMemoryError:
-            tokens //= 2
-            if tokens < shortest:
-                raise
+    if attempt is None and compute.num_nodes > 1:
+        raise ValueError(one_node_problem(compute))
+    function = partial(_compute, workspace=workspace, out=out)
+    if attempt is None:
+        with TemporaryDirectory() as folder:
+            return lead(function, job, Path(folder), check)
+    workspace.nodes(job.key, attempt).mkdir()
+    return lead(function, job, workspace.nodes(job.key, attempt), check)
 
 
 def _compute(
     job: StageJob,
+    rank: int = 0,
+    *,
     workspace: Workspace,
     out: Path,
-    rank: int = 0,
     check: Callable[[], None] = lambda: None,
-) -> dict[str, float | None]:
+) -> Metrics:
     """Metrics of a stage, with its duration; its files are in `out`.
 
     Args:

@@ -4,7 +4,10 @@ Each rank computes its share of every batch (`harness.pretraining.objectives.sha
 losses and metrics are summed over all. Rank 0 alone writes. In one process, all of it does nothing.
 """
 
+import socket
+import time
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,14 +19,35 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.utils._pytree import tree_map
 
 from harness.core.compute import Compute
+from harness.core.files import write_atomically
 
 Value = TypeVar("Value")
 LAYER_NAMES = ("Layer", "Block")
 """Ends of the class names of a network's layers, such as BertLayer and GPT2Block."""
+POLL_SECONDS = 0.1
+"""Interval at which a rank looks for the address of rank 0."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes that train one network, as many on each node."""
+
+    devices: int
+    """Of each node; each has a process."""
+    meeting: Path
+    """File that does not exist yet, the same for all ranks."""
+    num_nodes: int = 1
+    node: int = 0
+    """Number of this node, from 0."""
+
+    @property
+    def total(self) -> int:
+        """Ranks of all nodes."""
+        return self.num_nodes * self.devices
 
 
 def num_devices(compute: Compute) -> int:
-    """Devices of a pretraining run on this machine.
+    """Devices of a pretraining run on this machine, one of its nodes.
 
     Raises:
         ValueError: there are fewer GPUs, or none although `accelerator` asks for one.
@@ -53,27 +77,58 @@ def _num_gpus(compute: Compute) -> int:
     return 0 if compute.accelerator == "cpu" else torch.cuda.device_count()
 
 
-def join(rank: int, num_ranks: int, meeting: Path, compute: Compute) -> None:
+def join(device: int, ranks: Ranks, compute: Compute) -> None:
     """Makes this process a rank, once all others have called it, too.
 
     Args:
-        meeting: path of a file that does not exist yet, the same for all ranks.
+        device: number of its device on this node, from 0.
     """
+    number = ranks.node * ranks.devices + device
     has_gpu = uses_gpus(compute)
     if has_gpu:
-        torch.cuda.set_device(rank)
+        torch.cuda.set_device(device)
     distributed.init_process_group(
         "cpu:gloo,cuda:nccl" if has_gpu else "gloo",
-        init_method=f"file://{meeting}",
-        rank=rank,
-        world_size=num_ranks,
+        store=_meet(number, ranks),
+        rank=number,
+        world_size=ranks.total,
     )
-    cast(Any, rank_zero_only).rank = rank  # of Lightning's loggers and the callbacks of plug-ins
+    cast(Any, rank_zero_only).rank = number  # of Lightning's loggers and the callbacks of plug-ins
+
+
+def _meet(number: int, ranks: Ranks) -> distributed.Store:
+    """Where the ranks find each other: on one node a file, on several a port of the first."""
+    if ranks.num_nodes == 1:
+        return distributed.FileStore(str(ranks.meeting), ranks.total)
+    if number == 0:
+        host = own_address()
+        server = distributed.TCPStore(host, 0, is_master=True, wait_for_workers=False)
+        write_atomically(ranks.meeting, f"{host} {server.port}")
+        return server
+    while not ranks.meeting.exists():  # the process that started this one ends it
+        time.sleep(POLL_SECONDS)
+    host, port = ranks.meeting.read_text().split()
+    return distributed.TCPStore(host, int(port), is_master=False)
+
+
+def own_address() -> str:
+    """The IP address at which other machines reach this one; that of loopback without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # of RFC 5737; UDP sends nothing to connect
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
+
+
+def is_connection_error(error: BaseException) -> bool:
+    """Whether a rank failed since another did. Gloo has no class of errors of its own."""
+    return isinstance(error, distributed.DistError) or "gloo/transport" in str(error)
 
 
 def lightning_devices(compute: Compute) -> list[int] | int:
     """What `pytorch_lightning.Trainer` takes: the GPU of this rank, or one device."""
-    return [rank()] if num_ranks() > 1 and uses_gpus(compute) else 1
+    return [torch.cuda.current_device()] if num_ranks() > 1 and uses_gpus(compute) else 1
 
 
 def num_ranks() -> int:

@@ -128,7 +128,8 @@ def test_two_processes_train_as_one(data: Path, tmp_path: Path, arms: tuple[str,
     continue with whole and then sharded weights, and one ends."""
     passed, first = tmp_path / "passed", arms[0]
     train(make_spec(first), data, passed, ONE, stop=5)
-    two = on_ranks(partial(train_together, arms, data, tmp_path), 2, DDP)
+    ranks = distributed.Ranks(2, tmp_path / "ranks")
+    two = on_ranks(partial(train_together, arms, data, tmp_path), ranks, DDP)
     two["passed"] = train(make_spec(first), data, passed, ONE)
     one = {arm: train(make_spec(arm), data, tmp_path / "one" / arm, ONE) for arm in arms}
     for name, figures in two.items():
@@ -162,9 +163,11 @@ def fail_alone(how: str, rank: int) -> None:
         ("killed", BrokenProcessPool, "process 1 of 2 of the stage died"),
     ],
 )
-def test_the_end_of_a_process_ends_all(how: str, error: type[Exception], message: str) -> None:
+def test_the_end_of_a_process_ends_all(
+    tmp_path: Path, how: str, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
-        on_ranks(partial(fail_alone, how), 2, DDP)
+        on_ranks(partial(fail_alone, how), distributed.Ranks(2, tmp_path / "ranks"), DDP)
     for process in active_children():
         process.join(timeout=60)
     assert not active_children()

@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,8 +15,10 @@ from typing import Any
 from harness.core.compute import Compute
 from harness.core.cpus import given_threads
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.backends.remote import compute_stage, surroundings
-from harness.execution.job import StageJob, Workspace
+from harness.execution.backends.ray_nodes import NodeGroup, Options
+from harness.execution.backends.remote import compute_stage, nodes_of, surroundings
+from harness.execution.devices import ON_DEVICES
+from harness.execution.job import Node, StageJob, Workspace
 
 LOCAL = "local"
 """Ray's address of a cluster that is started on this machine and ends with the run."""
@@ -26,7 +29,7 @@ CONNECT_SECONDS = 10.0
 ROUNDING = 1e-9
 """Of the number of fractions of a GPU that fit on it: 1 / 0.1 may be below 10."""
 
-Node = Mapping[str, float]
+Resources = Mapping[str, float]
 """Name to amount of what a node of the cluster has: CPU, GPU, memory (bytes)."""
 
 
@@ -59,6 +62,9 @@ class RayBackend(Backend):
         self._shares: dict[str, Share] = {}
         """Kind of stage to what it takes."""
         self._running: dict[Any, str] = {}
+        """Task that computes a stage to its key."""
+        self._groups: dict[str, NodeGroup] = {}
+        """Key to the tasks of a stage on several nodes."""
         self._out_of_memory: set[str] = set()
 
     @property
@@ -82,14 +88,32 @@ class RayBackend(Backend):
             self._shares[job.kind] = share_of(job.compute, self._nodes(), job.kind)
         share = self._shares[job.kind]
         # Ray starts a new process for each task with a GPU, which frees the GPU's memory.
-        task = self._task.options(
-            num_cpus=share.cpus,
-            num_gpus=share.gpus,
-            memory=share.memory_again if job.key in self._out_of_memory else share.memory,
-            resources=dict(share.custom),
-            name=f"{job.kind} {job.label}",
-        )
-        self._running[task.remote(job, self.workspace, *surroundings(share.threads))] = job.key
+        options = {
+            "num_cpus": share.cpus,
+            "num_gpus": share.gpus,
+            "memory": share.memory_again if job.key in self._out_of_memory else share.memory,
+            "resources": dict(share.custom),
+            "name": f"{job.kind} {job.label}",
+        }
+        self._running[self._start(job, share, options)] = job.key
+
+    def _start(self, job: StageJob, share: "Share", options: dict[str, Any]) -> Any:
+        """The task that computes a stage; of a stage on several nodes, that of the first."""
+
+        def start(options: Options, node: Node) -> Any:
+            arguments = (job, self.workspace, node, *surroundings(share.threads))
+            return self._task.options(**options).remote(*arguments)
+
+        nodes = nodes_of(job)
+        if len(nodes) == 1:
+            return start(options, nodes[0])
+        if sum(share.slots(node) > 0 for node in self._nodes()) < len(nodes):
+            raise ValueError(
+                f"the Ray cluster must have {len(nodes)} nodes (compute.num_nodes) that each have "
+                f"{_taken(share)}; add nodes, or change compute.num_nodes"
+            )
+        self._groups[job.key] = group = NodeGroup(self._ray, nodes, options)
+        return group.start(nodes, start)
 
     @cached_property
     def _task(self) -> Any:
@@ -106,10 +130,12 @@ class RayBackend(Backend):
 
     def _outcome(self, task: Any) -> Outcome:
         key, errors = self._running.pop(task), self._ray.exceptions
+        self._end_group(key)
         try:
             return Outcome(key, self._ray.get(task))
         except errors.RayTaskError as error:  # raised by the stage
-            return Outcome(key, error=error.cause)
+            lost = isinstance(error.cause, BrokenProcessPool)  # of a process for a device
+            return Outcome(key, error=error.cause, lost=lost)
         except errors.RayError as error:  # a worker, a node or their memory
             if isinstance(error, errors.OutOfMemoryError):
                 self._out_of_memory.add(key)
@@ -121,6 +147,11 @@ class RayBackend(Backend):
             if running == key:
                 del self._running[task]
                 self._ray.cancel(task, force=True)
+                self._end_group(key)
+
+    def _end_group(self, key: str) -> None:
+        if group := self._groups.pop(key, None):
+            group.end()
 
     def close(self) -> None:
         """Cancels running stages and disconnects; a local Ray ends."""
@@ -130,7 +161,7 @@ class RayBackend(Backend):
             self._ray.shutdown()
             self._connected = False
 
-    def _nodes(self) -> list[Node]:
+    def _nodes(self) -> list[Resources]:
         """The living nodes of the cluster, after connecting to it."""
         if not self._ray.is_initialized():
             self._connect()
@@ -172,14 +203,14 @@ class Share:
     """Bytes at the second attempt of a stage for which it did not suffice."""
     custom: Mapping[str, float] = field(default_factory=dict)
 
-    def slots(self, node: Node) -> int:
+    def slots(self, node: Resources) -> int:
         """Stages that a node can compute at a time."""
         taken = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory, **self.custom}
         parts = (node.get(name, 0) / amount for name, amount in taken.items() if amount)
         return int(min(parts) + ROUNDING)
 
 
-def share_of(compute: Compute, nodes: Sequence[Node], kind: str) -> Share:
+def share_of(compute: Compute, nodes: Sequence[Resources], kind: str) -> Share:
     """What a stage of a kind takes by `compute.resources`, or else `compute.threads` CPUs, or else
     OMP_NUM_THREADS, the CPUs of a node per GPU, or 1 without GPUs.
 
@@ -189,12 +220,14 @@ def share_of(compute: Compute, nodes: Sequence[Node], kind: str) -> Share:
     declared = compute.resources.of(kind)
     with_gpus = [node for node in nodes if node.get("GPU", 0) >= 1]
     uses_gpu = compute.accelerator == "gpu" or (compute.accelerator == "auto" and bool(with_gpus))
-    gpus = int(uses_gpu) if declared.gpus is None else declared.gpus
+    devices = compute.devices if kind in ON_DEVICES and compute.devices != "auto" else 1
+    gpus = devices * int(uses_gpu) if declared.gpus is None else declared.gpus
     per_gpu = [int(node.get("CPU", 0) * gpus / node["GPU"]) for node in with_gpus] if gpus else []
     free = compute.threads or declared.cpus or given_threads()
-    threads = free or max(1, min(per_gpu, default=1))
+    threads = free or max(1, min(per_gpu, default=1) // devices)
+    cpus = declared.cpus or threads * devices
     memory = int((declared.memory_gb or 0) * 2**30)
-    share = Share(threads, declared.cpus or threads, gpus, memory, custom=declared.custom)
+    share = Share(threads, cpus, gpus, memory, custom=declared.custom)
     large = [node for node in nodes if share.slots(node)]
     if not large:
         raise ValueError(

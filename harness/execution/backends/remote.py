@@ -5,9 +5,11 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
-from harness.execution.job import StageJob, StageOutput, Workspace
-from harness.execution.worker import run_stage
+from harness.execution.devices import uses_devices
+from harness.execution.job import Node, StageJob, StageOutput, Workspace
+from harness.execution.worker import follow_stage, run_stage
 from harness.execution.worker_process import limit_threads
 
 FORWARDED = ("HARNESS_DATA", "MLFLOW_TRACKING_URI")
@@ -15,6 +17,13 @@ FORWARDED = ("HARNESS_DATA", "MLFLOW_TRACKING_URI")
 
 Surroundings = tuple[int, list[str], Path, dict[str, str]]
 """CPU threads, `sys.path`, working directory, and variables of the environment."""
+
+
+def nodes_of(job: StageJob) -> list[Node]:
+    """The nodes that compute a stage together, the first of which leads."""
+    attempt = uuid4().hex
+    number = job.compute.num_nodes if uses_devices(job) else 1
+    return [Node(index, attempt) for index in range(number)]
 
 
 def surroundings(threads: int) -> Surroundings:
@@ -26,16 +35,17 @@ def surroundings(threads: int) -> Surroundings:
 def compute_stage(
     job: StageJob,
     workspace: Workspace,
+    node: Node,
     threads: int,
     import_path: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
 ) -> StageOutput | None:
-    """Computes a stage on a node, in a process that imports plug-ins and reads relative paths as
-    the process that submitted it.
+    """Computes a stage on a node, or takes part in one that another node leads. The process imports
+    plug-ins and reads relative paths as the one that submitted the stage.
 
     Args:
-        import_path: `sys.path` of that process.
+        import_path: `sys.path` of the process that submitted it.
         folder: its working directory.
         environment: variables of its environment.
 
@@ -53,4 +63,7 @@ def compute_stage(
     sys.path.extend(one for one in import_path if one not in sys.path)
     os.environ.update(environment)
     limit_threads(threads)
-    return run_stage(job, workspace)
+    if node.index:
+        follow_stage(job, workspace, node)
+        return None
+    return run_stage(job, workspace, node.attempt)

@@ -4,6 +4,8 @@ import math
 import signal
 import time
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from functools import partial
 from shutil import which
 from typing import Any, NoReturn
@@ -11,8 +13,9 @@ from typing import Any, NoReturn
 from harness.core.compute import Compute
 from harness.core.cpus import given_threads
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.backends.remote import compute_stage, surroundings
-from harness.execution.job import StageJob, Workspace
+from harness.execution.backends.remote import Surroundings, compute_stage, nodes_of, surroundings
+from harness.execution.devices import uses_devices
+from harness.execution.job import Node, StageJob, Workspace
 
 MAX_JOBS = 100
 """Default limit of jobs that are queued or running."""
@@ -72,7 +75,7 @@ class SlurmBackend(Backend):
         time.sleep(min(seconds, max(0.0, self._last_check + CHECK_SECONDS - time.monotonic())))
         if time.monotonic() < self._last_check + CHECK_SECONDS:
             return []
-        ended = [key for key, job in self._running.items() if _has_ended(job)]
+        ended = [key for key, job in self._running.items() if _has_ended(job.task(0))]
         self._last_check = time.monotonic()
         return [_outcome(key, self._running.pop(key)) for key in ended]
 
@@ -91,8 +94,9 @@ class SlurmBackend(Backend):
             try:
                 with executor.batch():
                     for one in jobs:
-                        arguments = (one, self.workspace, *surroundings(_threads(one)))
-                        self._running[one.key] = executor.submit(Task(), *arguments)
+                        around = surroundings(_threads(one))
+                        task = Task(one, self.workspace, nodes_of(one), around)
+                        self._running[one.key] = executor.submit(task)
             except RuntimeError as error:  # submitit's, with what sbatch printed
                 line = str(error).strip().splitlines()[-1]
                 for one in jobs:
@@ -125,8 +129,9 @@ def parameters(job: StageJob) -> dict[str, Any]:
         ValueError: the stage takes a part of a GPU.
     """
     taken, threads = job.compute.resources.of(job.kind), _threads(job)
-    cpus = taken.cpus or threads
-    gpus = _gpus(job.compute, taken.gpus)
+    devices = _devices(job)
+    cpus = taken.cpus or threads * devices
+    gpus = _gpus(job.compute, taken.gpus, devices)
     found: dict[str, Any] = {
         "name": f"harness-{job.kind}",
         "timeout_min": math.ceil(taken.minutes or DEFAULT_MINUTES),
@@ -135,6 +140,8 @@ def parameters(job: StageJob) -> dict[str, Any]:
         "slurm_srun_args": [f"--cpus-per-task={cpus}"],  # not inherited since SLURM 22.05
         "slurm_additional_parameters": {"no-requeue": True},
     }
+    if (num_nodes := len(nodes_of(job))) > 1:
+        found |= {"nodes": num_nodes, "tasks_per_node": 1}
     if taken.memory_gb:
         found["mem_gb"] = taken.memory_gb
     if taken.custom:
@@ -142,10 +149,16 @@ def parameters(job: StageJob) -> dict[str, Any]:
     return found
 
 
-def _gpus(compute: Compute, declared: float | None) -> int:
-    """GPUs of a job; the process that submits it cannot know whether the nodes have any."""
+def _devices(job: StageJob) -> int:
+    """Devices of a stage on each node; how many `auto` are, is not known here."""
+    devices = job.compute.devices
+    return devices if uses_devices(job) and devices != "auto" else 1
+
+
+def _gpus(compute: Compute, declared: float | None, devices: int) -> int:
+    """GPUs of a job on each node; the process that submits it cannot know whether there are any."""
     if declared is None:
-        return int(compute.accelerator == "gpu")
+        return devices * int(compute.accelerator == "gpu")
     if declared % 1:
         raise ValueError(
             f"SLURM gives whole GPUs, but compute.resources.gpus is {declared:g}: declare 0 or 1, "
@@ -158,18 +171,28 @@ class Ended(BaseException):
     """SLURM ends the job: its time limit is near, or it is preempted. No stage catches it."""
 
 
+@dataclass(frozen=True)
 class Task:
-    """What a job runs."""
+    """What a job runs on each of its nodes."""
 
-    def __call__(self, job: StageJob, *arguments: Any) -> Outcome:
-        """The outcome of a stage; for the arguments, see `compute_stage`."""
+    job: StageJob
+    workspace: Workspace
+    nodes: Sequence[Node]
+    around: Surroundings
+
+    def __call__(self) -> Outcome:
+        """The outcome of the stage, as the first node returns it."""
+        from submitit import JobEnvironment
+
+        node = self.nodes[JobEnvironment().global_rank]
+        key = self.job.key
         signal.signal(signal.SIGTERM, self.checkpoint)  # of a preemption
         try:
-            return Outcome(job.key, compute_stage(job, *arguments))
+            return Outcome(key, compute_stage(self.job, self.workspace, node, *self.around))
         except Ended:
-            return Outcome(job.key, error=RuntimeError("SLURM ended the job"), lost=True)
+            return Outcome(key, error=RuntimeError("SLURM ended the job"), lost=True)
         except Exception as error:  # whatever a stage raises is its outcome
-            return Outcome(job.key, error=error)
+            return Outcome(key, error=error, lost=isinstance(error, BrokenProcessPool))
 
     def checkpoint(self, *_: object) -> NoReturn:
         """Called by submitit shortly before the time limit. Checkpoints are saved already.
@@ -187,17 +210,20 @@ def _has_ended(job: Any) -> bool:
 
 def _outcome(key: str, job: Any) -> Outcome:
     """The outcome of an ended job; without a result it was killed, as with its node."""
-    paths = job.paths
-    if not paths.result_pickle.exists():
-        state = f"job {job.job_id} of SLURM ended ({job.state}); its output: {paths.stderr}"
+    first = job.task(0)
+    if job.num_tasks > 1:  # the others, which follow, may not have ended
+        job.cancel(check=False)
+    if not first.paths.result_pickle.exists():
+        state = f"job {job.job_id} of SLURM ended ({first.state}); its output: {first.paths.stderr}"
         return Outcome(key, error=RuntimeError(state), lost=True)
     try:
-        found: Outcome = job.result()
+        found: Outcome = first.result()
     except RuntimeError:  # submitit's: the task could not be loaded, or its outcome not be sent
-        error = RuntimeError(f"job {job.job_id} of SLURM failed; its output: {paths.stderr}")
+        error = RuntimeError(f"job {job.job_id} of SLURM failed; its output: {first.paths.stderr}")
         return Outcome(key, error=error)
     if found.output:
-        of_job = (paths.submitted_pickle, paths.submission_file, paths.result_pickle)
-        for file in (*of_job, paths.stdout, paths.stderr):
-            file.unlink(missing_ok=True)
+        for paths in (job.task(number).paths for number in range(job.num_tasks)):
+            of_job = (paths.submitted_pickle, paths.submission_file, paths.result_pickle)
+            for file in (*of_job, paths.stdout, paths.stderr):
+                file.unlink(missing_ok=True)
     return found

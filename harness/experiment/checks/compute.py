@@ -14,8 +14,8 @@ ELEMENTWISE = ("adamw", "sgd", "adagrad")
 
 def device_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     """More devices than a batch has sequences. How many `auto` are is known on each machine."""
-    devices = experiment.compute.devices
-    if devices != "auto" and (why := small_batch(arms, devices)):
+    compute = experiment.compute
+    if compute.devices != "auto" and (why := small_batch(arms, compute.devices, compute.num_nodes)):
         yield ("compute", "devices"), why
     if experiment.compute.strategy == "fsdp" and (why := _unsharded_optimizer(arms)):
         yield ("compute", "strategy"), why
@@ -33,14 +33,18 @@ def _unsharded_optimizer(arms: Sequence[Arm]) -> str:
     )
 
 
-def small_batch(arms: Sequence[Arm], devices: int) -> str:
-    """Why no batch can be divided among so many devices; empty if all can."""
-    size, run = min(_batch_sizes(arms), default=(devices, ""))
-    if size >= devices:
+def small_batch(arms: Sequence[Arm], devices: int, num_nodes: int = 1) -> str:
+    """Why no batch can be divided among so many devices of so many nodes; empty if all can."""
+    number = devices * num_nodes
+    size, run = min(_batch_sizes(arms), default=(number, ""))
+    if size >= number:
         return ""
+    all_nodes, given = "", f"{devices}"
+    if num_nodes > 1:
+        all_nodes, given = " x compute.num_nodes", f"{devices} x {num_nodes}"
     return (
-        f"compute.devices must be at most the sequences of a batch, {size} in {run}, but is "
-        f"{devices}; lower it, or raise the batch_size"
+        f"compute.devices{all_nodes} must be at most the sequences of a batch, {size} in {run}, "
+        f"but is {given}; lower it, or raise the batch_size"
     )
 
 
