@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 import transformers
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.plugins.environments import LightningEnvironment
 from torch import Tensor
 
 from harness.core.compute import Compute
@@ -34,7 +35,8 @@ def make_trainer(
     return pl.Trainer(
         accelerator=compute.accelerator,
         devices=lightning_devices(compute),
-        plugins=[RankZeroIO()],
+        # Lightning's SLURM environment would refuse some jobs and requeue others.
+        plugins=[RankZeroIO(), LightningEnvironment()],
         logger=list(loggers),
         log_every_n_steps=1,
         enable_checkpointing=False,
