@@ -107,6 +107,8 @@ class _Loop:
     verified: set[str] = field(default_factory=set)
     elsewhere: set[str] = field(default_factory=set)
     """Ready stages that other processes compute; ready here once they have ended there."""
+    prepared: bool = False
+    """Whether workers were started for the stages that wait."""
     next_tick: float = 0.0
     """When the display is updated next."""
 
@@ -119,11 +121,18 @@ class _Loop:
                 self.elsewhere.clear()
                 while len(self.running) < self.backend.capacity and (key := self._next_ready()):
                     self._submit(key)
+                self._prepare()
                 if not self.running and not self.elsewhere:
                     break
                 self._wait()
         finally:
             self.backend.close()
+
+    def _prepare(self) -> None:
+        """Has workers start for the stages that wait for running ones."""
+        if not self.prepared:
+            self.backend.prepare(len(self.queue.waiting), self.plan.experiment.compute)
+            self.prepared = True
 
     def _submit(self, key: str) -> None:
         workspace = self.backend.workspace

@@ -23,11 +23,16 @@ def correct_addresses(database: Path, experiment: str, artifacts: Path) -> bool:
         artifacts: the folder of files beside the database.
 
     Returns:
-        Whether addresses were changed.
-
-    Raises:
-        sqlite3.DatabaseError: another version of MLflow's tables, or a read-only file.
+        Whether addresses were changed; not in a file that is missing, read-only or of another
+        version of MLflow.
     """
+    try:
+        return database.exists() and _correct(database, experiment, artifacts)
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _correct(database: Path, experiment: str, artifacts: Path) -> bool:
     new = artifacts.as_uri()
     with closing(sqlite3.connect(database, timeout=WAIT_SECONDS)) as connection, connection:
         row = connection.execute(LOCATION, (experiment,)).fetchone()

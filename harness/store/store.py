@@ -68,24 +68,18 @@ class Store:
     server that `MLFLOW_TRACKING_URI` names."""
 
     def __init__(self, root: Path) -> None:
-        """Opens a store, which is created if `root` has none."""
+        """Opens a store; MLflow's tables, which take seconds, are created when they are needed."""
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
         self._uri = os.environ.get("MLFLOW_TRACKING_URI")
-        self._database = self.root / DATABASE
-        """MLflow's tables, unless they are on a server."""
-        if not self._uri:
-            make_once(self._database, _make_tables)
-            self._follow_folder()
-
-    def _follow_folder(self) -> None:
-        """Corrects the addresses of files if the folder of the store was moved or copied."""
-        try:
-            changed = correct_addresses(self._database, EXPERIMENT, self.root / ARTIFACTS)
-        except sqlite3.DatabaseError:  # another version of MLflow's tables, or a read-only folder
-            return
-        if changed:
+        self._database = self.root / DATABASE  # if there is no server
+        if not self._uri and correct_addresses(self._database, EXPERIMENT, self.root / ARTIFACTS):
             (self.root / SNAPSHOT).unlink(missing_ok=True)
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether a local store has no tables yet."""
+        return not self._uri and not self._database.exists()
 
     @cached_property
     def _server(self) -> "Server":
@@ -98,10 +92,13 @@ class Store:
 
         if self._uri:
             return Server(self._uri, experiment, None)
+        make_once(self._database, _make_tables)
         return Server(sqlite_uri(self._database), experiment, self.root / ARTIFACTS)
 
     def tracked(self, experiment: str) -> list[TrackedRun]:
         """The runs of an MLflow experiment; an experiment in a local store is not created."""
+        if self._is_new:
+            return []
         if not self._uri:
             try:
                 return tracked_runs(self._database, experiment)
@@ -248,6 +245,8 @@ class Store:
 
     def _with_key(self, key: str) -> list[Entry]:
         """The finished runs of one stage, by start time."""
+        if self._is_new:
+            return []
         if not self._uri:
             try:
                 return find_finished(self._database, EXPERIMENT, KEY, key)
@@ -258,6 +257,8 @@ class Store:
     def _entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
         """Finished runs with the tag `mark` and one of its values `names` (null: any), by start
         time."""
+        if self._is_new:
+            return []
         if self._uri:
             address = hashlib.sha256(self._uri.encode()).hexdigest()[:16]
             snapshot = Snapshot(self.root / f"snapshot-{address}.db", MARKS)

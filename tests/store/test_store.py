@@ -175,6 +175,7 @@ def test_a_server_is_read_through_mlflow(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where MLflow puts files by default
     monkeypatch.setattr(mlflow_runs, "PAGE", 1)
+    store.tracking("study")  # creates the tables
     copyfile(store.root / "mlflow.db", tmp_path / "server.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
     remote = Store(tmp_path / "other")
@@ -192,6 +193,7 @@ def test_of_a_server_only_what_has_ended_since_is_fetched(
     """Equal to a reader without a snapshot after additions, failures and deletions."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("harness.store.snapshot_updates.CLOCKS", 0)
+    store.tracking("study")  # creates the tables
     copyfile(store.root / "mlflow.db", tmp_path / "server.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
     reader, writer = Store(tmp_path / "reader"), Store(tmp_path / "writer")

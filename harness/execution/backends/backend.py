@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.core.compute import Compute
 from harness.execution.job import StageJob, StageOutput, Workspace
 
 
@@ -44,6 +45,14 @@ class Backend(ABC):
     @abstractmethod
     def submit(self, job: StageJob) -> None:
         """Starts or queues a stage."""
+
+    def prepare(self, number: int, compute: Compute) -> None:  # noqa: B027
+        """Starts what so many more stages at a time will need, while others are computed; by
+        default nothing.
+
+        Args:
+            compute: of the stages.
+        """
 
     @abstractmethod
     def wait(self, seconds: float) -> Sequence[Outcome]:

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
 
+from harness.core.compute import Compute
 from harness.core.cpus import given_threads, num_cpus
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
 from harness.execution.worker_process import WorkerProcess
 
+STAGES = "harness.execution.stages"
+"""Module that imports what stages need, which takes a worker longer than many a stage."""
 MAX_JOBS = 8
 """Default limit of workers; each holds its own copy of torch."""
 
@@ -26,13 +30,22 @@ class ProcessBackend(Backend):
 
     def submit(self, job: StageJob) -> None:
         """Starts a stage in an idle or new worker."""
-        slot = (
-            self._idle.pop()
-            if self._idle
-            else WorkerProcess(job.compute.threads or default_threads())
-        )
-        future = slot.submit(run_stage, job, self.workspace)
+        slot = self._idle.pop() if self._idle else _worker(job.compute)
+        try:
+            future = slot.submit(run_stage, job, self.workspace)
+        except BrokenProcessPool:  # it died while it was idle
+            slot.close()
+            slot = _worker(job.compute)
+            future = slot.submit(run_stage, job, self.workspace)
         self._running[future] = (job.key, slot)
+
+    def prepare(self, number: int, compute: Compute) -> None:
+        """Starts workers, which import what stages need."""
+        free = self.capacity - len(self._running) - len(self._idle)
+        for _ in range(min(number, free)):
+            slot = _worker(compute)
+            slot.submit(import_module, STAGES)
+            self._idle.append(slot)
 
     def wait(self, seconds: float) -> Sequence[Outcome]:
         """Stages that ended within `seconds`."""
@@ -60,6 +73,10 @@ class ProcessBackend(Backend):
         for slot in (*self._idle, *(slot for _, slot in self._running.values())):
             slot.close()
         self._idle, self._running = [], {}
+
+
+def _worker(compute: Compute) -> WorkerProcess:
+    return WorkerProcess(compute.threads or default_threads())
 
 
 def default_threads() -> int:

@@ -227,3 +227,23 @@ def test_a_run_takes_the_cpus_that_it_may_use(monkeypatch: pytest.MonkeyPatch) -
 def test_serial_refuses_several_jobs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="one stage at a time, but jobs is 2"):
         BACKENDS["serial"](Workspace(tmp_path), 2)
+
+
+def test_workers_start_before_they_are_needed(tmp_path: Path) -> None:
+    """As many as fit; one that died before its first stage is replaced."""
+    backend = ProcessBackend(Workspace(tmp_path), 2)
+    try:
+        backend.prepare(5, Compute(threads=1))
+        assert len(backend._idle) == 2
+        backend.prepare(1, Compute(threads=1))
+        assert len(backend._idle) == 2
+        died = backend._idle[-1].submit(os._exit, 1)
+        assert died.exception()
+        backend.submit(StageJob("tokenizer", "key", {}, {}, Compute(threads=1)))
+        assert len(backend._idle) == 1
+        outcomes: Sequence[Outcome] = ()
+        while not outcomes:
+            outcomes = backend.wait(1)
+        assert isinstance(outcomes[0].error, KeyError)  # that of the stage
+    finally:
+        backend.close()
