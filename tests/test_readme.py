@@ -43,7 +43,7 @@ FASTER = [
     *("--task", "micro-sst2", "--seeds", "1", "--set", "evaluate.finetune.epochs=1"),
     *("--set", "evaluate.protocol.max_train_examples=16"),
 ]
-MORE = {"evaluate": FASTER}
+MORE = {"evaluate": FASTER, "profile": ["--updates", "2"]}
 """Command to further options that make it fast."""
 REFUSED = {"submit": "glue"}
 """Commands that need another experiment, with a word of their answer."""

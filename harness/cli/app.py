@@ -16,6 +16,7 @@ from harness.cli import (
     init,
     leaderboard,
     plan,
+    profile,
     registries,
     report,
     results,
@@ -64,6 +65,7 @@ app.command()(compare.compare)
 app.command()(report.report)
 app.command()(disagreements.disagreements)
 app.command()(evaluate.evaluate)
+app.command()(profile.profile)
 app.command()(export.export)
 app.add_typer(results.app, name="results")
 app.command()(submit.submit)

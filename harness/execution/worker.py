@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from filelock import SoftFileLease
 
 from harness.core.files import write_atomically
+from harness.core.memory import peak_memory, reset_peak_memory
 from harness.execution.devices import one_node_problem, uses_devices
 from harness.execution.job import HISTORY, Node, StageJob, StageOutput, Workspace
 from harness.execution.lease import LeaseLostError, held
@@ -127,7 +128,7 @@ def _compute(
     out: Path,
     check: Callable[[], None] = lambda: None,
 ) -> Metrics:
-    """Metrics of a stage, with its duration; its files are in `out`.
+    """Metrics of a stage, with its duration and peak memory; its files are in `out`.
 
     Args:
         rank: of this process among those that compute the stage; 0 alone reports and logs.
@@ -149,6 +150,7 @@ def _compute(
         loggers=partial(_loggers, job, workspace) if rank == 0 else lambda prefix="": (),
     )
     begin = time.perf_counter()
+    reset_peak_memory()
     _bound_gpu_memory(job)
     for name in job.plugins:  # in the declared order: one may name members of another
         plugins.load_plugin(name)
@@ -157,7 +159,7 @@ def _compute(
     if rank == 0 and workspace.history(job.key).exists():
         copyfile(workspace.history(job.key), out / HISTORY)
     seconds = time.perf_counter() - begin  # of pretraining, "seconds" are those of its updates
-    metrics = {"seconds": seconds, **metrics, STAGE_SECONDS: seconds}
+    metrics = {"seconds": seconds, **metrics, **peak_memory(), STAGE_SECONDS: seconds}
     if progress.resumed_at:
         metrics[RESUMED_AT] = progress.resumed_at
     return metrics

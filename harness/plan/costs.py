@@ -12,7 +12,12 @@ from harness.models.counts.shapes import has_decoder
 from harness.models.flops import Lengths, forward_flops
 from harness.pretraining.budget import Budget
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.steps import planned_steps, tokens_per_step, training_flops_per_step
+from harness.pretraining.steps import (
+    planned_steps,
+    tokens_per_step,
+    training_flops_per_step,
+    with_vocabulary,
+)
 from harness.pretraining.training_flops import TRAINING
 from harness.tasks.probes import PROBES
 from harness.tasks.task import Task
@@ -65,7 +70,7 @@ def pretraining_cost(spec: Pretrain, vocab_size: int | None = None) -> Cost:
     if spec.model.checkpoint:
         folder = files.found(spec.model.checkpoint, spec.model.revision)
         return Cost(None, None, files.num_weights(folder) or None, None)
-    counted = _with_vocabulary(spec, vocab_size) if vocab_size else spec
+    counted = with_vocabulary(spec, vocab_size) if vocab_size else spec
     parameters = count_parameters(
         spec.model,
         spec.size,
@@ -78,11 +83,6 @@ def pretraining_cost(spec: Pretrain, vocab_size: int | None = None) -> Cost:
     steps = planned_steps(spec)
     tokens = round(steps * tokens_per_step(spec))
     return Cost(steps, tokens, parameters, steps * training_flops_per_step(counted))
-
-
-def _with_vocabulary(spec: Pretrain, vocab_size: int) -> Pretrain:
-    size = {"vocab_size": vocab_size}
-    return spec.model_copy(update={"tokenizer": spec.tokenizer.model_copy(update=size)})
 
 
 def continued_cost(run: Pretrain, start: Pretrain, vocab_size: int | None = None) -> Cost:

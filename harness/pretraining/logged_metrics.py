@@ -33,3 +33,11 @@ def values(metrics: nn.ModuleDict) -> dict[str, float]:
             else:
                 first[name] = metric
     return {name: float(metric.compute()) for name, metric in first.items()}
+
+
+def taken(metrics: nn.ModuleDict) -> dict[str, float]:
+    """The same as `values`; the metrics are reset."""
+    found = values(metrics)
+    for metric in metrics.values():
+        cast(MeanMetric, metric).reset()
+    return found

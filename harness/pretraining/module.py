@@ -13,7 +13,7 @@ from torchmetrics import MeanMetric
 
 from harness.pretraining import distributed
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.logged_metrics import Perplexity, values
+from harness.pretraining.logged_metrics import Perplexity, taken, values
 from harness.pretraining.objectives.loader import PREPARED_BATCHES, Step, TensorBatch
 from harness.pretraining.optimization import configure, parameter_groups
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -96,26 +96,30 @@ class PretrainingModule(pl.LightningModule):
             self.update(step)
 
     def update(self, step: Step) -> None:
-        """One update, over all micro-batches of a step; on several devices, over those of all."""
+        """One update, over all micro-batches of a step; on several devices, over those of all.
+        Lightning's profilers show its parts."""
+        profiled = cast(Any, self.trainer).profiler.profile
         optimizer: Any = self.optimizers()
         scheduler: Any = self.lr_schedulers()
         ranks = (distributed.rank(),) if distributed.rank() else ()  # each has its own dropout
         seed_torch(self.device, self.seed, DROPOUT, self.global_step, *ranks)
         losses = []
         for part in step.parts:
-            loss = self(part, step)
-            # `shard` averages gradients over the ranks
-            self.manual_backward(loss * distributed.num_ranks() if self.unsharded else loss)
+            with profiled("forward"):
+                loss = self(part, step)
+            with profiled("backward"):  # `shard` averages gradients over the ranks
+                self.manual_backward(loss * distributed.num_ranks() if self.unsharded else loss)
             losses.append(loss.detach())
         for loss in distributed.summed(torch.stack(losses)):
             self.loss_sum += loss
         distributed.sum_gradients(self.trained)
         is_row = self._completes_row(self.global_step + 1)
-        norm = self._clip_gradients(is_row)
         rate = scheduler.get_last_lr()[0]
-        optimizer.step()
-        optimizer.zero_grad()
-        scheduler.step()
+        with profiled("optimizer"):
+            norm = self._clip_gradients(is_row)
+            optimizer.step()
+            optimizer.zero_grad()
+            scheduler.step()
         self.tokens += step.num_tokens
         if is_row:
             self._extend_curve(rate, float(distributed.whole(norm)))
@@ -161,14 +165,7 @@ class PretrainingModule(pl.LightningModule):
         if self.seconds > seconds:
             figures["tokens_per_second"] = (self.timed_tokens - tokens) / (self.seconds - seconds)
         self.since = (self.timed_tokens, self.seconds)
-        log_figures(self, **figures, **self._logged_values())
-
-    def _logged_values(self) -> dict[str, float]:
-        """The values of `logged`, which are reset."""
-        found = values(self.logged)
-        for metric in self.logged.values():
-            cast(MeanMetric, metric).reset()
-        return found
+        log_figures(self, **figures, **taken(self.logged))
 
     def check_loss(self) -> None:
         """Checks the losses since the last row of the curve.
@@ -219,7 +216,7 @@ class PretrainingModule(pl.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         """Logs the held-out metrics, and the perplexity of the predicted tokens."""
-        log_figures(self, "validation", **values(self.held_out), **self._logged_values())
+        log_figures(self, "validation", **values(self.held_out), **taken(self.logged))
 
     def _extend_bits_per_byte(self, loss: Tensor, num_bytes: Tensor) -> None:
         """Bits per UTF-8 byte, for left-to-right models (causal, ELMo's forward LM).

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.profilers import Profiler
 from torch.utils.data import DataLoader, Dataset
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
@@ -27,8 +28,9 @@ from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, TensorBatch, to_step, to_tensors
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.steps import planned_steps
+from harness.pretraining.steps import planned_steps, training_flops_per_token
 from harness.pretraining.trainer import make_trainer, seed_torch, torch_seed
+from harness.pretraining.training_flops import TRAINING
 
 
 def pretrain(
@@ -60,7 +62,7 @@ def pretrain(
     Returns:
         steps, tokens, seconds, validation_loss, validation_accuracy; further losses by name, such
         as validation_pair_accuracy; validation_bits_per_byte of left-to-right models; train_loss
-        (the last of the curve) and tokens_per_second if anything was trained.
+        (the last of the curve), tokens_per_second and flops_per_second if anything was trained.
 
     Raises:
         ValueError: the text is too small for a batch, or for sentence pairs.
@@ -92,11 +94,27 @@ def pretrain(
     module = module.whole()
     trainer.validate(module, validation, verbose=False)
     if rank() == 0:
-        _save_results(module, work, out)
-    return module.figures()
+        save_results(module, work, out)
+    figures = module.figures()
+    if rate := figures.get("tokens_per_second"):
+        figures["flops_per_second"] = rate * flops_per_token(module, vocabulary.size)
+    return figures
 
 
-def _save_results(module: PretrainingModule, work: Path, out: Path) -> None:
+def flops_per_token(module: PretrainingModule, vocab_size: int) -> float:
+    """FLOPs of training for a token of text, by FLOPS_CONVENTION. For the network of a checkpoint,
+    a forward pass counts 2 per weight (Kaplan et al. 2020, section 2.1).
+
+    Args:
+        vocab_size: entries that the tokenizer has learned.
+    """
+    if module.spec.model.facts.kind == "checkpoint":
+        weights = module.learner.backbone.parameters()
+        return TRAINING * 2.0 * sum(weight.numel() for weight in weights)
+    return training_flops_per_token(module.spec, vocab_size)
+
+
+def save_results(module: PretrainingModule, work: Path, out: Path) -> None:
     """Writes the model, the kept weights and the curve to `out`."""
     (out / "model").mkdir(exist_ok=True)
     module.learner.save(out / "model")
@@ -151,6 +169,7 @@ def fit(
     compute: Compute,
     progress: Callable[..., None] = lambda done, total, **figures: None,
     loggers: Sequence[Logger] = (),
+    profiler: Profiler | None = None,
 ) -> pl.Trainer:
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
     if compute.compile:
@@ -161,6 +180,7 @@ def fit(
         RunCallback(checkpoint, compute, progress),
         compute=compute,
         loggers=loggers,
+        profiler=profiler,
         precision=compute.precision,
         max_steps=module.num_steps,
         max_epochs=-1,

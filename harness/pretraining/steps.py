@@ -1,11 +1,14 @@
 """Updates, tokens and FLOPs of a declared pretraining run."""
 
 import math
+from typing import TypeVar
 
 from harness.pretraining.budget import num_steps
 from harness.pretraining.objectives.expected_lengths import expected_parts
 from harness.pretraining.settings import PretrainSettings
 from harness.pretraining.training_flops import objective_flops
+
+Settings = TypeVar("Settings", bound=PretrainSettings)
 
 
 def planned_steps(spec: PretrainSettings, steps_per_second: float | None = None) -> int:
@@ -49,3 +52,18 @@ def training_flops_per_sequence(spec: PretrainSettings, num_tokens: int) -> floa
         share * objective_flops(objective, spec, lengths)
         for share, objective, lengths in expected_parts(spec.objective, num_tokens)
     )
+
+
+def training_flops_per_token(spec: PretrainSettings, vocab_size: int) -> float:
+    """FLOPs of training for a token of text, before the transform; see `training_flops_per_step`.
+
+    Args:
+        vocab_size: entries that the tokenizer has learned.
+    """
+    return training_flops_per_step(with_vocabulary(spec, vocab_size)) / tokens_per_step(spec)
+
+
+def with_vocabulary(spec: Settings, vocab_size: int) -> Settings:
+    """A run with the entries that its tokenizer has learned, for parameters and FLOPs."""
+    size = {"vocab_size": vocab_size}
+    return spec.model_copy(update={"tokenizer": spec.tokenizer.model_copy(update=size)})

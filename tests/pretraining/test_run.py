@@ -127,7 +127,7 @@ def test_killed_and_resumed_ends_bit_for_bit_the_same(
     assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
     curves = [(tmp_path / name / "out/curve.csv").read_text() for name in ("whole", "cut")]
     assert curves[0] == curves[1]
-    timings = ("seconds", "tokens_per_second")
+    timings = ("seconds", "tokens_per_second", "flops_per_second")
     assert all(figures[name] == whole[name] for name in whole if name not in timings)
     assert history(cut) == history(tmp_path / "whole.jsonl")
 

@@ -5,16 +5,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import TypeAdapter
 
+from harness.core.compute import Compute
 from harness.data.corpora import load_corpus, token_stream
 from harness.data.corpora.sources import Corpus, TaskCorpus
 from harness.data.tokenizers import Tokenizer, pretrained, training
 from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
+from harness.execution.utilisation import known_peak
 from harness.models.checkpoints import files
 from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.pretraining import checkpoint_import, run
+from harness.pretraining.distributed import num_ranks, uses_gpus
 from harness.pretraining.held_out_loss import held_out
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring import probing
@@ -97,20 +101,32 @@ def pretrain(context: StageContext) -> Metrics:
 
 
 def _pretrain(context: StageContext, spec: Pretrain) -> Metrics:
-    return dict(
-        run.pretrain(
-            spec,
-            tokens=context.inputs["tokens"],
-            tokenizer=context.inputs["tokenizer"],
-            out=context.out,
-            work=context.state,
-            seed=context.spec["seed"],
-            progress=context.progress,
-            compute=context.compute,
-            folders=context.inputs,
-            loggers=context.loggers(),
-        )
+    figures = run.pretrain(
+        spec,
+        tokens=context.inputs["tokens"],
+        tokenizer=context.inputs["tokenizer"],
+        out=context.out,
+        work=context.state,
+        seed=context.spec["seed"],
+        progress=context.progress,
+        compute=context.compute,
+        folders=context.inputs,
+        loggers=context.loggers(),
     )
+    return {**figures, **utilisation(figures, context.compute)}
+
+
+def utilisation(figures: Mapping[str, float], compute: Compute) -> Metrics:
+    """The model FLOPs utilisation (`mfu`) of a run on GPUs whose peak rate is known.
+
+    Args:
+        figures: of `harness.pretraining.run.pretrain`.
+    """
+    name = torch.cuda.get_device_name() if uses_gpus(compute) else ""
+    peak = known_peak(name, compute.precision)
+    if not peak or "flops_per_second" not in figures:
+        return {}
+    return {"mfu": figures["flops_per_second"] / (num_ranks() * peak)}
 
 
 def continue_pretraining(context: StageContext) -> Metrics:

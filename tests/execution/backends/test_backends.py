@@ -161,7 +161,8 @@ def test_outcomes_are_alike(
             ended |= {outcome.key: outcome for outcome in backend.wait(0.1)}
     good, bad = ended["good"], ended["bad"]
     assert good.output is not None and good.error is None
-    assert good.output.metrics.keys() == {"seconds", "stage_seconds", "vocab_size"}
+    figures = {"seconds", "stage_seconds", "peak_rss_bytes", "vocab_size"}
+    assert good.output.metrics.keys() == figures
     assert "torch" in good.output.made_with
     assert (backend.workspace.output("good") / "tokenizer.json").is_file()
     assert isinstance(bad.error, KeyError) and bad.output is None and not bad.lost

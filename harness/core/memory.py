@@ -1,0 +1,45 @@
+"""Peak memory of this process: its resident set, and what torch has allocated on its GPU."""
+
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+PROC = Path("/proc/self")
+"""Linux's files about this process."""
+
+
+def reset_peak_memory() -> None:
+    """Begins a new measurement. Without Linux's /proc, the resident set goes on to be measured from
+    the start of the process."""
+    with suppress(OSError):
+        (PROC / "clear_refs").write_text("5")
+    if cuda := _used_cuda():
+        cuda.reset_peak_memory_stats()
+
+
+def peak_memory() -> dict[str, float]:
+    """Bytes since `reset_peak_memory` by name: `peak_rss_bytes`, and of a process that has used a
+    GPU `peak_gpu_memory_bytes`, without the caches of torch's allocator."""
+    peaks = {"peak_rss_bytes": float(_peak_rss())}
+    if cuda := _used_cuda():
+        peaks["peak_gpu_memory_bytes"] = float(cuda.max_memory_allocated())
+    return peaks
+
+
+def _peak_rss() -> int:
+    """Not `ru_maxrss` on Linux, which a new process inherits from the one that started it."""
+    with suppress(OSError):
+        if found := re.search(r"VmHWM:\s*(\d+) kB", (PROC / "status").read_text()):
+            return 1024 * int(found[1])
+    from resource import RUSAGE_SELF, getrusage  # not on Windows
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * getrusage(RUSAGE_SELF).ru_maxrss
+
+
+def _used_cuda() -> Any:
+    """torch.cuda, if this process has used it."""
+    torch = sys.modules.get("torch")
+    return torch.cuda if torch and torch.cuda.is_initialized() else None
