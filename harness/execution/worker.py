@@ -105,13 +105,14 @@ def _compute_on_devices(
     job: StageJob, workspace: Workspace, out: Path, check: Callable[[], None], attempt: str | None
 ) -> Metrics:
     """As `_compute`, by a process for each device of a pretraining run."""
-    compute = job.compute
-    if not uses_devices(job) or (compute.devices == 1 and compute.num_nodes == 1):
-        return _compute(job, workspace=workspace, out=out, check=check)
     from harness.execution.nodes import lead
+    from harness.pretraining.distributed import num_devices
 
-    if attempt is None and compute.num_nodes > 1:
-        raise ValueError(one_node_problem(compute))
+    num_nodes = job.compute.num_nodes
+    if not uses_devices(job) or num_devices(job.compute) * num_nodes == 1:
+        return _compute(job, workspace=workspace, out=out, check=check)
+    if attempt is None and num_nodes > 1:
+        raise ValueError(one_node_problem(job.compute))
     function = partial(_compute, workspace=workspace, out=out)
     if attempt is None:
         with TemporaryDirectory() as folder:
