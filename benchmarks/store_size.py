@@ -65,8 +65,13 @@ SKILL = 0.8
 FIRST_START = 1_700_000_000_000
 """Milliseconds since 1970 at which the first run starts."""
 
-Generated = tuple[Stage, dict[str, float], Path]
-"""A stage, its metrics and the folder of its files."""
+MAX_ROWS = 2_000_000
+"""Points of histories that are written at a time."""
+CACHE = "pragma cache_size = -2000000"
+"""2 GB for the tables while they are filled: their keys are in no order."""
+
+Generated = tuple[Stage, dict[str, float], Path, str]
+"""A stage, its metrics, the folder of its files and their digest."""
 
 
 class StoreWriter:
@@ -74,6 +79,8 @@ class StoreWriter:
 
     def __init__(self, study: Study) -> None:
         self.study = study
+        self.shown = StudyRuns(study.plan, study.store, Workspace(study.store.root))
+        self.spec = yaml.safe_dump(study.declaration.resolved(), sort_keys=False)
         self.experiment_id = study.store._server.experiment_id
         self.artifacts = study.store.root / "artifacts"
         self.rows: dict[str, list[tuple[Any, ...]]] = {
@@ -118,6 +125,8 @@ class StoreWriter:
     def write(self) -> None:
         """Inserts all added runs."""
         with closing(sqlite3.connect(self.study.store.root / "mlflow.db")) as database, database:
+            database.execute("pragma synchronous = off")
+            database.execute(CACHE)
             for table, rows in self.rows.items():
                 marks = ", ".join("?" * len(rows[0]))
                 database.executemany(f"insert into {table} values ({marks})", rows)
@@ -133,10 +142,23 @@ def fill(study: Study, num_runs: int) -> int:
         key: generate(study, stage, writer.artifacts / key, rng)
         for key, stage in study.plan.stages.items()
     }
+    scores = stored_scores(study, stages)
     for number in range(-(-num_runs // len(stages))):
-        add_experiment(writer, stages, number)
-        writer.write()
+        add_experiment(writer, stages, scores, number)
+        if len(writer.rows["metrics"]) > MAX_ROWS:
+            writer.write()
+    writer.write()
     return writer.count
+
+
+def stored_scores(study: Study, stages: dict[str, Generated]) -> pd.DataFrame:
+    """The scores of the generated stages."""
+    results = Results(study.plan, study.store)
+    results.__dict__["finished"] = {
+        key: StageResult(key, stage.kind, stage.label, metrics, "", "")
+        for key, (stage, metrics, *_) in stages.items()
+    }
+    return scores_frame(results)
 
 
 def generate(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) -> Generated:
@@ -158,7 +180,7 @@ def generate(study: Study, stage: Stage, folder: Path, rng: np.random.Generator)
         pd.DataFrame(curve).to_csv(folder / "curve.csv", index=False)
     if stage.kind == "finetune":
         metrics |= predict(study, stage, folder, rng)
-    return stage, metrics, folder
+    return stage, metrics, folder, digest(folder)
 
 
 def predict(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) -> dict[str, float]:
@@ -179,27 +201,23 @@ def predict(study: Study, stage: Stage, folder: Path, rng: np.random.Generator) 
     return metrics
 
 
-def add_experiment(writer: StoreWriter, stages: dict[str, Generated], number: int) -> None:
+def add_experiment(
+    writer: StoreWriter, stages: dict[str, Generated], scores: pd.DataFrame, number: int
+) -> None:
     """Adds all stages under new keys (for the first experiment, those of the plan), and the
     experiment itself."""
-    study, keys, runs = writer.study, {}, {}
-    for key, (stage, metrics, folder) in stages.items():
+    keys, runs = {}, {}
+    for key, (stage, metrics, folder, checked) in stages.items():
         keys[key] = hashlib.sha256(f"{key}{number}".encode()).hexdigest()[:16] if number else key
-        tags = {KEY: keys[key], KIND: stage.kind, LABEL: stage.label, DIGEST: digest(folder)}
+        tags = {KEY: keys[key], KIND: stage.kind, LABEL: stage.label, DIGEST: checked}
         params = flatten({**stage.spec, "parents": dict(stage.parents)})
         runs[key] = writer.add(tags, params, metrics, folder)
     name = f"stored-{number}"
     folder = writer.artifacts / name
     folder.mkdir()
-    results = Results(study.plan, study.store)
-    results.__dict__["finished"] = {
-        key: StageResult(key, stage.kind, stage.label, metrics, "", "")
-        for key, (stage, metrics, _) in stages.items()
-    }
-    frame = scores_frame(results).assign(experiment=name)
-    frame.assign(key=frame["key"].map(keys)).to_parquet(folder / SCORES_FILE, index=False)
-    spec = yaml.safe_dump(study.declaration.resolved(), sort_keys=False)
-    (folder / SPEC_FILE).write_text(spec)
+    frame = scores.assign(experiment=name, key=scores["key"].map(keys))
+    frame.to_parquet(folder / SCORES_FILE, index=False)
+    (folder / SPEC_FILE).write_text(writer.spec)
     writer.add({NAME: name, SUITE: "micro-glue-v1"}, {}, {}, folder)
     show_experiment(writer, stages, name, runs)
 
@@ -212,15 +230,13 @@ def show_experiment(
     Args:
         runs: key in the plan to the id of the run with the results.
     """
-    study = writer.study
-    experiment_id = study.store.tracking(name).experiment_id
-    shown = StudyRuns(study.plan, study.store, Workspace(study.store.root))
-    parents = {}
+    experiment_id = writer.study.store.tracking(name).experiment_id
+    shown, parents = writer.shown, {}
     for arm, digest_ in shown.digests.items():
         tags = {"experiment": name, "arm": arm, "kind": ARM_KIND, DECLARATION: digest_}
         parents[arm] = writer.add(tags, {}, {}, writer.artifacts, experiment_id)
     for one in shown.stages:
-        stage, metrics, folder = stages[one.stage.key]
+        stage, metrics, folder, _ = stages[one.stage.key]
         tags = {"experiment": name, "arm": one.arm, **one.tags, PARENT: parents[one.arm]}
         tags[STAGE_RUN] = runs[stage.key]
         history = POINTS.get(stage.kind, (0, 0))

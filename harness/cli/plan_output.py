@@ -216,10 +216,11 @@ def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
     table.add_column(f"differences from {arms[0]}; (r): set by recipe or size")
+    by_user = {path for path, _ in condensed(plan.differences) if _reason(path, plan) in BY_USER}
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [
             f"{path.removeprefix('pretrain.')} = {shown(value)}"
-            + ("" if _reason(path, plan) in BY_USER else " (r)")
+            + ("" if path in by_user else " (r)")
             for path, value in fields
         ]
         table.add_row(arm, "; ".join(texts))

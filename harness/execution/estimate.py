@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from harness.execution.time_left import ALIKE, Durations, duration, seconds_left
 from harness.plan.costs import (
@@ -63,8 +64,9 @@ def estimate(todo: Sequence[Stage], learned: Durations, jobs: int) -> Estimate:
     """
     known = replace(learned, ended=defaultdict(list, learned.ended))
     unknown = defaultdict(list)
+    of = cache(known.seconds)
     for stage in todo:
-        found = known.of(stage)
+        found = of(stage.kind, stage.flops)
         if found is None or (not found and stage.kind in SECONDS_OF_TEXT):
             unknown[stage.kind].append(stage)
     for stages in unknown.values():

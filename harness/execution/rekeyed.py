@@ -53,7 +53,7 @@ def rekeyed(plan: Plan, store: Store, finished: Mapping[str, StageResult]) -> li
             place = _place(run.tags)
             earlier[place] = max(earlier.get(place, result), result, key=lambda one: one.recorded)
     found: dict[str, tuple[Stage, StageResult]] = {}
-    for one in arm_stages(plan):
+    for one in arm_stages(plan) if earlier else ():
         result = earlier.get(_place({**one.tags, "arm": one.arm}))
         if result and one.stage.key not in finished:
             found.setdefault(one.stage.key, (one.stage, result))

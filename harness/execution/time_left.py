@@ -112,22 +112,23 @@ class Durations:
         under another load."""
         here = before = PRIOR_SECONDS
         for (kind, flops), seconds in self.ended.items():
-            known = self.earlier._seconds(kind, flops) if self.earlier else None
+            known = self.earlier.seconds(kind, flops) if self.earlier else None
             if known:
                 here, before = here + sum(seconds), before + known * len(seconds)
         return here / before
 
     def of(self, stage: Stage) -> float | None:
+        """Expected seconds of a stage; see `seconds`."""
+        return self.seconds(stage.kind, stage.flops)
+
+    def seconds(self, kind: str, flops: float) -> float | None:
         """Expected seconds: the median of the last equal stages of this run, or of earlier ones
         at the pace of this run; else by the FLOPs of the stages of its kind, of kinds alike, or of
         earlier runs, in this order; null if none has ended. A stage without FLOPs that was never
         seen counts as instant."""
-        return self._seconds(stage.kind, stage.flops)
-
-    def _seconds(self, kind: str, flops: float) -> float | None:
         if equal := self.ended.get((kind, flops)):
             return median(equal[-RECENT:])
-        before = self.earlier._seconds(kind, flops) if self.earlier else None
+        before = self.earlier.seconds(kind, flops) if self.earlier else None
         seen = self.earlier is not None and (kind, flops) in self.earlier.ended
         if flops and not seen:
             alike = ALIKE.get(kind, kind)
@@ -225,7 +226,7 @@ def seconds_left(
 
     @cache
     def of(kind: str, flops: float) -> float | None:
-        return known._seconds(kind, flops)
+        return known.seconds(kind, flops)
 
     seconds = {one.stage.key: one.left(known) for one in running}
     seconds |= {stage.key: of(stage.kind, stage.flops) for stage in waiting}

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.experiment.arms import Arm
@@ -22,18 +23,23 @@ class ArmStage:
 
 def arm_stages(plan: Plan) -> list[ArmStage]:
     """Every stage of every arm, parents before children."""
-    used = {arm.name: set(_results(plan, arm.name)) for arm in plan.arms}
-    for keys in used.values():
-        for key in reversed(list(plan.stages)):
-            if key in keys:
-                keys.update(plan.stages[key].parents.values())
-    tags = _all_tags(plan)
+    place = {key: number for number, key in enumerate(plan.stages)}
+    results, tags = _results(plan), _all_tags(plan)
     return [
-        ArmStage(arm, stage, tags[key])
-        for arm, keys in used.items()
-        for key, stage in plan.stages.items()
-        if key in keys
+        ArmStage(arm.name, plan.stages[key], tags[key])
+        for arm in plan.arms
+        for key in sorted(_with_ancestors(plan, results[arm.name]), key=place.__getitem__)
     ]
+
+
+def _with_ancestors(plan: Plan, keys: Iterable[str]) -> set[str]:
+    found, open_ = set(), list(keys)
+    while open_:
+        key = open_.pop()
+        if key not in found:
+            found.add(key)
+            open_.extend(plan.stages[key].parents.values())
+    return found
 
 
 def arm_digest(plan: Plan, arm: Arm) -> str:
@@ -43,14 +49,18 @@ def arm_digest(plan: Plan, arm: Arm) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _results(plan: Plan, arm: str) -> Iterator[str]:
-    """Keys of the stages whose results are read for an arm."""
-    yield from (key for (name, _), key in plan.pretrain_keys.items() if name == arm)
-    runs = (plan.finetune_runs, plan.probe_runs, plan.sequential_scores, plan.retained_losses)
-    yield from (run.key for kind in runs for run in kind if run.arm == arm)
-    for run in plan.continued_runs_of(arm):
-        losses = (run.loss_before, run.pretrain_loss_before, run.pretrain_loss_after)
-        yield from (key for key in (run.key, *losses) if key)
+def _results(plan: Plan) -> dict[str, list[str]]:
+    """Arm to the keys of the stages whose results are read for it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for (arm, _), key in plan.pretrain_keys.items():
+        found[arm].append(key)
+    for runs in (plan.finetune_runs, plan.probe_runs, plan.sequential_scores, plan.retained_losses):
+        for run in runs:
+            found[run.arm].append(run.key)
+    for one in plan.continued_runs:
+        losses = (one.loss_before, one.pretrain_loss_before, one.pretrain_loss_after)
+        found[one.arm] += [key for key in (one.key, *losses) if key]
+    return found
 
 
 def _all_tags(plan: Plan) -> dict[str, dict[str, str]]:

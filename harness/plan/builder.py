@@ -2,7 +2,9 @@
 
 import hashlib
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.experiment.arms import Arm, sets_protocol
 from harness.experiment.experiment import Experiment
@@ -12,7 +14,7 @@ from harness.finetuning.compatibility import unsupported_reason
 from harness.finetuning.search.space import branches_of
 from harness.models.checkpoints import files
 from harness.plan.continued_stages import adapted_model
-from harness.plan.costs import expected_flops, finetuning_flops, pretraining_cost, probe_flops
+from harness.plan.costs import expected_flops, finetuning_flops, probe_flops
 from harness.plan.graph import StageGraph
 from harness.plan.plan import FinetuneRun, ProbeRun, RetainedLoss, SequentialScore
 from harness.plan.search_stages import add_search
@@ -94,9 +96,9 @@ class PlanBuilder:
     def _add_data(self, spec: Pretrain) -> tuple[str, str]:
         """Adds the tokenizer and the tokenized corpus; returns both keys."""
         fingerprint = self.graph.corpus_fingerprint(spec.corpus)
-        data = {"corpus": spec.corpus.model_dump(), "fingerprint": fingerprint}
+        data = {"corpus": self.graph.dump(spec.corpus), "fingerprint": fingerprint}
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
-        tokenizer_spec = {**data, "tokenizer": spec.tokenizer.model_dump()}
+        tokenizer_spec = {**data, "tokenizer": self.graph.dump(spec.tokenizer)}
         tokenizer = self.graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, self.graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
@@ -114,7 +116,7 @@ class PlanBuilder:
         if run.model.vectors:
             with Path(run.model.vectors).open("rb") as file:
                 content["vectors"] = hashlib.file_digest(file, "sha256").hexdigest()
-        flops = expected_flops(pretraining_cost(run), run.budget)
+        flops = expected_flops(self.graph.pretraining_cost(run), run.budget)
         return self.graph.stage("pretrain", f"{label}, seed {seed}", content, parents, flops)
 
     def _add_task(self, arm: Arm, task: Task, tokenizer: str) -> None:
@@ -142,17 +144,16 @@ class PlanBuilder:
         # Settings are selected at the end of pretraining, so that the curve varies one thing.
         budget = arm.pretrain.budget
         fractions = () if budget.is_zero else arm.pretrain.checkpoint_fractions
-        for pretrain_seed, seed, fraction in itertools.product(
-            self._seeds(arm), seeds.finetune if varies else seeds.finetune[:1], (*fractions, 1.0)
-        ):
+        finetune_seeds = seeds.finetune if varies else seeds.finetune[:1]
+        runs = list(itertools.product(finetune_seeds, (*fractions, 1.0)))
+        specs = {run: _run_spec(base, *run) for run in runs}  # shared by the pretraining seeds
+        for pretrain_seed, (seed, fraction) in itertools.product(self._seeds(arm), runs):
             parents = self._parents(arm, task, pretrain_seed, tokenizer)
             parents |= TaskChain(self.graph, arm, parents, seed, fraction).before(task)
             label = f"{arm.name}, {task.name}, seed {pretrain_seed}, fine-tuning seed {seed}"
-            spec = {**base, "seed": seed}
             if fraction < 1:
                 label = f"{label}, after {fraction:.3g}"
-                spec["pretrain_fraction"] = fraction
-            flops = 0.0 if "head" in parents else cost
+            spec, flops = specs[seed, fraction], 0.0 if "head" in parents else cost
             key = self.graph.stage("finetune", label, spec, {**parents, **tune}, flops)
             run = FinetuneRun(arm.name, task.name, pretrain_seed, seed, key, fraction)
             self.finetune_runs.append(run)
@@ -178,3 +179,9 @@ class PlanBuilder:
         flops = probe_flops(arm, probe)
         key = self.graph.stage("probe", f"{arm.name}, {probe}, seed {seed}", spec, parents, flops)
         self.probe_runs.append(ProbeRun(arm.name, probe, seed, key))
+
+
+def _run_spec(base: Mapping[str, Any], seed: int, pretrain_fraction: float) -> dict[str, Any]:
+    """The spec of a fine-tuning run; the fraction is included if it is less than 1."""
+    part = {"pretrain_fraction": pretrain_fraction} if pretrain_fraction < 1 else {}
+    return {**base, "seed": seed, **part}

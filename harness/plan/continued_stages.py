@@ -7,7 +7,6 @@ from harness.experiment.arms import Arm
 from harness.finetuning.continued_pretraining import continued_run, without_distillation
 from harness.plan.costs import continued_cost, expected_flops, held_out_flops
 from harness.plan.graph import StageGraph
-from harness.plan.keys import run_content
 from harness.plan.plan import ContinuedRun
 from harness.pretraining.budget import Budget
 from harness.pretraining.optimizer import Optimizer
@@ -55,7 +54,7 @@ def _tokenized(
     graph: StageGraph, arm: Arm, task: Task, text: Corpus | TaskCorpus, tokenizer: str
 ) -> str:
     """Adds the stage that tokenizes a text with the vocabulary of the model; returns its key."""
-    spec: dict[str, Any] = {"corpus": text.model_dump()}
+    spec: dict[str, Any] = {"corpus": graph.dump(text)}
     if isinstance(text, TaskCorpus):
         protocol = arm.evaluate.protocol
         spec |= graph.task_content(task)
@@ -100,7 +99,7 @@ def add_held_out_loss(
     """
     if run.objectives[-1].output.kind == "replaced_token":
         return None
-    content = run_content(held_out_settings(_without_checkpoint_name(run)))
+    content = graph.run_content(held_out_settings(_without_checkpoint_name(run)))
     tokenizer = graph.stages[tokens].parents["tokenizer"]
     parents = {"tokenizer": tokenizer, "tokens": tokens, "init_from": model}
     spec = {"pretrain": content, "seed": seed}

@@ -6,7 +6,6 @@ from pathlib import Path
 from harness.experiment.declaration import Declaration, load
 from harness.experiment.plugins import errors_with_place
 from harness.plan.builder import PlanBuilder
-from harness.plan.costs import pretraining_cost
 from harness.plan.differences import check_contract, differing_fields, is_declared
 from harness.plan.plan import Plan
 from harness.plan.plugin_checks import check_functions
@@ -42,7 +41,7 @@ def make_plan(declaration: Declaration) -> Plan:
         stages=builder.graph.stages,
         finetune_runs=tuple(builder.finetune_runs),
         pretrain_keys=builder.graph.pretrain_keys,
-        costs={arm.name: pretraining_cost(arm.pretrain) for arm in arms},
+        costs={arm.name: builder.graph.pretraining_cost(arm.pretrain) for arm in arms},
         differences=differences,
         declared=declared,
         probe_runs=tuple(builder.probe_runs),

@@ -1,14 +1,16 @@
 """The graph of stages to which the builder adds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from harness.core.config import ConfigModel
 from harness.data.corpora import load_corpus
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
-from harness.plan.keys import run_content, stage_key
+from harness.plan.costs import pretraining_cost
+from harness.plan.keys import KeyTexts, run_content, stage_key
 from harness.plan.plan import ContinuedRun, Stage
 from harness.plan.plugin_use import used_members
 from harness.plan.stage_kinds import STAGE_KINDS
@@ -19,7 +21,8 @@ from harness.tasks.task import Task
 
 
 class StageGraph:
-    """Stages by key; equal stages are shared. Fingerprints of data are read once per plan."""
+    """Stages by key; equal stages are shared. Fingerprints of data are read once per plan, and
+    specifications share what they have in common."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -28,7 +31,14 @@ class StageGraph:
         """(arm, pretraining seed) to the key of the pretraining stage."""
         self.continued_runs: dict[tuple[str, str, int, int], ContinuedRun] = {}
         """(arm, task, step, pretraining seed) to run."""
+        self.texts = KeyTexts()
+        self.dump: Callable[[ConfigModel], dict[str, Any]] = cache(lambda value: value.model_dump())
+        """A value as plain data, which is not to be changed; so with the next two."""
+        self.adaptation_content = cache(lambda adaptation: adaptation.content)
+        self.run_content = cache(run_content)
+        self.pretraining_cost = cache(pretraining_cost)
         tasks = experiment.evaluate.known_tasks
+        self.task_fields = cache(lambda task: tasks[task].content)
         self.corpus_fingerprint = cache(load_corpus.fingerprint)
         self.task_fingerprint = cache(lambda task: load_examples.fingerprint(tasks[task]))
         self.probe_fingerprint = cache(lambda probe: items.fingerprint(PROBES[probe]))
@@ -43,7 +53,7 @@ class StageGraph:
     ) -> str:
         """Adds a stage unless it exists, and returns its key; for the arguments, see `Stage`."""
         spec = self.with_plugins(kind, spec)
-        key = stage_key(kind, spec, parents)
+        key = stage_key(kind, spec, parents, self.texts)
         self.stages.setdefault(key, Stage(kind, key, label, spec, parents, flops))
         return key
 
@@ -61,13 +71,13 @@ class StageGraph:
         """The spec of a pretraining run; the precision is included unless it is the default."""
         precision = self.experiment.compute.precision
         reduced = {} if precision == "32-true" else {"precision": precision}
-        return {"pretrain": run_content(run), "seed": seed, **reduced}
+        return {"pretrain": self.run_content(run), "seed": seed, **reduced}
 
     def task_content(self, task: Task) -> dict[str, Any]:
         """The part of a spec that identifies the examples of a task."""
         return {
             "task": task.name,
-            "content": task.content,
+            "content": self.task_fields(task.name),
             "fingerprint": self.task_fingerprint(task.name),
         }
 
@@ -75,7 +85,7 @@ class StageGraph:
         """The spec of a fine-tuning run on `task`, without its seed."""
         return {
             **self.task_content(task),
-            "adaptation": evaluate.adaptation.content,
-            "protocol": evaluate.protocol.model_dump(),
-            "finetune": evaluate.finetune.model_dump(),
+            "adaptation": self.adaptation_content(evaluate.adaptation),
+            "protocol": self.dump(evaluate.protocol),
+            "finetune": self.dump(evaluate.finetune),
         }

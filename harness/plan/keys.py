@@ -9,26 +9,50 @@ from harness.experiment.recipe_defaults import ROLES
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 
+_json = json.JSONEncoder(sort_keys=True).encode
 
-def stage_key(kind: str, spec: Mapping[str, Any], parents: Mapping[str, str]) -> str:
+
+class KeyTexts:
+    """The texts of the fields of specifications in keys. That of a mapping is made once, however
+    many stages share it."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], tuple[Mapping[str, Any], str]] = {}
+
+    def of(self, name: str, value: Any) -> str:
+        """JSON of what identifies the value of a field, which must not be changed later."""
+        if not isinstance(value, dict):
+            return _text(name, value)
+        place = name, id(value)
+        if place not in self._made:  # kept with its text, so that no other gets its id
+            self._made[place] = value, _text(name, value)
+        return self._made[place][1]
+
+
+def stage_key(
+    kind: str,
+    spec: Mapping[str, Any],
+    parents: Mapping[str, str],
+    texts: KeyTexts | None = None,
+) -> str:
     """The key of a stage: 16 hexadecimal digits. Paths of local files are not part of it. For the
-    arguments, see `Stage`."""
-    corpus = spec.get("corpus", {})
-    if corpus.get("source") in ("text", "jsonl"):
-        spec = {**spec, "corpus": _without(corpus, "path")}
+    arguments, see `Stage`.
+
+    Args:
+        texts: of the fields that other stages share.
+    """
+    texts = texts or KeyTexts()
     if kind in ("tokenizer", "pretrain"):  # the fingerprint identifies a checkpoint, not its name
         spec = _without(spec, "checkpoint")
     if "vectors" in spec:  # the digest of the file replaces its path
         run = spec["pretrain"]
         spec = {**spec, "pretrain": {**run, "model": {**run["model"], "vectors": None}}}
-    if "content" in spec:
-        spec = {**spec, "content": _without_paths(spec["content"])}
-    if "tasks" in spec:
-        tasks = [{**task, "content": _without_paths(task["content"])} for task in spec["tasks"]]
-        spec = {**spec, "tasks": tasks}
     # Without nulls, so that new optional fields do not change existing keys.
-    content = [kind, STAGE_KINDS[kind].version, without_nulls(spec), parents]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    given = sorted((name, value) for name, value in spec.items() if value is not None)
+    fields = ", ".join(f'"{name}": {texts.of(name, value)}' for name, value in given)
+    version = STAGE_KINDS[kind].version
+    content = f'["{kind}", {version}, {{{fields}}}, {_json(parents)}]'
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def run_content(run: Pretrain) -> dict[str, Any]:
@@ -48,12 +72,31 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def _text(name: str, value: Any) -> str:
+    """JSON of what identifies the value of a field."""
+    if isinstance(value, (str, int, float)):
+        return _json(value)
+    return _json(without_nulls(_identifying(name, value)))
+
+
 def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key != name}
 
 
+def _identifying(name: str, value: Any) -> Any:
+    """The value of a field of a specification without the paths of files, whose fingerprints are in
+    the key."""
+    if name == "corpus" and value.get("source") in ("text", "jsonl"):
+        return _without(value, "path")
+    if name == "content":
+        return _without_paths(value)
+    if name == "tasks":
+        return [{**task, "content": _without_paths(task["content"])} for task in value]
+    return value
+
+
 def _without_paths(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The content of a task without the paths of its files, whose fingerprint is in the key."""
+    """The content of a task without the paths of its files."""
     data = content.get("data", {})
     if "files" not in data:
         return content

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from harness.experiment.arms import Arm
@@ -16,7 +17,7 @@ from harness.plan.display import plan_html, plan_text
 from harness.plan.stage_kinds import STAGE_KINDS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stage:
     """A unit of work, identified by a hash of everything that can change its result."""
 
@@ -33,7 +34,7 @@ class Stage:
     """Estimate, for the remaining time and the order of execution."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FinetuneRun:
     """The fine-tuning of an arm on a task with a pair of seeds."""
 
@@ -216,7 +217,14 @@ class Plan:
 
     def continued_runs_of(self, arm: str) -> list[ContinuedRun]:
         """The continued runs of an arm, for all pretraining seeds."""
-        return [run for run in self.continued_runs if run.arm == arm]
+        return self._continued_runs.get(arm, [])
+
+    @cached_property
+    def _continued_runs(self) -> dict[str, list[ContinuedRun]]:
+        runs: dict[str, list[ContinuedRun]] = {}
+        for run in self.continued_runs:
+            runs.setdefault(run.arm, []).append(run)
+        return runs
 
     def total_continued_cost(self, arm: str) -> Cost | None:
         """The cost of all continued runs of an arm for one pretraining seed; null if it has none. A

@@ -79,12 +79,13 @@ def _base(plan: Plan) -> Evaluate:
 
 
 def _exceptions(plan: Plan) -> dict[str, object]:
-    base = _flat(_base(plan), _base_search(plan))
+    declared = _base(plan)
+    base = _flat(declared, _base_search(plan))
     of_all = {f"finetune.{field}" for field in _searched(plan)}
     exceptions: dict[str, object] = {}
     for arm in plan.arms:
         fields = _flat(arm.evaluate, arm.sweep)
-        if not arm.sweep.trials and arm.evaluate.adaptation == _base(plan).adaptation:
+        if not arm.sweep.trials and arm.evaluate.adaptation == declared.adaptation:
             del fields["adaptation"]
         for field in Finetune.model_fields if arm.sweep.trials else ():
             if text := arm.searched(field):

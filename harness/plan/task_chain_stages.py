@@ -134,9 +134,9 @@ class TaskChain:
         evaluate, fraction = self.arm.evaluate, self.pretrain_fraction
         spec: dict[str, Any] = {
             "tasks": [{**self.graph.task_content(task), "siamese": siamese} for task in tasks],
-            "protocol": evaluate.protocol.model_dump(),
-            "finetune": settings.model_dump(),
-            "mixing": evaluate.multitask.model_dump() if evaluate.multitask else None,
+            "protocol": self.graph.dump(evaluate.protocol),
+            "finetune": self.graph.dump(settings),
+            "mixing": self.graph.dump(evaluate.multitask) if evaluate.multitask else None,
             "seed": self.seed,
             "pretrain_fraction": fraction if fraction < 1 else None,
         }

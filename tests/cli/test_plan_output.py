@@ -37,6 +37,19 @@ def test_what_sets_a_field_where_recipe_and_size_vary() -> None:
     assert cells(output, "evaluate.finetune.learning_rate")[0] == "size"
 
 
+def test_many_arms_show_which_differences_follow_from_the_recipe() -> None:
+    grid = {
+        "pretrain.recipe": ["bert", "roberta"],
+        "pretrain.objective.transform.mask_rate": [0.15, 0.3, 0.45],
+    }
+    lines = [line for line in printed(planned(grid=grid)).splitlines() if " = " in line]
+    (line,) = (line for line in lines if line.split()[0] == "roberta/mask_rate=0.3")
+    fields = dict(field.split(" = ", 1) for field in line.split(maxsplit=1)[1].strip().split("; "))
+    assert fields["recipe"] == "roberta"
+    assert fields["objective.transform.mask_rate"] == "0.3"
+    assert fields["optimizer.beta2"] == "0.98 (r)"
+
+
 def test_a_null_is_a_dash_and_one_arm_has_no_differences() -> None:
     grid = {"evaluate.finetune.layer_decay": [None, 0.9]}
     output = printed(planned(grid=grid))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.plan.keys import run_content, stage_key
+from harness.plan.keys import KeyTexts, run_content, stage_key
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes import RECIPES
 
@@ -114,3 +114,19 @@ def test_the_content_of_a_run_has_no_names_and_no_corpus() -> None:
     assert content == {**entering, "teacher": teacher_content}
     assert entering["init_from"] is None
     assert run_content(RECIPES["albert"])["optimizer"]["kind"] == "lamb"
+
+
+def test_fields_that_stages_share_give_the_same_keys() -> None:
+    texts = KeyTexts()
+    specs = [(kind, spec) for kind, spec, _ in CASES.values()] + ALL_ENTERS
+    for kind, spec in [*specs, *specs]:
+        for seed in (0, 1):
+            seeded = {**spec, "seed": seed}
+            assert stage_key(kind, seeded, {}, texts) == stage_key(kind, seeded, {})
+
+
+def test_a_value_that_two_fields_share_is_read_as_each_of_them() -> None:
+    data = {"data": FILES}
+    spec = {"content": data, "other": data}
+    entering = {"content": {"data": NAMES}, "other": data}
+    assert stage_key("finetune", spec, {}) == hashed("finetune", entering, {})

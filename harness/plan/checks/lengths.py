@@ -58,7 +58,8 @@ def _long_tasks(
 ) -> str:
     """`at least 12 % of micro-qnli, 3 % of micro-rte, by the first 100 train examples`, of the
     tasks that one of the arms does; empty if there are none."""
-    done = {run.task for run in plan.finetune_runs if run.arm in arms}
+    of_arms = set(arms)
+    done = {run.task for run in plan.finetune_runs if run.arm in of_arms}
     shares = {
         name: sum(length > limit for length in found) / len(found)
         for name, found in lengths.items()
