@@ -48,6 +48,8 @@ Count = Annotated[int, BeforeValidator(read_count)]
 
 KIND_FIELDS = ("source", "kind")
 """Discriminator fields: a mapping with another value in one of them is replaced, not merged."""
+SHARED_FIELDS = ("optimizer",)
+"""Fields of which all kinds have the same fields: another kind leaves the others as they are."""
 
 
 def kind_from_name(value: Any) -> Any:
@@ -60,18 +62,20 @@ def deep_merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     merged = dict(base)
     for name, new in changes.items():
         old = merged.get(name)
-        if isinstance(old, Mapping) and can_merge(old, new):
+        if isinstance(old, Mapping) and can_merge(old, new, name):
             merged[name] = deep_merge(old, new)
         else:
             merged[name] = new
     return merged
 
 
-def can_merge(old: Any, new: Any) -> bool:
-    """Whether both are mappings that do not name different kinds."""
+def can_merge(old: Any, new: Any, field: str | int = "") -> bool:
+    """Whether both values of a field are mappings that do not name kinds with different fields."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return False
-    return all(old.get(tag) == new.get(tag, old.get(tag)) for tag in KIND_FIELDS)
+    return field in SHARED_FIELDS or all(
+        old.get(tag) == new.get(tag, old.get(tag)) for tag in KIND_FIELDS
+    )
 
 
 def set_path(tree: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:

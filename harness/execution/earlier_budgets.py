@@ -15,7 +15,8 @@ from harness.store.store import Store
 from harness.tasks.task import Task
 
 SAME = ("objective", "model", "size", "corpus")
-"""Fields of `pretrain` that make two runs the same but for their budget and optimisation."""
+"""Fields of `pretrain` that, with the kind of optimiser, make two runs the same but for their
+budget and its settings."""
 MARGIN = 0.02
 """How far a mean score may lie above chance to count as at chance."""
 
@@ -41,6 +42,8 @@ def _at_chance(arm: Arm, other: RecordedExperiment) -> Iterator[tuple[int, str, 
     for name, found in other.spec["arms"].items():
         pretrain = found["pretrain"]
         if any(pretrain.get(field) != fields[field] for field in SAME):
+            continue
+        if pretrain["optimizer"].get("kind", "adamw") != fields["optimizer"]["kind"]:
             continue
         runs = other.scores[other.scores["arm"] == name]
         means = {task.name: _mean(task, runs) for task in arm.evaluate.chosen.values()}

@@ -113,6 +113,8 @@ def _with_small_sizes(resolved: dict[str, Any], fields: Mapping[str, Any]) -> di
         if not small_sizes.is_small(size, RECIPES[resolved["recipe"]].size):
             return resolved
         settings = small_sizes.pretraining_settings(size, corpus, resolved["model"]["family"])
+        if RECIPES[resolved["recipe"]].optimizer.kind != settings["optimizer"]["kind"]:
+            resolved = resolved | {"optimizer": {}}  # the numbers of another optimiser
         resolved = _merged(_merged(resolved, settings), fields)
         if "batch_size" not in fields:
             phases = PHASES.validate_python(resolved["phases"])

@@ -62,7 +62,7 @@ def is_within(path: str, holder: str) -> bool:
     return path == holder or path.startswith(f"{holder}.")
 
 
-def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> None:
+def check_contract(differences: Differences, declared: frozenset[str]) -> None:
     """Checks that every difference is declared, or implied by what varies.
 
     A recipe implies all fields of `pretrain`; IMPLIED has the fields that a small network's size,
@@ -73,12 +73,29 @@ def check_contract(differences: Mapping[str, Any], declared: frozenset[str]) -> 
         declared: the paths that axes set.
 
     Raises:
-        ValueError: the arms differ in a field that no axis varies.
+        ValueError: the arms differ in fields that no axis sets.
     """
-    for path in differences:
-        implied = "pretrain.recipe" in differences and path.startswith("pretrain.")
-        if path not in declared and not implied and not _is_implied(path, differences):
-            raise ValueError(f"the arms differ in {path}, which no axis of the grid varies")
+    undeclared = [
+        path
+        for path in differences
+        if path not in declared
+        and not ("pretrain.recipe" in differences and path.startswith("pretrain."))
+        and not _is_implied(path, differences)
+    ]
+    if undeclared:
+        fields = ", ".join(f"{path} ({_values(differences[path])})" for path in undeclared)
+        raise ValueError(
+            f"the arms must differ only in what an axis of the grid sets, but differ in {fields}; "
+            "set these fields in pretrain or evaluate, for all arms alike, or in the axis"
+        )
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    """`0.002 in adamw, 0.01 in lamb`: each value with its first arm."""
+    first: dict[str, str] = {}
+    for arm, value in row.items():
+        first.setdefault(shown(value), arm)
+    return ", ".join(f"{value} in {arm}" for value, arm in first.items())
 
 
 def _is_implied(path: str, differences: Mapping[str, Any]) -> bool:

@@ -199,8 +199,24 @@ def test_sizes_and_budgets_may_be_varied_although_they_imply_other_fields() -> N
         "pretrain.size.num_layers": {},
         "pretrain.optimizer.learning_rate": {},
     }
-    with pytest.raises(ValueError, match=r"differ in pretrain\.optimizer\.beta1"):
-        check_contract({**implied, "pretrain.optimizer.beta1": None}, frozenset(implied))
+    others: dict[str, Any] = {
+        "pretrain.optimizer.beta1": {"a": 0.9, "b": 0.8},
+        "pretrain.optimizer.eps": {"a": 1},
+    }
+    fields = r"beta1 \(0\.9 in a, 0\.8 in b\), pretrain\.optimizer\.eps \(1 in a\); set"
+    with pytest.raises(ValueError, match=rf"but differ in pretrain\.optimizer\.{fields}"):
+        check_contract({**implied, **others}, frozenset(implied))
+
+
+@pytest.mark.parametrize("size", ["nano", "base"])
+@pytest.mark.parametrize("recipe", ["bert", "roberta", "t5", "albert"])
+def test_another_optimizer_keeps_its_other_settings(recipe: str, size: str) -> None:
+    kinds = ["adamw", "lamb", "muon", "sgd"]
+    pretrain = {"recipe": recipe, "size": size, "optimizer": {"beta1": 0.8}}
+    found = arms(pretrain=pretrain, grid={"pretrain.optimizer.kind": kinds})
+    assert [arm.pretrain.optimizer.kind for arm in found] == kinds
+    assert differing_fields(found).keys() == {"pretrain.optimizer.kind"}
+    assert {arm.pretrain.optimizer.beta1 for arm in found} == {0.8}
 
 
 def leaves(tree: dict[str, Any], prefix: str = "") -> set[str]:

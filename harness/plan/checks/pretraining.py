@@ -7,7 +7,8 @@ from harness.experiment.recipe_defaults import ROLES, is_small
 from harness.plan.corpora import passes
 from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
-from harness.pretraining.recipes import small_sizes
+from harness.pretraining.optimizer import Optimizer
+from harness.pretraining.recipes import RECIPES, small_sizes
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.schedule import Schedule
 
@@ -94,15 +95,24 @@ def _warmup(schedule: Schedule, steps: int) -> int:
 
 
 def unfit_learning_rate(plan: Plan) -> Iterator[str]:
-    """Small networks with another optimiser and the learning rate that was measured with AdamW."""
+    """Optimisers with the learning rate that the recipe or a small size has for another one."""
     for name, run in _runs(plan):
-        settings = run.optimizer
-        measured = small_sizes.learning_rate(run.size)
-        if is_small(run) and settings.kind in UNLIKE_ADAMW and settings.learning_rate == measured:
+        recipe, source = RECIPES[run.recipe].optimizer, f"the recipe {run.recipe}"
+        if is_small(run):
+            rate = small_sizes.learning_rate(run.size)
+            recipe, source = Optimizer(learning_rate=rate), "small networks"
+        own = run.optimizer
+        if own.learning_rate == recipe.learning_rate and not _are_alike(own.kind, recipe.kind):
             yield (
-                f"{name}: the learning rate {measured:g} of small networks is AdamW's, and means "
-                f"something else to {settings.kind}; set pretrain.optimizer.learning_rate"
+                f"{name}: the learning rate {own.learning_rate:g} of {source} is that of "
+                f"{recipe.kind}, and means something else to {own.kind}; compare several by an "
+                "axis over pretrain.optimizer.learning_rate"
             )
+
+
+def _are_alike(kind: str, other: str) -> bool:
+    """Whether one learning rate suits both optimisers."""
+    return kind == other or not {kind, other} & {*UNLIKE_ADAMW}
 
 
 def grouped_runs(plan: Plan) -> Iterator[tuple[int, list[str], Pretrain]]:

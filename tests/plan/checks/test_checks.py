@@ -105,11 +105,21 @@ def test_a_warmup_that_is_longer_than_half(schedule: Any, warned: bool) -> None:
         ("muon", 2e-3, False),
         ("stable_adamw", 2e-3, False),
         ("adamw", 2e-3, False),
+        ("lamb", None, True),
+        ("muon", None, False),
     ],
 )
-def test_a_learning_rate_of_another_optimizer(kind: str, rate: float, warned: bool) -> None:
-    optimizer = {"kind": kind, "learning_rate": rate}
+def test_a_learning_rate_of_another_optimizer(kind: str, rate: float | None, warned: bool) -> None:
+    optimizer = {"kind": kind, **({"learning_rate": rate} if rate else {})}
     assert bool(found("unfit_learning_rate", planned({"optimizer": optimizer}))) == warned
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("adafactor", False), ("adamw", True)])
+def test_a_recipe_with_another_optimizer(kind: str, warned: bool) -> None:
+    plan = planned({"recipe": "t5", "size": "small", "optimizer": {"kind": kind}})
+    lines = found("unfit_learning_rate", plan)
+    assert bool(lines) == warned
+    assert not lines or "0.01 of the recipe t5 is that of adafactor" in lines[0]
 
 
 def test_a_learned_vocabulary_counts_and_changes_no_stage() -> None:
