@@ -28,6 +28,8 @@ PRIORS: Mapping[str, float] = {
 one fine-tuning run each, in points: root mean square over the arms of the reports in `reports/`."""
 OTHER_SEEDS = (5, 10)
 ONE_POINT = 1.0
+MAX_POINTS = 100.0
+IN_DEVIATIONS = "standard deviations between seeds"
 ONE_SEED = "one pretraining seed cannot show that arms differ"
 
 
@@ -71,9 +73,9 @@ def _without_spread(num_pretrain: int, paired: bool) -> str:
     more = [number for number in OTHER_SEEDS if number > num_pretrain]
     others = [f"{number} seeds from {detectable(number)}" for number in more]
     if num_pretrain < 2:
-        return "; ".join([ONE_SEED, *others[:1]]) + " standard deviations between seeds"
-    start = f"{num_pretrain} seeds detect {detectable(num_pretrain)} standard deviations between"
-    return "; ".join([f"{start} seeds (80 % power)", *others])
+        return "; ".join([ONE_SEED, *others[:1]]) + f" {IN_DEVIATIONS}"
+    start = f"{num_pretrain} seeds detect differences from {detectable(num_pretrain)}"
+    return "; ".join([f"{start} {IN_DEVIATIONS} (80 % power)", *others])
 
 
 def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: bool) -> str:
@@ -85,6 +87,8 @@ def _sentence(spread: SeedSpread, num_pretrain: int, num_finetune: int, paired: 
     least = detectable(num_pretrain)
     if math.isinf(least):
         start = ONE_SEED
+    elif least >= MAX_POINTS:
+        start = f"{num_pretrain} pretraining seeds cannot show that arms differ"
     else:
         less = ", or less because arms share checkpoints" if paired else ""
         start = (

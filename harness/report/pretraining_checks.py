@@ -8,7 +8,8 @@ from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.data.corpora.token_stream import TokenStream
 from harness.plan.checks.learned_budgets import few_updates
-from harness.plan.checks.pretraining import long_warmup, repeated_text, unfilled_vocabulary
+from harness.plan.checks.pretraining import long_warmup, unfilled_vocabulary
+from harness.plan.checks.repeated_text import repeated_text
 from harness.plan.checks.tokenizers import unfit_tokenizer
 
 HARDLY_BELOW = 0.95

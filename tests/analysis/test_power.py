@@ -132,6 +132,11 @@ def test_one_seed_tells_nothing_apart() -> None:
     assert line.startswith("one pretraining seed cannot show that arms differ; 5 seeds")
 
 
+def test_a_difference_above_100_points_cannot_be_shown() -> None:
+    line = power_line_of(planned(seeds={"pretrain": 2}), [results({"a": [[0.0], [90.0]]})])
+    assert line.startswith("2 pretraining seeds cannot show that arms differ; 5 seeds")
+
+
 def test_seeds_that_are_there_are_not_proposed() -> None:
     line = power_line_of(planned(seeds={"pretrain": 5}))
     assert "5 seeds from" not in line

@@ -11,10 +11,10 @@ from harness.plan.checks.learned_budgets import few_tokens, few_updates
 from harness.plan.checks.lengths import long_texts
 from harness.plan.checks.pretraining import (
     long_warmup,
-    repeated_text,
     unfilled_vocabulary,
     unfit_learning_rate,
 )
+from harness.plan.checks.repeated_text import repeated_text
 from harness.plan.checks.search import unsuited_sampler
 from harness.plan.checks.seeds import single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults

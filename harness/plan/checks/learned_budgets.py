@@ -114,15 +114,15 @@ def _few_tokens(plan: Plan) -> dict[str, FewTokens]:
 
 
 def _of_run(run: Pretrain) -> FewTokens | None:
-    tokens, size = pretraining_cost(run).tokens, _measured(run.size)
+    tokens, size = pretraining_cost(run).tokens, measured_size(run.size)
     is_trained_anew = run.model.facts.kind in NETWORKS and run.init_from is None
     if not (size and tokens and is_trained_anew) or tokens >= LEARNED[size].tokens:
         return None
     return FewTokens(size, tokens, LEARNED[size].tokens / (run.budget.tokens or tokens))
 
 
-def _measured(size: Size) -> str | None:
-    """The measured size with as many layers of the same width."""
+def measured_size(size: Size) -> str | None:
+    """The name in LEARNED of the size with as many layers of the same width, if there is one."""
     shape = (size.num_layers, size.hidden_size)
     names = (name for name in LEARNED if shape == (SIZES[name].num_layers, SIZES[name].hidden_size))
     return next(names, None)

@@ -1,10 +1,9 @@
-"""Pretraining whose warmup, vocabulary or text does not fit its budget."""
+"""Pretraining whose warmup, vocabulary or learning rate does not fit."""
 
 import math
 from collections.abc import Iterator
 
 from harness.experiment.recipe_defaults import ROLES, is_small
-from harness.plan.corpora import passes
 from harness.plan.costs import pretraining_cost
 from harness.plan.plan import Plan
 from harness.pretraining.optimizer import Optimizer
@@ -15,9 +14,6 @@ from harness.pretraining.schedule import Schedule
 FULL_VOCABULARY = 0.75
 """Share of the declared entries that a corpus should fill. On the micro-world, whose default is
 1,200, WordPiece learns 81 % and Unigram 76 to 84 % of them."""
-MANY_PASSES = 4
-"""Passes over a text up to which repeated tokens are worth almost as much as new ones (Muennighoff
-et al. 2023, section 1)."""
 UNLIKE_ADAMW = ("lamb", "adafactor", "sgd", "adagrad")
 """Optimisers whose updates have another size than AdamW's at the same learning rate."""
 LONG_WARMUP = 0.5
@@ -26,14 +22,14 @@ LONG_WARMUP = 0.5
 
 def raised_budget(run: Pretrain, factor: float) -> str:
     """`raise pretrain.budget.tokens to 1,000,000 or more`: the budget of a run times `factor`."""
-    unit, value = _budget(run)
+    unit, value = budget_amount(run)
     needed = math.ceil(round(value * factor, 6))  # a whole number stays one
     amount = f"{needed + 0.05 * needed:.2g}" if unit == "flops" else f"{needed:,}"  # rounded up
     return f"raise pretrain.budget.{unit} to {amount} or more"
 
 
-def _budget(run: Pretrain) -> tuple[str, float]:
-    """Unit and amount."""
+def budget_amount(run: Pretrain) -> tuple[str, float]:
+    """Unit and amount of a budget."""
     return next(iter(run.budget.model_dump(exclude_none=True).items()))
 
 
@@ -50,26 +46,6 @@ def unfilled_vocabulary(plan: Plan) -> Iterator[str]:
             f"{', '.join(arms)}: the corpus fills {learned:,} of the {size:,} declared entries of "
             f"{algorithm}; parameters and FLOPs are counted with {learned:,}; set "
             f"pretrain.tokenizer.vocab_size to {learned}, or take more text"
-        )
-
-
-def repeated_text(plan: Plan) -> Iterator[str]:
-    """Budgets that read a corpus more than MANY_PASSES times."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for arm in plan.arms:
-        read = passes(plan, arm)
-        if read and read > MANY_PASSES:
-            unit, value = _budget(arm.pretrain)
-            most = value * MANY_PASSES / read
-            step = 10 ** max(0, len(f"{most:.0f}") - 2)  # two digits, rounded down
-            amount = f"{most:.2g}" if unit == "flops" else f"{most // step * step:,.0f}"
-            lower = f"pretrain.budget.{unit} to {amount}"
-            groups.setdefault((f"{read:.2g}", lower), []).append(arm.name)
-    for (read_times, lower), arms in groups.items():
-        yield (
-            f"{', '.join(arms)}: the budget reads the corpus about {read_times} times, but beyond "
-            f"{MANY_PASSES} passes repeated text is worth less and less (Muennighoff et al. 2023); "
-            f"take more text, or lower {lower}"
         )
 
 
