@@ -175,6 +175,7 @@ def test_the_command_reads_the_store_that_it_is_given(
         finished=dict,
         tracked=lambda name: [],
         specs=lambda records: {},
+        root=tmp_path,
     )
     monkeypatch.setattr("harness.store.store.existing_store", lambda folder: store)
     path = ROOT / "experiments" / "quickstart.yaml"
