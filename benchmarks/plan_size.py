@@ -74,11 +74,13 @@ def growth(found: list[Figures]) -> float:
     return rates[0] / rates[1]
 
 
-def page(found: list[Figures], machine: str) -> str:
+def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
+    found = figures["grids"]
     setting = (
-        f"`harness plan` of arms with 45 fine-tuning and 5 pretraining stages each; {machine}. "
-        "Seconds include waiting for other work on the machine, CPU seconds do not."
+        "`harness plan` of arms with 45 fine-tuning and 5 pretraining stages each; "
+        f"{figures['machine']}. Seconds include waiting for other work on the machine, CPU seconds "
+        "do not."
     )
     rows = [
         [
@@ -90,8 +92,8 @@ def page(found: list[Figures], machine: str) -> str:
     ]
     head = ("arms", "seconds", "CPU seconds", "GB of memory")
     remark = (
-        f"An arm of the largest grid takes {growth(found):.2f} times the CPU time of one of the "
-        f"smallest grid. Limits: {MOST_SECONDS:.0f} s, {MOST_GIGABYTES:.0f} GB, {MOST_GROWTH}."
+        f"An arm of the largest grid takes {figures['growth']:.2f} times the CPU time of one of "
+        f"the smallest grid. Limits: {MOST_SECONDS:.0f} s, {MOST_GIGABYTES:.0f} GB, {MOST_GROWTH}."
     )
     return common.markdown(
         __file__, "Size of the plan", setting, head, rows, num_text_columns=0, remark=remark
@@ -108,7 +110,7 @@ def main() -> int:
             print(found[-1], flush=True)
     machine = f"{os.cpu_count()} CPU cores, load average {os.getloadavg()[0]:.1f}"
     figures = {"grids": found, "growth": growth(found), "machine": machine}
-    common.save(figures, page(found, machine), arguments.out)
+    common.save(figures, page(figures), arguments.out)
     last = found[-1]
     within = last["seconds"] <= MOST_SECONDS and last["gigabytes"] <= MOST_GIGABYTES
     return int(not within or growth(found) > MOST_GROWTH)
