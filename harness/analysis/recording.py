@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
-from harness.store.recorded import SCORES_FILE, SPEC_FILE, STAGES_FILE
+from harness.store.recorded import QUICK_SPEC_FILE, SCORES_FILE, SPEC_FILE, STAGES_FILE
 
 
 def record_results(results: Results) -> None:
@@ -25,5 +25,6 @@ def record_results(results: Results) -> None:
         folder = Path(name)
         results.get(scores_frame).to_parquet(folder / SCORES_FILE, index=False)
         (folder / SPEC_FILE).write_text(spec)
+        (folder / QUICK_SPEC_FILE).write_text(json.dumps(resolved))
         (folder / STAGES_FILE).write_text(json.dumps(list(results.plan.stages)))
         results.store.record_experiment(results.experiment.name, results.suite.name, folder)

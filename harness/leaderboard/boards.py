@@ -34,7 +34,7 @@ from harness.leaderboard.table import Table
 from harness.plan.protocol import recorded_protocols
 from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments
+from harness.store.recorded import RecordedExperiment, recorded_experiments, scores_of
 from harness.store.store import StageResult, Store
 from harness.tasks import SUITES, TASKS
 
@@ -91,12 +91,13 @@ def store_board(
     """
     board = _board(name)
     known = recorded_experiments(store) if experiments is None else experiments
-    frames = [_scores(one, board.suite, board_filter) for one in known]
-    scores = pd.concat([pd.DataFrame(columns=SCORE_COLUMNS), *frames], ignore_index=True)
-    on_suite = any((one.scores["suite"] == board.suite).any() for one in known)
-    if board_filter and scores.empty and on_suite:
-        raise ValueError(f"no arm on {board.suite} in the store passes {board_filter}")
-    specs = {one.name: one.spec for one in known}
+    scores = scores_of(known, board.suite)
+    if board_filter and not scores.empty:
+        scores = _selected(scores, known, board_filter)
+        if scores.empty:
+            raise ValueError(f"no arm on {board.suite} in the store passes {board_filter}")
+    measured = set(scores["experiment"].unique())
+    specs = {one.name: one.spec for one in known if one.name in measured}
     arms = _arms(specs, scores)
     pretrain = {row: fields["pretrain"] for row, (_, fields) in arms.items()}
     baselines = {row for row, fields in pretrain.items() if is_baseline(fields["model"]["family"])}
@@ -114,9 +115,8 @@ def store_board(
     table, compared = ranked(
         table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
     )
-    measured = (specs[name] for name in dict.fromkeys(scores["experiment"]))
     select = board_filter.imported if board_filter else None
-    table = with_imports(table, store, measured, select, tasks)
+    table = with_imports(table, store, specs.values(), select, tasks)
     return StoreBoard(table, arms, compared)
 
 
@@ -168,7 +168,8 @@ def _row_notes(
 ) -> dict[str, tuple[str, ...]]:
     """Row to its notes. Baselines are not fine-tuned, so they have no protocol; experiments
     recorded before declared runs were have no note on these."""
-    arm_of = dict(zip(row_names(scores), scores["arm"], strict=True))
+    named = scores.assign(row=row_names(scores))
+    arm_of: dict[str, str] = dict(named[["row", "arm"]].drop_duplicates().itertuples(index=False))
     planned = {
         row: specs[experiment].get("runs", {}).get(arm_of[row], {})
         for row, (experiment, _) in arms.items()
@@ -182,8 +183,9 @@ def _row_notes(
         for row in table.rows
         if row.name not in baselines
     }
-    named, tasks = scores.assign(arm=row_names(scores)), {c.task for c in table.columns}
-    return merged(unlike_protocols(protocols), unfinished(named, planned, tasks))
+    tasks = {column.task for column in table.columns}
+    by_row = named.assign(arm=named["row"])
+    return merged(unlike_protocols(protocols), unfinished(by_row, planned, tasks))
 
 
 def _unsupported(arm: Mapping[str, Any], task: str) -> str:
@@ -272,8 +274,12 @@ def _board(name: str) -> Board:
     return load_board(name)
 
 
-def _scores(
-    experiment: RecordedExperiment, suite: str, board_filter: BoardFilter | None
+def _selected(
+    scores: pd.DataFrame, experiments: Sequence[RecordedExperiment], board_filter: BoardFilter
 ) -> pd.DataFrame:
-    rows = experiment.scores[experiment.scores["suite"] == suite]
-    return rows[rows["arm"].isin(board_filter.arms(experiment))] if board_filter else rows
+    """The scores of the arms that pass a filter."""
+    names = set(scores["experiment"].unique())
+    known = (one for one in experiments if one.name in names)
+    arms = {(one.name, arm) for one in known for arm in board_filter.arms(one)}
+    passes = [pair in arms for pair in zip(scores["experiment"], scores["arm"], strict=True)]
+    return scores[passes]

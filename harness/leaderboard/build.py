@@ -4,6 +4,7 @@ A missing cell is null, and an average over a null is null and unranked, so that
 never outrank complete ones. Scores of different suites, splits or metrics never share a column.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -196,9 +197,9 @@ def row_names(results: pd.DataFrame) -> pd.Series:
 def _ranked(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows by average, best first, equal ones with equal ranks, those without an average last.
     Rows with one pretraining seed have no rank, because their variation is unknown."""
-    averages = [row.average.mean for row in rows if row.average and row.pretrain_seeds > 1]
+    averages = sorted(row.average.mean for row in rows if row.average and row.pretrain_seeds > 1)
     ranked = [
-        replace(row, rank=1 + sum(other > row.average.mean for other in averages))
+        replace(row, rank=1 + len(averages) - bisect_right(averages, row.average.mean))
         if row.average and row.pretrain_seeds > 1
         else row
         for row in rows

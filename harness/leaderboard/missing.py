@@ -33,15 +33,16 @@ def reasons(
         scores: as in `harness.leaderboard.build.build`, with the name of the row in `arm`.
         tasks: row to the tasks of its experiment.
     """
-    runs = {(str(arm), str(task)): own for (arm, task), own in scores.groupby(["arm", "task"])}
+    incomplete = [row for row in rows if None in row.scores]
+    own = scores[scores["arm"].isin([row.name for row in incomplete])]
+    runs = {(str(arm), str(task)): one for (arm, task), one in own.groupby(["arm", "task"])}
     return {
         row.name: {
             column.name: _reason(row.name, column, runs, tasks[row.name], unsupported)
             for column, score in zip(columns, row.scores, strict=True)
             if score is None
         }
-        for row in rows
-        if None in row.scores
+        for row in incomplete
     }
 
 

@@ -132,17 +132,26 @@ def finished_runs(database: Path, experiment: str) -> dict[str, int]:
         return dict(connection.execute(query, (experiment,)).fetchall())
 
 
-def find_finished(database: Path, experiment: str, tag: str, value: str) -> list[Entry]:
+def find_finished(
+    database: Path, experiment: str, tag: str, value: str | None = None
+) -> list[Entry]:
     """The finished runs of an experiment with a tag of this value, by start time; for errors, see
-    `tracked_runs`."""
-    query = """
-        select run_uuid from runs join experiments using (experiment_id) join tags using (run_uuid)
-        where experiments.name = ? and status = 'FINISHED' and runs.lifecycle_stage = 'active'
-            and tags.key = ? and tags.value = ?
+    `tracked_runs`. Faster than the snapshot for tags that few runs have.
+
+    Args:
+        value: null: any but the empty one.
+    """
+    # The cross join begins with the tags, which have an index.
+    query = f"""
+        select run_uuid from tags cross join runs using (run_uuid) join experiments
+            using (experiment_id)
+        where tags.key = ? and tags.value {"!=" if value is None else "="} ?
+            and experiments.name = ? and status = 'FINISHED' and runs.lifecycle_stage = 'active'
     """
     with _mlflow(database) as connection:
-        found = connection.execute(query, (experiment, tag, value)).fetchall()
-    return sorted(read_entries(database, [run for (run,) in found]), key=lambda one: one.start_time)
+        found = connection.execute(query, (tag, value or "", experiment)).fetchall()
+    entries = read_entries(database, [run for (run,) in found])
+    return sorted(entries, key=lambda one: (one.start_time, one.run_id))
 
 
 def tracked_runs(database: Path, experiment: str) -> list[TrackedRun]:

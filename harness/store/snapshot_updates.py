@@ -17,10 +17,11 @@ def update_from_tables(snapshot: Snapshot, database: Path, experiment: str) -> N
     for arguments and errors, see `tracked_runs`."""
     known = snapshot.ends()  # read first: other processes may add runs in between
     present = finished_runs(database, experiment)
+    if known == present:
+        return
     gone = [run for run, end in known.items() if present.get(run) != end]
     new = [run for run, end in present.items() if known.get(run) != end]
-    if gone or new:
-        snapshot.update(gone, read_entries(database, new))
+    snapshot.update(gone, read_entries(database, new))
 
 
 def update_from_server(snapshot: Snapshot, server: "Server") -> None:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -117,7 +118,7 @@ class Store:
 
     def find(self, key: str) -> StageResult | None:
         """The latest result of one stage; null if it is not finished."""
-        found = self._with_key(key)
+        found = self._tagged(KEY, key)
         return _record(found[-1]) if found else None
 
     def spec(self, record: StageResult) -> dict[str, Any]:
@@ -160,7 +161,7 @@ class Store:
         tags |= {ADOPTED: adopted} if adopted else {}
         while True:
             added = self._server.add(f"{kind}: {label}", tags, spec, metrics, folder)
-            if all(one.run_id == added.run_id for one in self._with_key(key)):
+            if all(one.run_id == added.run_id for one in self._tagged(KEY, key)):
                 return _record(added)
             # Each looks after it has finished, so that at most one of several remains.
             self._server.fail(added.run_id)
@@ -173,7 +174,7 @@ class Store:
 
     def experiments(self) -> dict[str, Path]:
         """Experiment name to the folder that its latest run recorded."""
-        latest = {entry.tags[NAME]: entry for entry in self._entries(NAME)}
+        latest = {entry.tags[NAME]: entry for entry in self._tagged(NAME)}
         return {name: resolve(entry.artifact_uri) for name, entry in latest.items()}
 
     def record_import(self, name: str, folder: Path) -> None:
@@ -182,7 +183,7 @@ class Store:
 
     def imports(self) -> list[Path]:
         """Folders of the results that were measured elsewhere, in the order of their import."""
-        return [resolve(entry.artifact_uri) for entry in self._entries(IMPORT)]
+        return [resolve(entry.artifact_uri) for entry in self._tagged(IMPORT)]
 
     def fetch(self, record: StageResult) -> Path | None:
         """The folder of a stage's files; null if they are missing or changed.
@@ -243,16 +244,15 @@ class Store:
         parts = urlsplit(self._uri)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
-    def _with_key(self, key: str) -> list[Entry]:
-        """The finished runs of one stage, by start time."""
+    def _tagged(self, tag: str, value: str | None = None) -> list[Entry]:
+        """The finished runs with a tag that few have, by start time; null: any value."""
         if self._is_new:
             return []
         if not self._uri:
-            try:
-                return find_finished(self._database, EXPERIMENT, KEY, key)
-            except sqlite3.DatabaseError:  # another version of MLflow's tables
-                pass
-        return self._server.search(f"tags.`{KEY}` = '{key}'")
+            with suppress(sqlite3.DatabaseError):  # another version of MLflow's tables
+                return find_finished(self._database, EXPERIMENT, tag, value)
+        condition = f"tags.`{tag}` = '{value}'"
+        return self._entries(tag) if value is None else self._server.search(condition)
 
     def _entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
         """Finished runs with the tag `mark` and one of its values `names` (null: any), by start

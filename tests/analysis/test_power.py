@@ -171,11 +171,11 @@ def test_the_command_reads_the_store_that_it_is_given(
     results({"a": [[50.0], [51.0], [52.0]]}).to_parquet(tmp_path / "results.parquet")
     (tmp_path / "experiment.yaml").write_text("arms: {}")
     store = SimpleNamespace(
+        root=tmp_path,
         experiments=lambda: {"earlier": tmp_path},
         finished=dict,
         tracked=lambda name: [],
         specs=lambda records: {},
-        root=tmp_path,
     )
     monkeypatch.setattr("harness.store.store.existing_store", lambda folder: store)
     path = ROOT / "experiments" / "quickstart.yaml"

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -48,7 +49,7 @@ def test_baselines_are_known_by_the_family_that_their_experiment_declares(store)
         "experiment": two.spec["experiment"] | {"sweep": None},
         "arms": {"alike": {"pretrain": baseline, "evaluate": {}}},
     }
-    two.__dict__["scores"] = two.scores.assign(value=0.5)
+    two.__dict__["_scores"] = pa.Table.from_pandas(two.scores.assign(value=0.5))
     rows = {row.name: row for row in store_board("swag", store, experiments=[one, two]).table.rows}
     assert rows["two: alike"].seeds == "deterministic"
     assert rows["one: good"].seeds == "2 x 1"
@@ -154,7 +155,7 @@ def part_of_glue(tmp_path, tasks):
     for name, chosen in tasks.items():
         one = RecordedExperiment(name, tmp_path)
         one.__dict__["spec"] = {"experiment": {"sweep": None}, "arms": {"arm": arm}}
-        one.__dict__["scores"] = pd.DataFrame(
+        scores = pd.DataFrame(
             [
                 (name, "arm", "glue-v1", task, split.name, metric, value, seed, 0, f"{name}-{seed}")
                 for place, task in enumerate(chosen)
@@ -164,6 +165,7 @@ def part_of_glue(tmp_path, tasks):
             ],
             columns=SCORE_COLUMNS,
         )
+        one.__dict__["_scores"] = pa.Table.from_pandas(scores)
         experiments.append(one)
     return store_board("glue", store, experiments=experiments, finished={}).table
 

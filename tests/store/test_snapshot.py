@@ -51,6 +51,16 @@ def test_agrees_with_mlflow_after_every_change(made: Path) -> None:
     assert set(store.finished()) == {"k1", "k2"}
 
 
+def test_experiments_and_imports_agree_with_mlflow(made: Path) -> None:
+    store = Store(made)
+    store.record_import("a.parquet", made / "out")
+    for tag in (tracking.NAME, tracking.IMPORT):
+        assert store._tagged(tag) == store._server.search(f"tags.`{tag}` != ''")
+    gone = store._tagged(tracking.IMPORT)[0]
+    store._server.fail(gone.run_id)
+    assert store.imports() == []
+
+
 def test_runs_are_read_in_chunks(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(made)
     monkeypatch.setattr(snapshot_module, "CHUNK", 1)
