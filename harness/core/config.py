@@ -1,5 +1,6 @@
 """The base class of all declared values, and operations on nested plain data."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -20,6 +21,13 @@ class ConfigModel(BaseModel):
         allow_inf_nan=False,
         defer_build=True,
     )
+
+    def __hash__(self) -> int:
+        """Also of values with lists and dictionaries, which settings of plug-ins may have."""
+        try:
+            return hash((type(self), *self.__dict__.values()))
+        except TypeError:
+            return hash(json.dumps(self.model_dump(mode="json"), sort_keys=True))
 
     @classmethod
     def read(cls, data: Any) -> Self:

@@ -43,7 +43,7 @@ def _at_chance(arm: Arm, other: RecordedExperiment) -> Iterator[tuple[int, str, 
         pretrain = found["pretrain"]
         if any(pretrain.get(field) != fields[field] for field in SAME):
             continue
-        if pretrain["optimizer"].get("kind", "adamw") != fields["optimizer"]["kind"]:
+        if pretrain.get("optimizer", {}).get("kind", "adamw") != fields["optimizer"]["kind"]:
             continue
         runs = other.scores[other.scores["arm"] == name]
         means = {task.name: _mean(task, runs) for task in arm.evaluate.chosen.values()}

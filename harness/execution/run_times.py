@@ -1,5 +1,6 @@
 """What a run takes beside the work of its stages, remembered from run to run on each machine."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -38,11 +39,12 @@ def learned_run_times(root: Path, executor: str) -> RunTimes:
 
 
 def remember_run_times(root: Path, executor: str, times: RunTimes) -> None:
-    """Keeps the times of a run for the estimates of the next. Of two runs that end at once, one is
-    kept."""
+    """Keeps the times of a run for the estimates of the next, which alone need them, if the disk
+    takes them. Of two runs that end at once, one is kept."""
     content = _read(root)
     content.setdefault(machine(), {})[executor] = times
-    write_atomically(root / FILE, CONTENT.dump_json(content, indent=1).decode())
+    with suppress(OSError):
+        write_atomically(root / FILE, CONTENT.dump_json(content, indent=1).decode())
 
 
 def _read(root: Path) -> dict[str, dict[str, RunTimes]]:

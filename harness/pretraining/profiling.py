@@ -12,10 +12,9 @@ from torch.autograd import DeviceType
 from torch.profiler import profile
 
 from harness.pretraining.distributed import uses_gpus
-from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.profilers import PartDurations, PartLabels, synchronise
-from harness.pretraining.run import flops_per_token, save_results, validation_loaders
+from harness.pretraining.run import flops_per_token, save_results, validate
 from harness.pretraining.short_run import WARMUP, Course, Hook, ShortRun
 
 TRACED = 5
@@ -113,10 +112,7 @@ def operators(run: ShortRun, progress: Hook, trace: Path | None = None) -> list[
 
 
 def _evaluate(run: ShortRun, course: Course) -> None:
-    start = decoder_start(course.module.learner.backbone, run.vocabulary)
-    held_out = run.inputs["tokens"] / "validation"
-    loaders = validation_loaders(run.spec, held_out, run.vocabulary, start)
-    course.trainer.validate(course.module, loaders, verbose=False)
+    validate(course.trainer, course.module, run.inputs["tokens"] / "validation", run.vocabulary)
 
 
 def _save(run: ShortRun, module: PretrainingModule) -> None:

@@ -89,16 +89,30 @@ def pretrain(
             shortest = min(phase.sequence_length for phase in spec.phases)
             if micro_batch_tokens < shortest or num_ranks() > 1:  # the other ranks wait for this
                 raise
-    start = decoder_start(module.learner.backbone, vocabulary)
-    validation = validation_loaders(spec, tokens / "validation", vocabulary, start)
     module = module.whole()
-    trainer.validate(module, validation, verbose=False)
+    validate(trainer, module, tokens / "validation", vocabulary)
     if rank() == 0:
         save_results(module, work, out)
-    figures = module.figures()
-    if rate := figures.get("tokens_per_second"):
-        figures["flops_per_second"] = rate * flops_per_token(module, vocabulary.size)
-    return figures
+    return _with_flops(module.figures(), module, vocabulary.size)
+
+
+def _with_flops(
+    figures: dict[str, float], module: PretrainingModule, vocab_size: int
+) -> dict[str, float]:
+    """Figures with `flops_per_second` if anything was trained."""
+    rate = figures.get("tokens_per_second")
+    if not rate:
+        return figures
+    return {**figures, "flops_per_second": rate * flops_per_token(module, vocab_size)}
+
+
+def validate(
+    trainer: pl.Trainer, module: PretrainingModule, stream: Path, vocabulary: Vocabulary
+) -> None:
+    """Computes the held-out metrics of a module on the token stream in `stream`."""
+    start = decoder_start(module.learner.backbone, vocabulary)
+    loaders = validation_loaders(module.spec, stream, vocabulary, start)
+    trainer.validate(module, loaders, verbose=False)
 
 
 def flops_per_token(module: PretrainingModule, vocab_size: int) -> float:

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
-from harness.core.config import UNITS, Count, read_count
+from harness.core.config import UNITS, ConfigModel, Count, deep_merge, read_count
 
 
 @given(st.integers(0, 10**6), st.integers(0, 3), st.sampled_from(sorted(UNITS)))
@@ -25,3 +25,24 @@ def test_other_values_stay(other: object) -> None:
 def test_text_is_no_count() -> None:
     with pytest.raises(ValueError, match="valid integer"):
         TypeAdapter(Count).validate_python("300", strict=True)
+
+
+def test_another_kind_replaces_a_mapping_but_an_optimizer() -> None:
+    base = {"kind": "a", "x": 1}
+    for field, merged in (("transform", {"kind": "b"}), ("optimizer", {"kind": "b", "x": 1})):
+        assert deep_merge({field: base}, {field: {"kind": "b"}}) == {field: merged}
+        assert deep_merge({field: base}, {field: {"y": 2}}) == {field: {**base, "y": 2}}
+
+
+class Weights(ConfigModel):
+    """Settings as a plug-in may have them."""
+
+    weights: dict[str, float] = Field(default_factory=dict)
+    names: list[str] = Field(default_factory=list)
+
+
+def test_equal_values_have_equal_hashes() -> None:
+    first = Weights(weights={"a": 1, "b": 2}, names=["x"])
+    second = Weights(weights={"b": 2, "a": 1}, names=["x"])
+    assert first == second and hash(first) == hash(second)
+    assert len({first, second, Weights()}) == 2

@@ -1,5 +1,6 @@
 """What a plan asks of the devices of this machine."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import torch
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.core.compute import Compute
+from harness.execution import worker
 from harness.execution.devices import devices_problem
+from harness.execution.job import StageJob, Workspace
 from tests.plan.checks.test_checks import planned
 
 
@@ -35,6 +39,17 @@ def test_devices_that_this_machine_lacks(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     found = problem(**compute)
     assert expected in found and bool(found) == bool(expected)
+
+
+def test_one_device_needs_no_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(job: StageJob, **_: Any) -> dict[str, float]:
+        return {"pid": os.getpid()}
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(worker, "_compute", compute)
+    job = StageJob("pretrain", "key", {"pretrain": {}}, {}, Compute(devices="auto"))
+    output = worker.run_stage(job, Workspace(tmp_path))
+    assert output and output.metrics == {"pid": os.getpid()}
 
 
 def test_what_is_finished_or_imported_takes_no_device(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,8 @@ def record(store: Store, plan: Plan, folder: Path, **scores: float) -> None:
         (3_000_000, 0.51, {}, False),
         (1_000_000, 0.53, {}, False),
         (1_000_000, 0.51, {"size": "tiny"}, False),
+        (1_000_000, 0.51, {"optimizer": {"kind": "muon"}}, False),
+        (1_000_000, 0.51, {"optimizer": {"beta2": 0.9}}, True),
         (1_000_000, 0.51, {"objective": {"transform": {"mask_rate": 0.3}}}, False),
         (0, 0.51, {}, False),
     ],

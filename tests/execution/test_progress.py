@@ -12,6 +12,7 @@ from rich.console import Console
 
 from harness.execution import progress
 from harness.execution.progress import LINE_SECONDS, Display, figures_line
+from harness.execution.run_times import RunTimes
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS, whole_seconds
 from harness.execution.worker import Reporter
 from harness.plan.factory import load_plan
@@ -57,6 +58,8 @@ def test_a_run_from_its_first_to_its_last_line(plan: Plan, monkeypatch: pytest.M
         display.finished(first, {STAGE_SECONDS: 30.0, RESUMED_AT: 0.5})
         display.end()
     assert display.durations.of(first) == 60.0  # half of it was done before
+    times = display.durations.times
+    assert (times.startup, times.closing) == (80 - 30 - RunTimes().overhead, 0)
     lines = out.getvalue().splitlines()
     total = len(plan.stages)
     assert lines[0] == f"smoke: {total} stages, {total - 3} done already"

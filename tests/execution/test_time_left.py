@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.execution import run_times
 from harness.execution.estimate import estimate
 from harness.execution.priority import scouts
 from harness.execution.provenance import machine
@@ -196,6 +197,15 @@ def test_what_a_run_takes_beside_its_stages_is_remembered(tmp_path: Path) -> Non
     assert learned_run_times(tmp_path, "ray").startup == 20.0
     assert learned_durations([], found).times == found
     assert Durations(before=found, gaps=[1.0]).times == found.model_copy(update={"overhead": 1.0})
+
+
+def test_a_full_disk_loses_only_the_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(run_times, "write_atomically", fail)
+    remember_run_times(tmp_path, "ray", RunTimes(startup=3.0))
+    assert learned_run_times(tmp_path, "ray") == RunTimes()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"MACHINE": 3}', '{"MACHINE": {"ray": {"a": 1}}}'])

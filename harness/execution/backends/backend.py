@@ -46,7 +46,7 @@ class Backend(ABC):
     def submit(self, job: StageJob) -> None:
         """Starts or queues a stage."""
 
-    def prepare(self, number: int, compute: Compute) -> None:  # noqa: B027
+    def prepare(self, number: int, compute: Compute) -> None:  # noqa: B027  # optional
         """Starts what so many more stages at a time will need, while others are computed; by
         default nothing.
 

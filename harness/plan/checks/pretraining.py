@@ -71,7 +71,10 @@ def _warmup(schedule: Schedule, steps: int) -> int:
 
 
 def unfit_learning_rate(plan: Plan) -> Iterator[str]:
-    """Optimisers with the learning rate that the recipe or a small size has for another one."""
+    """Optimisers with the learning rate that the recipe or a small size has for another one, unless
+    arms compare several."""
+    if "pretrain.optimizer.learning_rate" in plan.declared:
+        return
     for name, run in _runs(plan):
         recipe, source = RECIPES[run.recipe].optimizer, f"the recipe {run.recipe}"
         if is_small(run):

@@ -27,6 +27,7 @@ from harness.execution.backends.processes import (
 )
 from harness.execution.backends.slurm import SlurmBackend
 from harness.execution.job import StageJob, StageOutput, Workspace
+from harness.execution.run_times import RunTimes, learned_run_times
 from harness.execution.worker import run_stage
 from harness.study import Study
 
@@ -128,6 +129,8 @@ def test_scores_are_those_of_the_serial_backend(name: str, serial: Study, tmp_pa
     study = run(tmp_path / name, name)
     assert sorted(study.last_run.computed) == sorted(study.plan.stages)
     pd.testing.assert_frame_equal(study.scores(), serial.scores())
+    times = learned_run_times(study.store.root, name)
+    assert times.startup > 0 and times != RunTimes()
 
 
 def job(key: str, **spec: object) -> StageJob:

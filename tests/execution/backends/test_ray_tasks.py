@@ -5,14 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
 import pytest
 import ray
 from ray.cluster_utils import Cluster
-from ray.exceptions import OutOfMemoryError, WorkerCrashedError
+from ray.exceptions import OutOfMemoryError, RayTaskError, WorkerCrashedError
 from typer.testing import CliRunner
 
 from benchmarks.crash_recovery import started_again
@@ -144,6 +145,29 @@ def test_the_share_of_a_stage_as_declared(monkeypatch: pytest.MonkeyPatch) -> No
         share_of(Compute(threads=1, resources=too_much), [node], "finetune")
 
 
+def test_pretraining_takes_all_its_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    nodes = [{"CPU": 32.0, "GPU": 8.0}]
+    four = Compute(devices=4)
+    pretraining = share_of(four, nodes, "pretrain")
+    assert (pretraining.gpus, pretraining.cpus, pretraining.threads) == (4, 16, 4)
+    finetuning = share_of(four, nodes, "finetune")
+    assert (finetuning.gpus, finetuning.cpus, finetuning.threads) == (1, 4, 4)
+    on_cpus = share_of(Compute(devices=4, accelerator="cpu", threads=2), nodes, "pretrain")
+    assert (on_cpus.gpus, on_cpus.cpus, on_cpus.threads) == (0, 8, 2)
+
+
+def test_a_stage_that_lost_a_process_is_lost(
+    backend: RayBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise RayTaskError("stage", "", BrokenProcessPool("process 1 of 2 of the stage died"))
+
+    backend._running["task"] = "key"
+    monkeypatch.setattr(ray, "get", fail)
+    assert backend._outcome("task").lost
+
+
 def test_ray_is_asked_for_what_is_declared(backend: RayBackend) -> None:
     resources = StageResources(memory_gb=0.5, cpus=2)
     compute = Compute(accelerator="cpu", threads=1, resources=resources)
@@ -208,15 +232,6 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The leaderboard of `smoke` as local processes compute it."""
     store = tmp_path_factory.mktemp("processes")
     return finished(SmokeRun(store, "--executor", "processes"))
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    """A Ray cluster of two nodes with one CPU each, on this machine."""
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes.add_node(num_cpus=1)
-    yield nodes
-    nodes.shutdown()
 
 
 class SmokeRun(subprocess.Popen[str]):

@@ -2,7 +2,6 @@
 machine, and SLURM's are two tasks of one job on it."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +38,6 @@ def pretrained(store: Path, num_nodes: int, executor: str, address: str | None =
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Figures:
     return pretrained(tmp_path_factory.mktemp("one"), 1, "processes")
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes.add_node(num_cpus=1)
-    yield nodes
-    nodes.shutdown()
 
 
 @pytest.mark.campaign

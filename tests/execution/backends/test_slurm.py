@@ -3,9 +3,12 @@ jobs that are processes of this machine."""
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +16,9 @@ import pytest
 from harness.core.compute import Compute, Resources, StageResources
 from harness.execution.backends import make_backend, slurm
 from harness.execution.backends.backend import Outcome
+from harness.execution.backends.remote import surroundings
 from harness.execution.backends.slurm import DEFAULT_MINUTES, SlurmBackend, parameters
-from harness.execution.job import StageJob, StageOutput, Workspace
+from harness.execution.job import Node, StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
 
 submitit = pytest.importorskip("submitit")
@@ -86,6 +90,28 @@ def test_a_job_asks_for_what_a_stage_takes(commands: Path) -> None:
     assert parameters(job("c", accelerator="gpu"))["gpus_per_node"] == 1
     backend.close()
     assert (commands / "cancelled").read_text().split() == ["7", "8"]
+
+
+def test_pretraining_takes_all_its_devices() -> None:
+    spec: dict[str, Any] = {"pretrain": {}}
+    compute = Compute(devices=4, accelerator="gpu", threads=2)
+    asked = parameters(StageJob("pretrain", "a", spec, {}, compute))
+    assert (asked["gpus_per_node"], asked["cpus_per_task"]) == (4, 8)
+    asked = parameters(StageJob("finetune", "b", spec, {}, compute))
+    assert (asked["gpus_per_node"], asked["cpus_per_task"]) == (1, 2)
+
+
+def test_a_stage_that_lost_a_process_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise BrokenProcessPool("process 1 of 2 of the stage died")
+
+    monkeypatch.setattr(slurm, "compute_stage", fail)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(submitit, "JobEnvironment", lambda: SimpleNamespace(global_rank=0))
+    outcome = slurm.Task(job("a"), Workspace(tmp_path), [Node(0, "")], surroundings(1))()
+    assert outcome.lost and isinstance(outcome.error, BrokenProcessPool)
 
 
 def test_stages_submitted_together_are_an_array(commands: Path) -> None:

@@ -114,6 +114,14 @@ def test_a_learning_rate_of_another_optimizer(kind: str, rate: float | None, war
     assert bool(found("unfit_learning_rate", planned({"optimizer": optimizer}))) == warned
 
 
+def test_learning_rates_that_are_compared_are_not_warned_of() -> None:
+    grid = {"pretrain.optimizer.kind": ["lamb"], "pretrain.optimizer.learning_rate": [2e-3, 8e-3]}
+    base = {"name": "x", "question": "which?", "pretrain": {"size": "nano"}, "grid": grid}
+    experiment = Experiment.model_validate(base)
+    arms = tuple(resolve_arm(experiment, *picked) for picked in combinations(experiment.grid))
+    assert found("unfit_learning_rate", make_plan(Declaration(experiment, arms))) == []
+
+
 @pytest.mark.parametrize(("kind", "warned"), [("adafactor", False), ("adamw", True)])
 def test_a_recipe_with_another_optimizer(kind: str, warned: bool) -> None:
     plan = planned({"recipe": "t5", "size": "small", "optimizer": {"kind": kind}})
