@@ -6,7 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 
 from harness.core.compute import Compute
-from harness.core.cpus import given_threads, num_cpus
+from harness.core.cpus import given_threads, has_gpu, num_cpus
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
@@ -81,16 +81,12 @@ def _worker(compute: Compute) -> WorkerProcess:
 
 def default_threads() -> int:
     """OMP_NUM_THREADS if it is set, else all CPUs with a GPU and 1 without."""
-    from torch import cuda
-
-    return given_threads() or (num_cpus() if cuda.is_available() else 1)
+    return given_threads() or (num_cpus() if has_gpu() else 1)
 
 
 def default_jobs(threads: int | None = None) -> int:
     """1 with a GPU, else `cpu_jobs`."""
-    from torch import cuda
-
-    return 1 if cuda.is_available() else cpu_jobs(threads)
+    return 1 if has_gpu() else cpu_jobs(threads)
 
 
 def cpu_jobs(threads: int | None = None) -> int:

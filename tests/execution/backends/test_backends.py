@@ -17,7 +17,7 @@ import torch
 import harness
 from harness.core.compute import Compute
 from harness.core.cpus import num_cpus
-from harness.execution.backends import BACKENDS
+from harness.execution.backends import BACKENDS, processes
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.backends.processes import (
     MAX_JOBS,
@@ -203,9 +203,9 @@ def test_default_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert default_threads() == 3
     monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(processes, "has_gpu", lambda: False)
     assert default_threads() == 1
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(processes, "has_gpu", lambda: True)
     assert default_threads() == num_cpus()
 
 
