@@ -1,5 +1,7 @@
-"""Peak memory of this process: its resident set, and what torch has allocated on its GPU."""
+"""Memory of this process: how the C library keeps it, and the peaks of its resident set and of what
+torch has allocated on its GPU."""
 
+import ctypes
 import re
 import sys
 from contextlib import suppress
@@ -8,11 +10,30 @@ from typing import Any
 
 PROC = Path("/proc/self")
 """Linux's files about this process."""
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""Options of the GNU C library's mallopt (malloc.h)."""
+LARGEST_KEPT = 2**30
+"""Bytes from which a block still goes back to the system when it is freed."""
+
+
+def keep_freed_memory() -> None:
+    """Makes the GNU C library use freed memory again instead of giving it back to the system.
+
+    By default it does so with blocks of 32 MiB and more, such as the logits of an update, which the
+    system then has to fill with zeros, page by page, at each update: a quarter of the time of a
+    tiny network with 30,522 tokens. Nothing happens with other C libraries.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, LARGEST_KEPT)
+        library.mallopt(TRIM_THRESHOLD, -1)  # never
 
 
 def reset_peak_memory() -> None:
-    """Begins a new measurement. Without Linux's /proc, the resident set goes on to be measured from
-    the start of the process."""
+    """Begins a new measurement, after freed memory has gone back to the system. Without Linux's
+    /proc, the resident set goes on to be measured from the start of the process."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         (PROC / "clear_refs").write_text("5")
     if cuda := _used_cuda():

@@ -165,6 +165,11 @@ def summed(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def each_summed(scalars: list[Tensor]) -> list[Tensor]:
+    """Each scalar [] replaced by its sum over all ranks."""
+    return list(summed(torch.stack(scalars))) if num_ranks() > 1 else scalars
+
+
 def sum_gradients(weights: list[nn.Parameter]) -> None:
     """Sums gradients over all ranks, at once; those of `shard` are summed as they arise."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]

@@ -14,6 +14,7 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 from torch import Tensor
 
 from harness.core.compute import Compute
+from harness.core.memory import keep_freed_memory
 from harness.pretraining.distributed import RankZeroIO, lightning_devices
 
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
@@ -32,6 +33,7 @@ def make_trainer(
         settings: further arguments of `pytorch_lightning.Trainer`.
     """
     _silence_libraries()
+    keep_freed_memory()
     return pl.Trainer(
         accelerator=compute.accelerator,
         devices=lightning_devices(compute),

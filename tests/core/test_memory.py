@@ -1,5 +1,8 @@
 """Peak memory of the process."""
 
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,3 +29,24 @@ def test_without_proc_the_peak_is_that_of_the_process(
     monkeypatch.setattr(memory, "PROC", tmp_path / "none")
     reset_peak_memory()
     assert peak_memory()["peak_rss_bytes"] > 10 * MIB
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="an option of the GNU C library")
+def test_freed_memory_is_used_again_without_page_faults() -> None:
+    program = """
+import resource
+import numpy as np
+from harness.core.memory import keep_freed_memory
+
+def page_faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        np.ones(96 * 2**20, np.uint8)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+default = page_faults()
+keep_freed_memory()
+page_faults()
+assert page_faults() * 10 < default
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -178,5 +178,6 @@ def hide(
     to_mask = chosen & (draw < settings.mask_token_rate)
     to_random = chosen & ~to_mask & (draw < settings.mask_token_rate + settings.random_token_rate)
     inputs = np.where(to_mask, vocabulary.mask, rows.tokens)
-    inputs[to_random] = rng.choice(vocabulary.ordinary, size=int(to_random.sum()))
+    ordinary = vocabulary.ordinary
+    inputs[to_random] = ordinary[rng.integers(len(ordinary), size=int(to_random.sum()))]
     return TransformResult(inputs, rows.lengths, chosen, aligned=True, spans=spans)

@@ -54,14 +54,15 @@ class TransformResult:
         """
         for name, (shape, kind) in FORMS.items():
             array = np.asarray(getattr(self, name))
-            if array.ndim != shape.count(",") + 1 or array.dtype.name != kind:
+            if array.ndim != shape.count(",") + 1 or array.dtype != kind:
                 raise ValueError(
                     f"TransformResult.{name} must be {shape} {kind}, but is "
                     f"{list(array.shape)} {array.dtype}"
                 )
 
 
-FORMS = {"inputs": ("[B, S]", "int64"), "lengths": ("[B]", "int64"), "chosen": ("[B, T]", "bool")}
+INT64, BOOL = np.dtype(np.int64), np.dtype(np.bool)
+FORMS = {"inputs": ("[B, S]", INT64), "lengths": ("[B]", INT64), "chosen": ("[B, T]", BOOL)}
 """Array of every result to its shape and type."""
 
 
