@@ -6,7 +6,9 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,13 @@ def timed(action: Callable[[], object]) -> tuple[float, Any]:
 def seconds(action: Callable[[], object]) -> float:
     """Seconds that a call takes."""
     return timed(action)[0]
+
+
+def in_new_process(function: Callable[..., float], *arguments: Any) -> float:
+    """What a function of a module returns in a new process: what one system sets, such as the
+    allocator's options, must not affect another."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def measure_in_turns(systems: Mapping[str, Callable[[], float]], repeats: int) -> Measurements:

@@ -1,5 +1,5 @@
 """Examples per second of fine-tuning: transformers' Trainer, a bare PyTorch loop and the harness,
-on the same network, examples and batch size, in one process, in turn.
+on the same network, examples and batch size, each in a new process, in turn.
 
     python benchmarks/finetuning_throughput.py [--size tiny] [--batch-size 32] [--examples 1000]
         [--repeats 5]
@@ -33,6 +33,7 @@ import transformers
 
 from benchmarks import common
 from benchmarks.pretraining_throughput import SPECIAL, VOCAB_SIZE, make_tokenizer
+from harness.core.memory import keep_freed_memory
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.encoded_cache import encoded
 from harness.finetuning.heads import task_head
@@ -58,16 +59,17 @@ Ends = list[float]
 class Workload:
     """A network, and the examples of one task."""
 
-    def __init__(self, task: str, size: str, batch_size: int, examples: int, folder: Path) -> None:
+    def __init__(self, task: str, arguments: argparse.Namespace, folder: Path) -> None:
         self.folder, self.task = folder, TASKS[task]
-        self.settings = Finetune(epochs=1, batch_size=batch_size)
-        tokenizer = make_tokenizer()
+        size, vocab_size = arguments.size, arguments.vocab_size
+        self.settings = Finetune(epochs=1, batch_size=arguments.batch_size)
+        tokenizer = make_tokenizer(vocab_size)
         tokenizer.save_pretrained(folder / "tokenizer")
-        tokens = Tokens(vocab_size=VOCAB_SIZE, pad=0, start=2, end=3, pair_format=True)
+        tokens = Tokens(vocab_size=vocab_size, pad=0, start=2, end=3, pair_format=True)
         build(MODELS["bert"], SIZES[size], tokens, "bidirectional", 0).save(folder / "model")
         self.tokenizer = tokenizer
         self.head = task_head(self.task, Protocol(max_sequence_length=MAX_LENGTH), tokenizer)
-        data = random_examples(task, examples)
+        data = random_examples(task, arguments.examples, vocab_size)
         self.data = TaskData(self.head, encoded(self.head, data, folder / "tokenizer", folder))
 
     def rate(self, ends: Ends) -> float:
@@ -76,12 +78,12 @@ class Workload:
         return updates * self.settings.batch_size / (ends[-1] - ends[WARMUP - 1])
 
 
-def random_examples(task: str, number: int) -> Examples:
+def random_examples(task: str, number: int, vocab_size: int) -> Examples:
     """Random words with random labels."""
     rng = np.random.default_rng(0)
     lengths = np.rint(rng.lognormal(*LENGTHS[task], number)).astype(int).clip(2, MAX_LENGTH - 3)
     words = [
-        [f"w{word}" for word in rng.integers(len(SPECIAL), VOCAB_SIZE, length)]
+        [f"w{word}" for word in rng.integers(len(SPECIAL), vocab_size, length)]
         for length in lengths
     ]
     pair = task == "rte"
@@ -133,6 +135,7 @@ def run_trainer(work: Workload) -> Ends:
 
 def run_bare(work: Workload) -> Ends:
     """A minimal loop."""
+    keep_freed_memory()
     head, mixing, ends = work.head, Multitask(), list[float]()
     batches = MultitaskBatches([work.data], work.settings, mixing, 0)
     part = prepared_model(work.folder / "model", head, ADAPTATIONS["full"], 0, work.settings)
@@ -167,16 +170,19 @@ def run_harness(work: Workload) -> Ends:
 SYSTEMS = {"trainer": run_trainer, "bare": run_bare, "harness": run_harness}
 
 
+def rate(system: str, task: str, arguments: argparse.Namespace) -> float:
+    """Examples per second of one system, in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Workload(task, arguments, Path(folder))
+        return work.rate(SYSTEMS[system](work))
+
+
 def measure(task: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Median rates and ratios of one task."""
-    with tempfile.TemporaryDirectory() as folder:
-        work = Workload(
-            task, arguments.size, arguments.batch_size, arguments.examples, Path(folder)
-        )
-        systems = {
-            name: partial(lambda run: work.rate(run(work)), run) for name, run in SYSTEMS.items()
-        }
-        rates = common.measure_in_turns(systems, arguments.repeats)
+    systems = {
+        name: partial(common.in_new_process, rate, name, task, arguments) for name in SYSTEMS
+    }
+    rates = common.measure_in_turns(systems, arguments.repeats)
     return {
         "task": task,
         **{name: round(float(np.median(found)), 1) for name, found in rates.items()},
@@ -189,10 +195,10 @@ def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
     chosen, on = figures["settings"], figures["machine"]
     setting = (
-        f"BERT {chosen['size']}, vocabulary {VOCAB_SIZE:,}, batches of {chosen['batch_size']}, "
-        f"median of {chosen['repeats']} runs over {chosen['examples']:,} examples with lengths as "
-        f"in the tasks; {on['processor']}, 1 thread. Examples per second; ratios paired within "
-        "repeats."
+        f"BERT {chosen['size']}, vocabulary {chosen['vocab_size']:,}, batches of "
+        f"{chosen['batch_size']}, median of {chosen['repeats']} runs over {chosen['examples']:,} "
+        f"examples with lengths as in the tasks; {on['processor']}, 1 thread. Examples per second; "
+        "ratios paired within repeats."
     )
     columns = [*SYSTEMS, "harness_over_trainer", "harness_over_bare"]
     rows = [[one["task"], *(f"{one[name]:,}" for name in columns)] for one in figures["tasks"]]
@@ -202,7 +208,7 @@ def page(figures: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures and writes the figures."""
-    defaults = {"batch_size": 32, "examples": 1000, "repeats": 5}
+    defaults = {"batch_size": 32, "examples": 1000, "vocab_size": VOCAB_SIZE, "repeats": 5}
     arguments = common.parse_arguments(__doc__, "finetuning_throughput", size="tiny", **defaults)
     figures = {
         "settings": common.settings(arguments),

@@ -1,16 +1,18 @@
-"""Tokens per second of masked-language-model pretraining: transformers' Trainer, a bare PyTorch
-loop and the harness, on the same model, text and batch shape, in one process, in turn.
+"""Tokens per second of pretraining: transformers' Trainer, a bare PyTorch loop and the harness, on
+the same network, text and batch shape, each in a new process, in turn.
 
-    python benchmarks/pretraining_throughput.py [--steps 40] [--repeats 5] [--batch-size 32]
-        [--sequence-length 128] [--size tiny]
+    python benchmarks/pretraining_throughput.py [--workloads mlm-tiny,causal-tiny] [--repeats 5]
 
-The model is BERT. The text is random tokens in sequences without padding; every system masks 15 %
-of them.
+The text is random tokens in sequences without padding.
 
-- trainer: `Trainer` with `DataCollatorForLanguageModeling`, as in transformers' run_mlm.py.
-- bare: a for loop over batches made before the clock starts; the head at masked positions only,
-  fused AdamW, gradient clipping, linear schedule. What the harness takes beyond it is overhead.
+- trainer: `Trainer` with fused AdamW, its default, and the collator of transformers' run_mlm.py or
+  run_clm.py; for span corruption, for which there is none, with the harness's texts, made before
+  the clock starts. With `bf16=True` it is no faster on a CPU.
+- bare: a for loop over the harness's network and loss, over batches made before the clock starts;
+  fused AdamW, gradient clipping, linear schedule, freed memory kept. What the harness takes beyond
+  it is overhead. bare_bf16: under autocast.
 - harness: `harness.pretraining.run.fit`, batches made while it trains, checkpoints on.
+  harness_bf16: `compute: {precision: bf16-mixed}`.
 
 The first WARMUP_STEPS updates are not timed.
 """
@@ -20,28 +22,31 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tokenizers
 import torch
 import transformers
-from tokenizers import Tokenizer, models
-from torch.nn import functional as F
+from tokenizers import models
 
 from benchmarks import common
 from harness.core.compute import Compute
+from harness.core.memory import keep_freed_memory
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import TokenStream
-from harness.models import SIZES, Architecture
+from harness.data.tokenizers import Tokenizer
+from harness.models import MODELS, SIZES
 from harness.pretraining.budget import Budget, Phase
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import Learner
-from harness.pretraining.module import PretrainingModule
+from harness.pretraining.module import CURVE_POINTS, PretrainingModule
+from harness.pretraining.objectives import OBJECTIVES
 from harness.pretraining.objectives.batches import BatchMaker
 from harness.pretraining.objectives.loader import Feed, Step, to_step
-from harness.pretraining.objectives.objective import Objective
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -50,40 +55,68 @@ from harness.pretraining.schedule import learning_rate_factor
 
 VOCAB_SIZE = 30_522
 SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-WARMUP_STEPS = 5
-
+NUM_SENTINELS = 100
+WARMUP_STEPS = 3
+LONG_RUN = 10_000
+"""Updates of the run that the harness's rows of the learning curve are as rare as in."""
 Clock = list[tuple[int, float]]
 """Updates done, and the time then."""
 
 
-class Workload:
-    """One model, text and batch shape, for all three systems."""
+@dataclass(frozen=True)
+class Shape:
+    """One model, text and batch shape."""
 
-    def __init__(self, size: str, batch_size: int, sequence_length: int, steps: int) -> None:
+    objective: str = "mlm"
+    family: str = "bert"
+    size: str = "tiny"
+    batch_size: int = 32
+    sequence_length: int = 128
+    vocab_size: int = VOCAB_SIZE
+    threads: int = 2
+    steps: int = 6
+    """Timed updates."""
+
+
+WORKLOADS = {
+    "mlm-tiny": Shape(),
+    "mlm-mini": Shape(size="mini"),
+    "causal-tiny": Shape("clm", "gpt2"),
+    "span-tiny": Shape("span_corruption", "t5"),
+    # The quickstart's shape, which is a run of one thread.
+    "mlm-nano": Shape("mlm", "bert", "nano", 16, 32, vocab_size=1_000, threads=1, steps=300),
+    "smallest": Shape("mlm", "bert", "nano", 2, 16, vocab_size=500, threads=1, steps=40),
+}
+
+
+class Workload:
+    """A shape with its text, for all systems."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape, self.steps = shape, shape.steps + WARMUP_STEPS
         self.spec = Pretrain(
-            size=SIZES[size],
-            model=Architecture(max_position=512),
-            objective=Objective(),
+            size=SIZES[shape.size],
+            model=MODELS[shape.family],
+            objective=OBJECTIVES[shape.objective],
             packing=Packing(format="full_sentences"),
-            phases=(Phase(fraction=1, sequence_length=sequence_length),),
-            batch_size=batch_size,
-            budget=Budget(steps=steps + WARMUP_STEPS),
+            tokenizer=Tokenizer(vocab_size=shape.vocab_size, sentinels=NUM_SENTINELS),
+            phases=(Phase(fraction=1, sequence_length=shape.sequence_length),),
+            batch_size=shape.batch_size,
+            budget=Budget(steps=self.steps),
         )
-        self.steps = steps + WARMUP_STEPS
-        self.tokens_per_step = batch_size * sequence_length
-        self.vocabulary = make_vocabulary()
-        stream = random_stream(self.steps * batch_size, sequence_length - 2)
+        self.tokens_per_step = shape.batch_size * shape.sequence_length
+        self.vocabulary = make_vocabulary(shape.vocab_size)
+        stream = random_stream(self.steps * shape.batch_size, shape.sequence_length - 2, shape)
         self.maker = BatchMaker(
             stream,
             self.vocabulary,
             self.spec.objective,
             self.spec.packing,
             self.spec.phases,
-            batch_size,
+            shape.batch_size,
             0,
             self.steps,
         )
-        self.sequences = self.maker.layout.rows(self.maker.drawing(0, 0).sequences).tokens
 
     def learner(self) -> Learner:
         """The untrained network."""
@@ -100,19 +133,59 @@ class Workload:
         return (last - first) * self.tokens_per_step / (end - begin)
 
 
-def make_vocabulary() -> Vocabulary:
-    """Special tokens, and words of one token each."""
-    special = np.arange(VOCAB_SIZE) < len(SPECIAL)
-    starts = np.ones(VOCAB_SIZE, dtype=bool)
-    return Vocabulary(VOCAB_SIZE, pad=0, cls=2, sep=3, mask=4, special=special, word_start=starts)
+def make_vocabulary(size: int) -> Vocabulary:
+    """Special tokens, sentinels, and words of one token each."""
+    sentinels = len(SPECIAL) + np.arange(NUM_SENTINELS)
+    special = np.arange(size) < len(SPECIAL) + NUM_SENTINELS
+    starts = np.ones(size, dtype=bool)
+    return Vocabulary(
+        size, pad=0, cls=2, sep=3, mask=4, special=special, word_start=starts, sentinels=sentinels
+    )
 
 
-def random_stream(num_sequences: int, length: int) -> TokenStream:
+def random_stream(num_sequences: int, length: int, shape: Shape) -> TokenStream:
     """One document of sentences that each fill a sequence."""
     rng = np.random.default_rng(0)
-    tokens = rng.integers(len(SPECIAL), VOCAB_SIZE, num_sequences * length).astype(np.uint16)
+    first = len(SPECIAL) + NUM_SENTINELS
+    tokens = rng.integers(first, shape.vocab_size, num_sequences * length).astype(np.uint16)
     sentences = np.arange(num_sequences + 1) * length
     return TokenStream(tokens, sentences, np.array([0, num_sequences]))
+
+
+def make_tokenizer(vocab_size: int) -> transformers.PreTrainedTokenizerFast:
+    """A word-level tokenizer with the ids of `make_vocabulary`."""
+    vocab = {token: i for i, token in enumerate(SPECIAL.values())}
+    vocab |= {f"w{i}": i for i in range(len(vocab), vocab_size)}
+    model = models.WordLevel(vocab, unk_token="[UNK]")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer(model), **SPECIAL
+    )
+
+
+def trainer_rows(work: Workload) -> list[dict[str, list[int]]]:
+    """The texts that the Trainer's collator makes batches of."""
+    if work.shape.objective == "span_corruption":
+        return [row for number in range(work.steps) for row in source_and_labels(work, number)]
+    rows = work.maker.layout.rows(work.maker.drawing(0, 0).sequences).tokens.tolist()
+    if work.shape.objective == "clm":
+        return [{"input_ids": row} for row in rows]
+    special = len(SPECIAL)
+    return [
+        {"input_ids": row, "special_tokens_mask": [int(token < special) for token in row]}
+        for row in rows
+    ]
+
+
+def source_and_labels(work: Workload, number: int) -> list[dict[str, list[int]]]:
+    """The rows of one of the harness's batches, without padding."""
+    batch = work.maker.batch(number)
+    labels = np.full(batch["decoder_input_ids"].shape, -100)
+    labels.flat[batch["positions"]] = batch["targets"]
+    real = batch.get("attention_mask", np.ones_like(batch["input_ids"])).astype(bool)
+    return [
+        {"input_ids": source[mask].tolist(), "labels": target[target != -100].tolist()}
+        for source, mask, target in zip(batch["input_ids"], real, labels, strict=True)
+    ]
 
 
 def run_trainer(work: Workload, folder: Path) -> Clock:
@@ -123,47 +196,42 @@ def run_trainer(work: Workload, folder: Path) -> Clock:
         def on_step_end(self, *args: Any, **kwargs: Any) -> None:
             clock.append((len(clock) + 1, time.perf_counter()))
 
-    tokenizer = make_tokenizer()
-    rows = [
-        {"input_ids": row, "special_tokens_mask": [int(token < len(SPECIAL)) for token in row]}
-        for row in work.sequences.tolist()
-    ]
+    tokenizer = make_tokenizer(work.shape.vocab_size)
+    network = work.learner().backbone.network
+    masked = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
+    collators: dict[str, Callable[[], Any]] = {
+        "clm": partial(transformers.DataCollatorForLanguageModeling, tokenizer, mlm=False),
+        "span_corruption": partial(transformers.DataCollatorForSeq2Seq, tokenizer, network),
+    }
     trainer = transformers.Trainer(
-        model=work.learner().backbone.network,
+        model=network,
         args=transformers.TrainingArguments(
             output_dir=str(folder),
-            per_device_train_batch_size=work.spec.batch_size,
+            per_device_train_batch_size=work.shape.batch_size,
             max_steps=work.steps,
             learning_rate=work.spec.optimizer.learning_rate,
             weight_decay=work.spec.optimizer.weight_decay,
+            use_cpu=not torch.cuda.is_available(),
             report_to=[],
             save_strategy="no",
             dataloader_pin_memory=torch.cuda.is_available(),  # which is then the default
             logging_strategy="no",
             disable_tqdm=True,
         ),
-        train_dataset=rows,
-        data_collator=transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15),
+        train_dataset=trainer_rows(work),
+        data_collator=collators.get(work.shape.objective, lambda: masked)(),
         callbacks=[StepTimes()],
     )
     trainer.train()
     return clock
 
 
-def make_tokenizer() -> transformers.PreTrainedTokenizerFast:
-    """A word-level tokenizer with the ids of `make_vocabulary`."""
-    vocab = {token: i for i, token in enumerate(SPECIAL.values())}
-    vocab |= {f"w{i}": i for i in range(len(vocab), VOCAB_SIZE)}
-    model = models.WordLevel(vocab, unk_token="[UNK]")
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer(model), **SPECIAL)
-
-
-def run_bare(work: Workload, folder: Path) -> Clock:
-    """A minimal loop with the harness's optimizations."""
+def run_bare(work: Workload, folder: Path, bf16: bool = False) -> Clock:
+    """A minimal loop with the harness's optimisations."""
+    keep_freed_memory()
     clock: Clock = []
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
-    network: Any = model.backbone.network
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
     for number, step in enumerate(steps):
@@ -172,10 +240,9 @@ def run_bare(work: Workload, folder: Path) -> Clock:
             group["lr"] = work.spec.optimizer.learning_rate * factor
         for part in step.parts:
             part = {name: value.to(device, non_blocking=True) for name, value in part.items()}
-            states = network.bert(part["input_ids"], token_type_ids=part["token_type_ids"])[0]
-            logits = network.cls.predictions(states.flatten(0, 1)[part["positions"]])
-            loss = F.cross_entropy(logits, part["targets"], reduction="sum")
-            (loss / step.counts["token"]).backward()
+            with torch.autocast(device, torch.bfloat16, enabled=bf16):
+                sums, _ = model(part)
+            (sums["token"] / step.counts["token"]).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), work.spec.optimizer.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
@@ -183,71 +250,98 @@ def run_bare(work: Workload, folder: Path) -> Clock:
     return clock
 
 
-def run_harness(work: Workload, folder: Path) -> Clock:
+def run_harness(work: Workload, folder: Path, compute: Compute = Compute()) -> Clock:  # noqa: B008
     """The harness, as its pretraining stage runs it."""
     clock: Clock = []
     module = PretrainingModule(work.learner(), work.spec, work.steps, seed=0)
+    module.curve_every = LONG_RUN // CURVE_POINTS
     feed = Feed(work.step, work.steps)
 
     def progress(done: int, total: int, **figures: float) -> None:
         clock.append((done, time.perf_counter()))
 
-    fit(module, feed, folder / "last.ckpt", Compute(), progress)
+    fit(module, feed, folder / "last.ckpt", compute, progress)
     return clock
 
 
-SYSTEMS = {"trainer": run_trainer, "bare": run_bare, "harness": run_harness}
+SYSTEMS: dict[str, Callable[[Workload, Path], Clock]] = {
+    "trainer": run_trainer,
+    "bare": run_bare,
+    "bare_bf16": partial(run_bare, bf16=True),
+    "harness": run_harness,
+    "harness_bf16": partial(run_harness, compute=Compute(precision="bf16-mixed")),
+}
 
 
-def rate(work: Workload, run: Callable[[Workload, Path], Clock]) -> float:
-    """Tokens per second of one system."""
+def rate(system: str, shape: Shape) -> float:
+    """Tokens per second of one system, in this process."""
+    torch.set_num_threads(shape.threads)
+    work = Workload(shape)
     with tempfile.TemporaryDirectory() as folder:
-        return work.rate(run(work, Path(folder)))
+        return work.rate(SYSTEMS[system](work, Path(folder)))
 
 
-def summary(rates: common.Measurements, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Medians and ratios of the rates, with settings and machine."""
-    machine = {
-        **common.machine("torch", "transformers"),
-        "cpu_count": os.cpu_count(),
-        "torch_threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-    }
+def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Medians and ratios of one workload."""
+    shape = WORKLOADS[name]
+    systems = {system: partial(common.in_new_process, rate, system, shape) for system in SYSTEMS}
+    rates = common.measure_in_turns(systems, arguments.repeats)
     return {
-        **common.rate_figures(rates, arguments, **machine),
-        "harness_over_trainer": round(common.median_ratio(rates, "harness", "trainer"), 3),
+        "workload": name,
+        **asdict(shape),
+        "tokens_per_second": {name: round(float(np.median(all_))) for name, all_ in rates.items()},
+        "all_tokens_per_second": {name: list(map(round, all_)) for name, all_ in rates.items()},
+        "over_trainer": {
+            name: round(common.median_ratio(rates, name, "trainer"), 2) for name in rates
+        },
         "harness_over_bare": round(common.median_ratio(rates, "harness", "bare"), 3),
+        "harness_bf16_over_bare_bf16": round(
+            common.median_ratio(rates, "harness_bf16", "bare_bf16"), 3
+        ),
     }
 
 
 def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
-    chosen, machine = figures["settings"], figures["machine"]
-    medians = figures["tokens_per_second"]
+    chosen, on = figures["settings"], figures["machine"]
     setting = (
-        f"Size {chosen['size']}, vocabulary {VOCAB_SIZE:,}, batch {chosen['batch_size']} x "
-        f"{chosen['sequence_length']} tokens, median of {chosen['repeats']} runs of "
-        f"{chosen['steps']} updates each; {machine['processor']}, "
-        f"{machine['torch_threads']} threads, {machine['device']}."
+        f"Tokens per second, and against the Trainer; medians of {chosen['repeats']} runs, each in "
+        "a new process, the ratios paired within repeats; "
+        f"{on['processor']}, {on['device']}, torch {on['torch']}, transformers "
+        f"{on['transformers']}."
     )
-    remark = (
-        f"Paired within repeats: harness / trainer {figures['harness_over_trainer']:.2f}, "
-        f"harness / bare {figures['harness_over_bare']:.3f}."
-    )
-    rows = [[name, f"{r:,}", f"{r / medians['trainer']:.2f} x"] for name, r in medians.items()]
-    head = ("system", "tokens/s", "against the Trainer")
-    return common.markdown(__file__, "Pretraining throughput", setting, head, rows, remark=remark)
+    head = ["workload", "shape", *(name.replace("_", " ") for name in SYSTEMS)]
+    head += ["harness / bare", "in bf16"]
+    rows = []
+    for one in figures["workloads"]:
+        shape = (
+            f"{one['family']} {one['size']}, {one['batch_size']} x {one['sequence_length']}, "
+            f"vocabulary {one['vocab_size']:,}, threads {one['threads']}"
+        )
+        rates = [
+            f"{one['tokens_per_second'][name]:,} ({one['over_trainer'][name]:.2f} x)"
+            for name in SYSTEMS
+        ]
+        ratios = [f"{one[key]:.2f}" for key in ("harness_over_bare", "harness_bf16_over_bare_bf16")]
+        rows.append([one["workload"], shape, *rates, *ratios])
+    return common.markdown(__file__, "Pretraining throughput", setting, head, rows, 2)
 
 
 def main() -> None:
     """Measures and writes the figures."""
-    defaults = {"batch_size": 32, "sequence_length": 128, "steps": 40, "repeats": 5}
-    arguments = common.parse_arguments(__doc__, "pretraining_throughput", size="tiny", **defaults)
-    work = Workload(
-        arguments.size, arguments.batch_size, arguments.sequence_length, arguments.steps
+    chosen = ",".join(name for name in WORKLOADS if name != "smallest")
+    arguments = common.parse_arguments(
+        __doc__, "pretraining_throughput", workloads=chosen, repeats=5
     )
-    systems = {name: partial(rate, work, run) for name, run in SYSTEMS.items()}
-    figures = summary(common.measure_in_turns(systems, arguments.repeats), arguments)
+    figures = {
+        "settings": common.settings(arguments),
+        "machine": {
+            **common.machine("torch", "transformers"),
+            "cpu_count": os.cpu_count(),
+            "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        },
+        "workloads": [measure(name, arguments) for name in arguments.workloads.split(",")],
+    }
     common.save(figures, page(figures), arguments.out)
 
 

@@ -1,13 +1,24 @@
-"""`harness data`: data sets from the Hub."""
+"""`harness data`: data sets from the Hub, and the text that pretraining reads."""
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
 
-app = typer.Typer(help="Data sets from the Hub: list, fetch, verify.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from harness.data.corpora.statistics import CorpusStatistics
+    from harness.pretraining.objectives.shown_batch import ShownRow, Token
+
+app = typer.Typer(
+    help="Data sets from the Hub: list, fetch, verify; corpora: stats, show.", no_args_is_help=True
+)
+STYLES = {"plain": "", "special": "dim", "chosen": "bold green", "changed": "bold red"}
+"""Role of a token to its style."""
 DataNames = Annotated[
     list[str] | None,
     typer.Argument(help="data sets (glue/cola, nyu-mll/glue), or tasks, probes, corpora"),
@@ -54,6 +65,134 @@ def verify_command(names: DataNames = None, suite: SuiteName = None) -> None:
     problems = sum(_reported(*check) for check in verify.verify(sets))
     options.out.print(f"{len(sets)} data sets, {problems} problems")
     _exit_on(problems)
+
+
+@app.command(name="stats")
+def stats_command(
+    corpus: Annotated[
+        str,
+        typer.Argument(
+            help="corpus (harness list corpora), text or JSON lines file, folder or pattern; or "
+            "experiment, for the corpora of its arms"
+        ),
+    ],
+    suite: Annotated[
+        str | None, typer.Option(help="count documents with evaluation text of a suite's tasks")
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="draw the lengths of documents")
+    ] = None,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+) -> None:
+    """Counts documents, words, duplicates and overlap with tasks, by source."""
+    from rich.progress import track
+
+    from harness.core.files import write_atomically
+    from harness.data.corpora.statistics import OVERLAP
+    from harness.experiment.corpus_statistics import corpora_of, corpus_statistics
+    from harness.experiment.samples import named_corpus
+    from harness.plan.factory import load_plan
+
+    with options.clear_errors():
+        is_experiment = Path(corpus).suffix in (".yaml", ".yml")
+        corpora = (
+            corpora_of(load_plan(Path(corpus), set_ or (), variant or ()).arms)
+            if is_experiment
+            else {corpus: named_corpus(corpus)}
+        )
+        found = corpus_statistics(
+            corpora,
+            suite,
+            lambda documents: track(
+                documents, "documents", console=options.err, transient=True, total=None
+            ),
+        )
+        head = ["corpus", "documents", "held out", "sentences", "words", "distinct words", "MB"]
+        head += ["words of a document (median, 95 %)", "duplicates", "read again"]
+        head += [f"with {OVERLAP} words of {suite}"] if suite else []
+        options.print_table(head, [_cells(*one, suite) for one in found.items()], right=1)
+        if svg:
+            from harness.report.figures.corpus import lengths
+
+            write_atomically(svg, lengths(found))
+
+
+def _cells(name: str, one: "CorpusStatistics", suite: str | None) -> list[str]:
+    import numpy as np
+
+    number = len(one.lengths)
+    counts = [number, one.num_held_out, one.num_sentences, one.num_words, len(one.words)]
+    median, high = np.quantile(one.lengths, (0.5, 0.95))
+    shares = [one.num_duplicates, one.num_repeated, *([one.num_overlapping] if suite else [])]
+    return [
+        name,
+        *(f"{count:,}" for count in counts),
+        f"{one.num_bytes / 1e6:,.2f}",
+        f"{median:,.0f}, {high:,.0f}",
+        *(f"{share:,} ({100 * share / number:.2g} %)" for share in shares),
+    ]
+
+
+@app.command(name="show")
+def show_command(
+    experiment: options.Experiment,
+    arm: Annotated[str | None, typer.Option(help="arm [default: the first that trains]")] = None,
+    step: Annotated[int, typer.Option(min=0, help="update, from 0")] = 0,
+    rows: Annotated[int, typer.Option(min=1, help="sequences to print")] = 5,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="also draw what is printed")
+    ] = None,
+    set_: options.Overrides = None,
+    variant: options.Variants = None,
+    store: options.StoreFolder = options.DEFAULT_STORE,
+) -> None:
+    """Prints what an arm's network reads at an update, and what it predicts."""
+    from harness.execution.show_batch import shown_batch
+    from harness.plan.factory import load_plan
+    from harness.store.store import Store, existing_store
+
+    with options.clear_errors():
+        plan = load_plan(experiment, set_ or (), variant or ())
+        is_remote = "MLFLOW_TRACKING_URI" in os.environ
+        results = Store(store) if is_remote else existing_store(store)
+        with options.err.status("") as status:
+            name, found = shown_batch(plan, arm, step, results, status.update)
+        lines = [f"{name}, update {step:,}: {len(found)} sequences"]
+        texts = [line for row in found[:rows] for line in _lines(row)]
+        for line in [*lines, *texts]:
+            options.out.print(line)
+        if svg:
+            _draw([*lines, *texts], svg)
+
+
+def _lines(row: "ShownRow") -> "list[Text]":
+    """The parts of a sequence."""
+    from rich.text import Text
+
+    lines = [Text(f"{name:8}", "dim") + _styled(tokens) for name, tokens in row.parts.items()]
+    if row.pair is not None:
+        lines.append(Text(f"{'pair':8}", "dim") + Text(str(row.pair)))
+    return [*lines, Text("")]
+
+
+def _styled(tokens: "list[Token]") -> "Text":
+    from rich.text import Text
+
+    return Text(" ").join(Text(one.text, STYLES[one.role]) for one in tokens)
+
+
+def _draw(lines: "list[str | Text]", file: Path) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    from harness.core.files import write_atomically
+
+    console = Console(record=True, width=120, file=StringIO())
+    for line in lines:
+        console.print(line, highlight=False)
+    write_atomically(file, console.export_svg(title="harness data show"))
 
 
 def _reported(name: str, found: str, problem: str) -> bool:

@@ -61,7 +61,9 @@ def show(
     ],
     examples: Annotated[
         int | None,
-        typer.Option(min=1, help="print this many examples of a task, or documents of a corpus"),
+        typer.Option(
+            min=1, help="print this many examples of a task or objective, or documents of a corpus"
+        ),
     ] = None,
 ) -> None:
     """Shows a member of a registry with all fields, or some of its text, as YAML."""
@@ -76,7 +78,7 @@ def _sample(registry: str, name: str, number: int) -> str:
     from harness.experiment.samples import SAMPLES
 
     options.require(
-        registry in SAMPLES, f"--examples is for {' and '.join(SAMPLES)}, but not for {registry}"
+        registry in SAMPLES, f"--examples is for {', '.join(SAMPLES)}, but not for {registry}"
     )
     found = SAMPLES[registry](name, number)
     return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=options.WIDE)

@@ -115,9 +115,16 @@ def _leaves(prefix: str, fields: Schema, definitions: Schema) -> Iterator[tuple[
         path = f"{prefix}.{name}"
         yield path, field
         if name not in ROLES:  # nested runs, which would recurse without end
-            for option in (field, *field.get("oneOf", ()), *field.get("anyOf", ())):
+            for option in _options(field):
                 inner = definitions.get(option.get("$ref", "").rpartition("/")[2], {})
                 yield from _leaves(path, inner.get("properties", {}), definitions)
+
+
+def _options(field: Schema) -> Iterator[Schema]:
+    """The schemas that a value of a field may match."""
+    yield field
+    for option in (*field.get("oneOf", ()), *field.get("anyOf", ())):
+        yield from _options(option)
 
 
 def _axis(kinds: list[Schema]) -> Schema:

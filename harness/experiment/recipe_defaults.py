@@ -20,6 +20,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 
 NAMED: dict[str, Mapping[str, ConfigModel]] = {
     "corpus": CORPORA,
+    "held_out": CORPORA,
     "tokenizer": TOKENIZERS,
     "objective": OBJECTIVES,
     "model": MODELS,
@@ -38,7 +39,7 @@ ROLES = ("init_from", "teacher")
 UNBOUNDED = 2**30
 """`max_position` of checkpoints without a limit."""
 
-TEXT_FIELDS = ("corpus", "tokenizer")
+TEXT_FIELDS = ("corpus", "held_out", "tokenizer")
 """Fields that `init_from` and `teacher` always take from the run that uses them."""
 
 TRAINING_FIELDS = ("packing", "phases", "batch_size", "optimizer", "schedule", "budget")
@@ -55,6 +56,11 @@ NOT_OF_A_NAME = ("dropout", "attention_dropout", "initializer_range")
 """Fields of the model that a name leaves to the recipe or to a small size, unless it sets them."""
 
 
+def _named_corpus(value: Any) -> Any:
+    """The fields of a corpus that is given by name; other values as they are."""
+    return CORPORA[value].model_dump() if isinstance(value, str) and value in CORPORA else value
+
+
 def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     """`fields` with names replaced by values; unknown names are kept, and refused by validation."""
     out = dict(fields)
@@ -63,6 +69,14 @@ def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(name, str) and name in registry:
             value = registry[name]
             out[field] = value.model_dump(exclude={*NOT_OF_A_NAME} - value.model_fields_set)
+    for field in ("corpus", "held_out"):
+        if isinstance(corpus := out.get(field), Mapping) and isinstance(
+            corpus.get("sources"), Mapping
+        ):
+            sources = {name: _named_corpus(one) for name, one in corpus["sources"].items()}
+            out[field] = {**corpus, "sources": sources}
+    if isinstance(tokenizer := out.get("tokenizer"), Mapping) and "corpus" in tokenizer:
+        out["tokenizer"] = {**tokenizer, "corpus": _named_corpus(tokenizer["corpus"])}
     if isinstance(out.get("objective"), Mapping):
         out["objective"] = _with_kinds(out["objective"])
     for role in ROLES:

@@ -1,6 +1,6 @@
 """Examples of a task and documents of a corpus, to read before they are used."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from harness.core.config import unknown_name
 from harness.data.corpora import CORPORA
-from harness.data.corpora.load_corpus import read_documents
-from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, TextCorpus
+from harness.data.corpora.mixing import split_corpus
+from harness.data.corpora.sources import Corpus, HubCorpus, JsonLinesCorpus, TextCorpus
+from harness.experiment.objective_samples import objective_rows
 from harness.tasks import TASKS
 from harness.tasks.data_files import SUFFIXES
 from harness.tasks.datasets import catalog
@@ -33,13 +34,19 @@ def documents(name: str, number: int) -> list[str]:
     Raises:
         ValueError: no such corpus or file, or a data set of the Hub that is not on this machine.
     """
+    documents = split_corpus(named_corpus(name))
+    return [_cut(" ".join(one.sentences)) for one in islice(documents, number)]
+
+
+def named_corpus(name: str) -> Corpus:
+    """The corpus of a name or path; see `documents`."""
     corpus = _shipped("corpus", name, CORPORA)
     if corpus is None:
         is_json = ".jsonl" in Path(name).suffixes
-        corpus = JsonLinesCorpus(path=name) if is_json else TextCorpus(path=name)
+        return JsonLinesCorpus(path=name) if is_json else TextCorpus(path=name)
     if isinstance(corpus, HubCorpus):
         _require_local(name, corpus)
-    return [_cut(" ".join(one)) for one in islice(read_documents(corpus), number)]
+    return corpus
 
 
 def examples(name: str, number: int) -> list[dict[str, Any]]:
@@ -60,7 +67,11 @@ def examples(name: str, number: int) -> list[dict[str, Any]]:
     return [dict(_fields(task, found, row)) for row in range(len(found))]
 
 
-SAMPLES = {"corpora": documents, "tasks": examples}
+SAMPLES: dict[str, Callable[[str, int], Any]] = {
+    "corpora": documents,
+    "tasks": examples,
+    "objectives": objective_rows,
+}
 """Registry to the function of a name and a number that samples its text."""
 
 

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus, TaskCorpus
+from harness.data.corpora.sources import (
+    Corpus,
+    HubCorpus,
+    MicroworldCorpus,
+    MixedCorpus,
+    TaskCorpus,
+)
 from harness.experiment.arms import Arm
 from harness.finetuning.continued_pretraining import continued_run, without_distillation
 from harness.plan.costs import continued_cost, expected_flops, held_out_flops
@@ -138,4 +144,6 @@ def corpus_label(text: Corpus | TaskCorpus, task: Task) -> str:
         return f"microworld {text.domain or 'of all genres'}"
     if isinstance(text, HubCorpus):
         return " ".join(filter(None, (text.path, text.config)))
+    if isinstance(text, MixedCorpus):
+        return f"mixture of {', '.join(text.sources)}"
     return text.path

@@ -4,7 +4,13 @@ from collections.abc import Iterator
 
 from harness.data.corpora.load_corpus import corpus_bytes
 from harness.data.corpora.size import corpus_size
-from harness.data.corpora.sources import JsonLinesCorpus, MicroworldCorpus, TextCorpus
+from harness.data.corpora.sources import (
+    JsonLinesCorpus,
+    MicroworldCorpus,
+    MixedCorpus,
+    SingleCorpus,
+    TextCorpus,
+)
 from harness.experiment.arms import Arm
 from harness.plan.plan import Plan
 from harness.pretraining.recipes.small_sizes import BYTES_PER_TOKEN
@@ -29,6 +35,17 @@ def num_tokens(plan: Plan, arm: Arm) -> float | None:
     if arm.name in plan.corpus_tokens:
         return plan.corpus_tokens[arm.name]
     corpus = arm.pretrain.corpus
+    if not isinstance(corpus, MixedCorpus):
+        return _expected_tokens(corpus)
+    if corpus.num_bytes:
+        return corpus.num_bytes / BYTES_PER_TOKEN
+    parts = [_expected_tokens(source) for source in corpus.sources.values()]
+    known = [part for part in parts if part is not None]
+    return sum(known) if corpus.reads_all and len(known) == len(parts) else None
+
+
+def _expected_tokens(corpus: SingleCorpus) -> float | None:
+    """Tokens of the training text of a source, from words or bytes; null if they are not known."""
     kept = 1 - corpus.validation_fraction
     if isinstance(corpus, MicroworldCorpus):
         return kept * corpus.num_tokens
@@ -38,20 +55,24 @@ def num_tokens(plan: Plan, arm: Arm) -> float | None:
 
 
 def corpus_lines(plan: Plan) -> Iterator[str]:
-    """A line on each corpus of local files: files, documents, tokens, and passes over it.
+    """A line on each corpus of local files, and each mixture: files, documents, tokens, passes.
 
     Raises:
         ValueError: the files are missing, or not in the declared format.
     """
-    arms: dict[TextCorpus | JsonLinesCorpus, list[Arm]] = {}
+    arms: dict[TextCorpus | JsonLinesCorpus | MixedCorpus, list[Arm]] = {}
     for arm in plan.arms:
-        if isinstance(arm.pretrain.corpus, LOCAL) and num_tokens(plan, arm):
+        if isinstance(arm.pretrain.corpus, (*LOCAL, MixedCorpus)) and num_tokens(plan, arm):
             arms.setdefault(arm.pretrain.corpus, []).append(arm)
     for corpus, users in arms.items():
-        parts = [*_size(corpus), _tokens(plan, users)]
+        if isinstance(corpus, MixedCorpus):
+            name, size = f"mixture of {', '.join(corpus.sources)}", []
+        else:
+            name, size = corpus.path, list(_size(corpus))
+        parts = [*size, _tokens(plan, users)]
         if read := [found for arm in users if (found := passes(plan, arm))]:
             parts.append(f"read {_range(read)} times by the budget")
-        yield f"{corpus.path}: {', '.join(parts)}"
+        yield f"{name}: {', '.join(parts)}"
 
 
 def _size(corpus: TextCorpus | JsonLinesCorpus) -> Iterator[str]:

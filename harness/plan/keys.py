@@ -56,9 +56,10 @@ def stage_key(
 
 
 def run_content(run: Pretrain) -> dict[str, Any]:
-    """The settings of a run that enter its key. The corpus enters through the parents; the name of
+    """The settings of a run that enter its key. All text enters through the parents; the name of
     the recipe has no effect on the result."""
-    spec = run.model_dump(exclude={"recipe", "corpus", *ROLES})
+    spec = run.model_dump(exclude={"recipe", "corpus", "held_out", *ROLES})
+    del spec["tokenizer"]["corpus"]
     if run.optimizer.kind == "adamw":  # keys were made before there were others
         del spec["optimizer"]["kind"]
     others = {role: getattr(run, role) for role in ROLES}
@@ -86,13 +87,23 @@ def _without(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _identifying(name: str, value: Any) -> Any:
     """The value of a field of a specification without the paths of files, whose fingerprints are in
     the key."""
-    if name == "corpus" and value.get("source") in ("text", "jsonl"):
-        return _without(value, "path")
+    if name in ("corpus", "held_out"):
+        return _without_path(value)
     if name == "content":
         return _without_paths(value)
     if name == "tasks":
         return [{**task, "content": _without_paths(task["content"])} for task in value]
     return value
+
+
+def _without_path(corpus: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A corpus without the paths of local files."""
+    if corpus.get("source") in ("text", "jsonl"):
+        return _without(corpus, "path")
+    if corpus.get("source") == "mixture":
+        sources = {name: _without_path(one) for name, one in corpus["sources"].items()}
+        return {**corpus, "sources": sources}
+    return corpus
 
 
 def _without_paths(content: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,15 +13,17 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.profilers import Profiler
+from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.files import write_atomically
-from harness.data.corpora.token_stream import TokenStream
+from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
 from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
 from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
+from harness.pretraining.logged_metrics import values
 from harness.pretraining.module import DROPOUT, MODULES, PretrainingModule
 from harness.pretraining.objectives import held_out
 from harness.pretraining.objectives.batches import BatchMaker
@@ -53,7 +55,7 @@ def pretrain(
     `out`/checkpoints/<fraction>.
 
     Args:
-        tokens: folder with the streams `train` and `validation`.
+        tokens: folder with the streams `train` and `validation`, and of a mixture BY_SOURCE.
         tokenizer: folder of the tokenizer that made them.
         progress: called with (done, total, **figures) after each update.
         folders: results of the runs `init_from` and `teacher`, if any.
@@ -61,7 +63,8 @@ def pretrain(
 
     Returns:
         steps, tokens, seconds, validation_loss, validation_accuracy; further losses by name, such
-        as validation_pair_accuracy; validation_bits_per_byte of left-to-right models; train_loss
+        as validation_pair_accuracy; validation_bits_per_byte of left-to-right models; the same of
+        each source of a mixture, as validation_<source>_loss; train_loss
         (the last of the curve), tokens_per_second and flops_per_second if anything was trained.
 
     Raises:
@@ -93,7 +96,8 @@ def pretrain(
     validate(trainer, module, tokens / "validation", vocabulary)
     if rank() == 0:
         save_results(module, work, out)
-    return _with_flops(module.figures(), module, vocabulary.size)
+    figures = _with_flops(module.figures(), module, vocabulary.size)
+    return figures | losses_by_source(trainer, module, tokens / BY_SOURCE, vocabulary)
 
 
 def _with_flops(
@@ -107,12 +111,30 @@ def _with_flops(
 
 
 def validate(
-    trainer: pl.Trainer, module: PretrainingModule, stream: Path, vocabulary: Vocabulary
+    trainer: pl.Trainer,
+    module: PretrainingModule,
+    stream: Path,
+    vocabulary: Vocabulary,
+    with_pairs: bool = True,
 ) -> None:
     """Computes the held-out metrics of a module on the token stream in `stream`."""
     start = decoder_start(module.learner.backbone, vocabulary)
-    loaders = validation_loaders(module.spec, stream, vocabulary, start)
+    loaders = validation_loaders(module.spec, stream, vocabulary, start, with_pairs)
     trainer.validate(module, loaders, verbose=False)
+
+
+def losses_by_source(
+    trainer: pl.Trainer, module: PretrainingModule, streams: Path, vocabulary: Vocabulary
+) -> dict[str, float]:
+    """The held-out metrics of each token stream in a folder, `validation_<stream>_<metric>`; those
+    of the module are replaced. Nothing without the folder."""
+    found: dict[str, float] = {}
+    for stream in sorted(streams.iterdir()) if streams.exists() else []:
+        module.held_out = nn.ModuleDict()
+        validate(trainer, module, stream, vocabulary, with_pairs=False)
+        for name, value in values(module.held_out).items():
+            found[f"validation_{stream.name}_{name}"] = value
+    return found
 
 
 def flops_per_token(module: PretrainingModule, vocab_size: int) -> float:
@@ -247,14 +269,14 @@ def make_feed(
 
 
 def validation_loaders(
-    spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int
+    spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int, with_pairs: bool = True
 ) -> list[DataLoader[TensorBatch]]:
     """Loaders of the held-out batches of the output and, with a pair loss, of the pairs."""
     stream = TokenStream.open(folder)
     objective = spec.objectives[-1]
     longest = max(phase.sequence_length for phase in spec.phases)
     sets = [held_out.held_out_batches(stream, vocabulary, objective, longest, start)]
-    if objective.sentence_pair != "none":
+    if with_pairs and objective.sentence_pair != "none":
         length = spec.phases[-1].sequence_length
         sets.append(held_out.pair_batches(stream, vocabulary, objective, spec.packing, length))
     collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list

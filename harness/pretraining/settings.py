@@ -21,6 +21,9 @@ class PretrainSettings(ConfigModel):
     recipe: str = "bert"
     """Name in `harness list recipes`; it gives every field that is not set here."""
     corpus: Corpus = MicroworldCorpus()
+    held_out: Corpus | None = None
+    """Text of the held-out loss, all of it; the corpus is then all for training. Null: a share of
+    the documents of the corpus, so that arms with different text have different held-out texts."""
     tokenizer: Tokenizer = Tokenizer()
     packing: Packing = Packing()
     objective: AnyObjective = Objective()

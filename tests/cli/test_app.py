@@ -72,7 +72,10 @@ def test_text_of_tasks_corpora_and_files_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("recipes", "bert"), "--examples is for corpora and tasks, but not for recipes"),
+        (
+            ("recipes", "bert"),
+            "--examples is for corpora, tasks, objectives, but not",
+        ),
         (("tasks", "micro-mnly"), "did you mean 'micro-mnli'"),
         (("tasks", "no.csv"), "needs the file no.csv, but it does not exist in "),
         (("corpora", "no/*.txt"), "matches no file in "),

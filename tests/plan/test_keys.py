@@ -103,13 +103,15 @@ def test_a_spec_is_not_changed() -> None:
         assert repr(spec) == before
 
 
-def test_the_content_of_a_run_has_no_names_and_no_corpus() -> None:
+def test_the_content_of_a_run_has_no_names_and_no_text() -> None:
     bert = RECIPES["bert"]
     teacher = bert.model_copy(update={"recipe": "roberta", "batch_size": 3})
     content = run_content(bert.model_copy(update={"teacher": teacher}))
     whole = bert.model_dump()
     assert whole["optimizer"].pop("kind") == "adamw"  # not part of keys, which are older
-    entering = {name: whole[name] for name in whole if name not in ("recipe", "corpus")}
+    assert whole["tokenizer"].pop("corpus") is None
+    names = ("recipe", "corpus", "held_out")
+    entering = {name: whole[name] for name in whole if name not in names}
     teacher_content = {**entering, "batch_size": 3}
     assert content == {**entering, "teacher": teacher_content}
     assert entering["init_from"] is None

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import itertools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from transformers import AutoModel
 
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
-from harness.data.corpora.token_stream import write_streams
+from harness.data.corpora.token_stream import BY_SOURCE, write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size
@@ -457,3 +458,21 @@ def test_going_on_from_another_run_starts_with_its_weights(run: Runner, tmp_path
     none = make_spec(budget=Budget(tokens=0), objective=OBJECTIVES["clm"])
     run(none, "second", folders={"init_from": tmp_path / "first/out"})
     assert weights(tmp_path / "first") == weights(tmp_path / "second")
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_losses_by_source_are_those_of_their_held_out_text(
+    data: Path, tmp_path: Path, pairs: bool
+) -> None:
+    """A source whose held-out text is all of it has the loss of the whole."""
+    folder = tmp_path / "tokens"
+    shutil.copytree(data / "tokens", folder)
+    shutil.copytree(folder / "validation", folder / BY_SOURCE / "all")
+    shutil.copytree(folder / "train", folder / BY_SOURCE / "other")
+    (tmp_path / "out").mkdir()
+    spec = make_spec(**(PAIRS if pairs else {}))
+    found = pretrain(spec, folder, data / "tokenizer", tmp_path / "out", tmp_path / "work", 0)
+    for name in ("loss", "accuracy"):
+        assert found[f"validation_all_{name}"] == found[f"validation_{name}"]
+    assert 0 < found["validation_other_loss"] != found["validation_loss"]
+    assert not any("pair" in name for name in found if name.startswith("validation_all"))

@@ -15,8 +15,11 @@ from harness.data.corpora.sources import (
     HubCorpus,
     JsonLinesCorpus,
     MicroworldCorpus,
+    MixedCorpus,
+    SingleCorpus,
     TextCorpus,
 )
+from harness.data.corpora.steps import cleaned
 
 TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
 """Suffixes of files that are no text."""
@@ -27,8 +30,8 @@ _ESCAPES = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
 """WikiText's escapes of marks in words and numbers (Merity et al. 2017, section 4.3)."""
 
 
-def read_documents(corpus: Corpus) -> Iterator[list[str]]:
-    """The documents of `corpus` in order, without empty ones.
+def read_documents(corpus: SingleCorpus) -> Iterator[list[str]]:
+    """The documents of `corpus` in order, after its cleaning steps and without empty ones.
 
     Yields:
         A document as a list of sentences.
@@ -36,7 +39,7 @@ def read_documents(corpus: Corpus) -> Iterator[list[str]]:
     Raises:
         ValueError: the text is missing, or not in the declared format.
     """
-    documents = (sentences for sentences in _documents(corpus) if sentences)
+    documents = cleaned(corpus.steps or (), filter(None, _documents(corpus)))
     yield from islice(documents, corpus.max_documents)
 
 
@@ -44,11 +47,13 @@ def fingerprint(corpus: Corpus) -> str:
     """A string that identifies the text of `corpus`, computed without reading it.
 
     It has the digest of the files, the pinned commit of the Hub repository, or the seeds and sizes
-    of the micro-world.
+    of the micro-world; of a mixture, those of its sources.
 
     Raises:
         ValueError: the files are missing.
     """
+    if isinstance(corpus, MixedCorpus):
+        return " ".join(f"{name}={fingerprint(one)}" for name, one in corpus.sources.items())
     if isinstance(corpus, MicroworldCorpus):
         from harness.data import microworld
 
@@ -116,7 +121,7 @@ def corpus_bytes(corpus: TextCorpus | JsonLinesCorpus) -> int:
     return sum((3 if f.suffix == ".gz" else 1) * f.stat().st_size for f in corpus_files(corpus))
 
 
-def _documents(corpus: Corpus) -> Iterator[list[str]]:
+def _documents(corpus: SingleCorpus) -> Iterator[list[str]]:
     if isinstance(corpus, MicroworldCorpus):
         return _microworld(corpus)
     if isinstance(corpus, HubCorpus):

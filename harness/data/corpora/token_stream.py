@@ -9,7 +9,6 @@ A stream is a folder of four arrays. Documents `[["a b", "c"], ["d"]]` with one 
 """
 
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -18,6 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 from tokenizers import Tokenizer
+
+from harness.data.corpora.mixing import Document, split
 
 BATCH = 512
 """Documents in one call of the tokenizer."""
@@ -48,21 +49,35 @@ class TokenStream:
         return len(self.tokens)
 
 
+BY_SOURCE = "validation_by_source"
+"""Folder with a stream of the held-out documents of each source of a mixture, by its name."""
+
+
 def write_streams(
     documents: Iterable[list[str]], tokenizer_folder: Path, out: Path, validation_fraction: float
 ) -> dict[str, float]:
-    """Tokenises `documents` into `out`/train and `out`/validation, in bounded memory.
-
-    The held-out documents are evenly spaced and include the first one. Sentences without tokens and
-    documents without sentences are dropped.
+    """`write_split` of documents of which the first and others, evenly spaced, are held out.
 
     Args:
         documents: lists of sentences.
         validation_fraction: share of the documents that are held out, 0 to 1.
+    """
+    return write_split(split(documents, validation_fraction), tokenizer_folder, out)
+
+
+def write_split(
+    documents: Iterable[Document], tokenizer_folder: Path, out: Path
+) -> dict[str, float]:
+    """Tokenises `documents` into `out`/train and `out`/validation, in bounded memory; the held-out
+    documents of each source of a mixture also into BY_SOURCE.
+
+    Sentences without tokens and documents without sentences are dropped.
 
     Returns:
-        For both streams, with prefixes `train_` and `validation_`: tokens, sentences, documents,
-        bytes (of the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences.
+        For all streams, with prefixes `train_` and `validation_`: tokens, sentences, documents,
+        bytes (of the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences; of a
+        mixture `<source>_bytes`, `<source>_tokens` for training, and `<source>_repeats`, how often
+        the source was begun again.
 
     Raises:
         ValueError: a stream would be empty.
@@ -70,8 +85,19 @@ def write_streams(
     tokenizer, unk = _plain_tokenizer(tokenizer_folder)
     dtype = np.dtype(np.uint16 if tokenizer.get_vocab_size() < 2**16 else np.uint32)
     train, validation = (_StreamWriter(out / name, dtype) for name in ("train", "validation"))
-    for index, document in enumerate(_encoded(documents, tokenizer, unk, dtype)):
-        (validation if is_held_out(index, validation_fraction) else train).add(document)
+    by_source: dict[str, _StreamWriter] = {}
+    shares: dict[str, float] = {}
+    for document, encoded in _encoded(documents, tokenizer, unk, dtype):
+        (validation if document.is_held_out else train).add(encoded)
+        if document.is_held_out and document.source:
+            name = document.source
+            if name not in by_source:
+                by_source[name] = _StreamWriter(out / BY_SOURCE / name, dtype)
+            by_source[name].add(encoded)
+        elif document.source:
+            _count(shares, document, encoded)
+    for writer in by_source.values():
+        writer.close()
     counts: dict[str, float] = {}
     for writer in (train, validation):
         counts |= {f"{writer.name}_{key}": value for key, value in writer.close().items()}
@@ -80,16 +106,20 @@ def write_streams(
         raise ValueError(
             f"a corpus needs at least 2 documents with text, one of them held out, but has {kept:g}"
         )
-    return counts
+    return counts | shares
 
 
-def is_held_out(index: int, fraction: float) -> bool:
-    """Whether document `index` is held out: the first, then a share `fraction`, evenly spaced."""
-    return math.ceil((index + 1) * fraction) > math.ceil(index * fraction)
+def _count(shares: dict[str, float], document: Document, encoded: "_Encoded") -> None:
+    """Adds a training document of a mixture to the figures of its source."""
+    figures = {"bytes": encoded.bytes.sum(), "tokens": len(encoded.tokens)}
+    for name, value in figures.items():
+        key = f"{document.source}_{name}"
+        shares[key] = shares.get(key, 0.0) + float(value)
+    shares[f"{document.source}_repeats"] = float(document.repeat)
 
 
 @dataclass(frozen=True)
-class _Document:
+class _Encoded:
     tokens: np.ndarray
     lengths: np.ndarray
     """Tokens of each sentence; none is 0."""
@@ -110,24 +140,26 @@ def _plain_tokenizer(folder: Path) -> tuple[Tokenizer, int | None]:
 
 
 def _encoded(
-    documents: Iterable[list[str]], tokenizer: Tokenizer, unk: int | None, dtype: np.dtype
-) -> Iterator[_Document]:
+    documents: Iterable[Document], tokenizer: Tokenizer, unk: int | None, dtype: np.dtype
+) -> Iterator[tuple[Document, _Encoded]]:
     stream = iter(documents)
     while batch := list(islice(stream, BATCH)):
-        sentences = list(chain.from_iterable(batch))
+        sentences = list(chain.from_iterable(document.sentences for document in batch))
         encodings = iter(tokenizer.encode_batch_fast(sentences, add_special_tokens=False))
         for document in batch:
-            ids = [encoding.ids for encoding in islice(encodings, len(document))]
+            texts = document.sentences
+            ids = [encoding.ids for encoding in islice(encodings, len(texts))]
             lengths = np.array([len(i) for i in ids], dtype=np.int64)
             tokens = np.fromiter(chain.from_iterable(ids), dtype, int(lengths.sum()))
-            sizes = [len(s.encode()) for s, i in zip(document, ids, strict=True) if i]
-            yield _Document(
+            sizes = [len(s.encode()) for s, i in zip(texts, ids, strict=True) if i]
+            encoded = _Encoded(
                 tokens,
                 lengths[lengths > 0],
                 bytes=np.array(sizes, dtype=np.int64),
                 num_unk=int(np.sum(tokens == unk)),
                 num_dropped=int(np.sum(lengths == 0)),
             )
+            yield document, encoded
 
 
 class _StreamWriter:
@@ -144,7 +176,7 @@ class _StreamWriter:
         self.documents.append(np.zeros(1))
         self.num_bytes = self.num_unk = self.num_dropped = 0
 
-    def add(self, document: _Document) -> None:
+    def add(self, document: _Encoded) -> None:
         self.num_dropped += document.num_dropped
         if not len(document.tokens):
             return

@@ -5,10 +5,11 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel
+from harness.data.corpora.sources import Corpus
 
 
 class Tokenizer(ConfigModel):
-    """A subword tokenizer to train on the corpus."""
+    """A subword tokenizer to train on text."""
 
     algorithm: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
     vocab_size: int = Field(default=30_522, ge=64)
@@ -19,6 +20,9 @@ class Tokenizer(ConfigModel):
     descending order (Raffel et al. 2020: 100)."""
     extra_tokens: tuple[str, ...] = ()
     """Other special tokens, such as the mode tokens of UL2 (Tay et al. 2023, section 3.3)."""
+    corpus: Corpus | None = None
+    """Text to train on; null: that of pretraining, so that arms with different text have different
+    vocabularies."""
 
     @model_validator(mode="after")
     def _added_fit(self) -> "Tokenizer":

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from harness.data.corpora.sources import Corpus, MicroworldCorpus, TaskCorpus
+from harness.data.corpora.sources import Corpus, MicroworldCorpus, TaskCorpus, sources_of
 from harness.execution.provenance import provenance
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -94,7 +94,8 @@ class Card:
     def generated(self) -> bool:
         """Whether the network was trained on micro-world text alone."""
         texts = [self.run.corpus, *(step.text for step in self.steps)]
-        micro = all(isinstance(text, MicroworldCorpus) for text in texts)
+        sources = [one for text in texts for one in (sources_of(text) if text else [None])]
+        micro = all(isinstance(source, MicroworldCorpus) for source in sources)
         return micro and not self.run.model.checkpoint
 
 

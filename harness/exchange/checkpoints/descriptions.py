@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, TaskCorpus
+from harness.data.corpora.sources import HubCorpus, MicroworldCorpus, MixedCorpus, TaskCorpus
 from harness.exchange.checkpoints.card_data import Card, Step, Text
 from harness.experiment.recipe_defaults import resolve_pretrain
 from harness.models.checkpoints import files
@@ -75,6 +75,8 @@ def num_parameters(card: Card) -> int | None:
 
 def corpus_line(corpus: Text) -> str:
     """A corpus in words; local files without their path."""
+    if isinstance(corpus, MixedCorpus):
+        return "; ".join(f"{name}: {corpus_line(one)}" for name, one in corpus.sources.items())
     if isinstance(corpus, MicroworldCorpus):
         part = f", domain {corpus.domain}" if corpus.domain else ""
         return f"microworld, the harness's generated English: {corpus.num_tokens:,} words{part}"
@@ -90,6 +92,8 @@ def corpus_line(corpus: Text) -> str:
 
 def corpus_licence(corpus: Text) -> str:
     """The licence of a corpus, or where to find it."""
+    if isinstance(corpus, MixedCorpus):
+        return "; ".join(f"{name}: {corpus_licence(one)}" for name, one in corpus.sources.items())
     if isinstance(corpus, MicroworldCorpus):
         return "Apache 2.0, as the harness that generates it"
     if isinstance(corpus, HubCorpus):

@@ -10,7 +10,8 @@ from pydantic import TypeAdapter
 
 from harness.core.compute import Compute
 from harness.data.corpora import load_corpus, token_stream
-from harness.data.corpora.sources import Corpus, TaskCorpus
+from harness.data.corpora.mixing import Document, split, split_corpus
+from harness.data.corpora.sources import Corpus, TaskCorpus, text_of_tokenizer
 from harness.data.tokenizers import Tokenizer, pretrained, training
 from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
@@ -35,26 +36,25 @@ def train_tokenizer(context: StageContext) -> Metrics:
         return {}
     corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
-    documents = _counted(load_corpus.read_documents(corpus), context)
-    texts = (sentence for document in documents for sentence in document)
+    documents = _counted(split_corpus(text_of_tokenizer(corpus)), context)
+    texts = (sentence for document in documents for sentence in document.sentences)
     return {VOCAB_SIZE: training.train(settings, texts, context.out)}
 
 
 def tokenize(context: StageContext) -> Metrics:
     """Writes memory-mapped token streams of the corpus: train and held-out documents."""
-    corpus: Corpus | TaskCorpus
     if context.spec["corpus"]["source"] == "task":
-        corpus = TaskCorpus.model_validate(context.spec["corpus"])
-        documents = task_documents(context.spec, corpus)
+        texts = TaskCorpus.model_validate(context.spec["corpus"])
+        documents = split(task_documents(context.spec, texts), texts.validation_fraction)
     else:
-        corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
-        documents = load_corpus.read_documents(corpus)
-    tokenizer, fraction = context.inputs["tokenizer"], corpus.validation_fraction
+        corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
+        held_out = TypeAdapter(Corpus | None).validate_python(context.spec.get("held_out"))
+        documents = split_corpus(corpus, held_out)
     counted = _counted(documents, context)
-    return dict(token_stream.write_streams(counted, tokenizer, context.out, fraction))
+    return dict(token_stream.write_split(counted, context.inputs["tokenizer"], context.out))
 
 
-def _counted(documents: Iterable[list[str]], context: StageContext) -> Iterator[list[str]]:
+def _counted(documents: Iterable[Document], context: StageContext) -> Iterator[Document]:
     """`documents`, whose number is reported; how many there are is known at the end only."""
     for number, document in enumerate(documents, start=1):
         context.progress(0, 1, documents=number)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.config import unknown_name
+from harness.data.corpora.sources import MicroworldCorpus, sources_of
 from harness.experiment.arms import (
     Arm,
     arm_name,
@@ -117,13 +118,13 @@ def world_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
     suite, chosen = experiment.evaluate.suite_value.name, experiment.evaluate.chosen.values()
     in_world_0 = any(task.data.source == "microworld" for task in chosen)
     for arm in arms:
-        corpus = arm.pretrain.corpus
-        if in_world_0 and corpus.source == "microworld" and corpus.world != 0:
-            yield (
-                ("pretrain", "corpus", "world"),
-                f"pretrain.corpus.world must be 0, the world of the tasks of {suite}, "
-                f"but is {corpus.world}",
-            )
+        for corpus in sources_of(arm.pretrain.corpus):
+            if in_world_0 and isinstance(corpus, MicroworldCorpus) and corpus.world != 0:
+                yield (
+                    ("pretrain", "corpus", "world"),
+                    f"pretrain.corpus.world must be 0, the world of the tasks of {suite}, "
+                    f"but is {corpus.world}",
+                )
 
 
 def arm_names(experiment: Experiment) -> list[str]:

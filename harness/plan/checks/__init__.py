@@ -18,6 +18,7 @@ from harness.plan.checks.repeated_text import repeated_text
 from harness.plan.checks.search import unsuited_sampler
 from harness.plan.checks.seeds import single_runs
 from harness.plan.checks.settings import small_checkpoints, unlike_defaults
+from harness.plan.checks.text import unequal_text
 from harness.plan.checks.tokenizers import unfit_tokenizer
 from harness.plan.plan import Plan
 
@@ -34,6 +35,7 @@ CHECKS: Mapping[str, Callable[[Plan], Iterator[str]]] = {
     "unfit_learning_rate": unfit_learning_rate,
     "unfilled_vocabulary": unfilled_vocabulary,
     "repeated_text": repeated_text,
+    "unequal_text": unequal_text,
     "unfit_tokenizer": unfit_tokenizer,
     "long_texts": long_texts,
     "unsupported_tasks": unsupported_tasks,

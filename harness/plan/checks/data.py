@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.data.corpora.sources import HubCorpus
+from harness.data.corpora.sources import HubCorpus, sources_of
 from harness.plan.plan import Plan
 from harness.tasks.datasets import catalog
 from harness.tasks.datasets.fetch import DEFAULT_FOLDER
@@ -40,7 +40,7 @@ def _users(plan: Plan) -> dict[str, catalog.User]:
         steps = evaluate.continued_pretraining
         texts = [step.corpus_of(task) for step in steps for task in evaluate.chosen]
         if not arm.pretrain.model.checkpoint:
-            texts.append(arm.pretrain.corpus)
+            texts += sources_of(arm.pretrain.corpus)
         found |= {text.path: text for text in texts if isinstance(text, HubCorpus)}
         others = {one.task: known[one.task] for one in evaluate.intermediate_tasks}
         read: dict[str, Task | Probe] = {name: PROBES[name] for name in evaluate.probes}

@@ -38,6 +38,17 @@ class Drawing:
         return int(self.lengths.sum()) // tokens_per_batch
 
 
+@dataclass(frozen=True)
+class MadeBatch:
+    """A batch, and what it was made from."""
+
+    rows: Rows
+    """The text [B, T]."""
+    transformed: TransformResult
+    objective: Objective
+    batch: Batch
+
+
 class BatchMaker:
     """The batches of a pretraining run.
 
@@ -78,6 +89,10 @@ class BatchMaker:
         Raises:
             ValueError: the step is beyond the run, or the text is too small for one batch.
         """
+        return self.made(step).batch
+
+    def made(self, step: int) -> "MadeBatch":
+        """The batch of an update, and what it was made from; see `batch`."""
         phase, step_of_phase = self._phase(step)
         epoch, index = self._epoch(phase, step_of_phase)
         order, starts = self.epoch(phase, epoch)
@@ -92,14 +107,11 @@ class BatchMaker:
         noise = self._transformed(
             read, component.objective, chosen, (phase, self._duplicate(epoch)), step
         )
-        return assemble(
-            rows if component.objective.predicts_text else read,
-            noise,
-            component.objective,
-            labels,
-            self.vocabulary,
-            self.decoder_start,
+        source = rows if component.objective.predicts_text else read
+        batch = assemble(
+            source, noise, component.objective, labels, self.vocabulary, self.decoder_start
         )
+        return MadeBatch(source, noise, component.objective, batch)
 
     def component(self, step: int) -> int:
         """Index of the mixture component of update `step`."""

@@ -8,7 +8,13 @@ import math
 from typing import Any
 
 from harness.data.corpora.load_corpus import corpus_bytes
-from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus
+from harness.data.corpora.sources import (
+    Corpus,
+    JsonLinesCorpus,
+    MicroworldCorpus,
+    TextCorpus,
+    sources_of,
+)
 from harness.models import Size
 from harness.pretraining.budget import Budget
 
@@ -106,15 +112,18 @@ def default_tokens(size: Size) -> int:
 def vocabulary_size(corpus: Corpus) -> int:
     """Declared size of the vocabulary learned from a corpus.
 
-    That of local text is the largest of which COMMON_SHARE of the entries occur COMMON_COUNT times,
-    by the size of the files; MIN_VOCAB_SIZE if there are none, which the check of data reports.
+    That of local text, or of a mixture of it, is the largest of which COMMON_SHARE of the entries
+    occur COMMON_COUNT times, by the size of the files; MIN_VOCAB_SIZE if there are none, which the
+    check of data reports.
     """
-    if isinstance(corpus, MicroworldCorpus):
+    sources = sources_of(corpus)
+    if all(isinstance(source, MicroworldCorpus) for source in sources):
         return MICROWORLD_VOCAB_SIZE
-    if isinstance(corpus, HubCorpus):
+    local = [one for one in sources if isinstance(one, (TextCorpus, JsonLinesCorpus))]
+    if len(local) < len(sources):
         return MAX_VOCAB_SIZE
     try:
-        tokens = corpus_bytes(corpus) / BYTES_PER_TOKEN
+        tokens = sum(map(corpus_bytes, local)) / BYTES_PER_TOKEN
     except ValueError:
         return MIN_VOCAB_SIZE
     sizes = range(MIN_VOCAB_SIZE, MAX_VOCAB_SIZE, 100)

@@ -18,6 +18,7 @@ from harness.data.corpora.sources import (
     HubCorpus,
     JsonLinesCorpus,
     MicroworldCorpus,
+    MixedCorpus,
     TextCorpus,
 )
 
@@ -67,6 +68,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(corpus: Corpus) -> list[list[str]]:
+    assert not isinstance(corpus, MixedCorpus)
     return list(read_documents(corpus))
 
 

@@ -11,7 +11,8 @@ from tokenizers import Tokenizer as HubTokenizer
 from tokenizers import models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from harness.data.corpora.token_stream import TokenStream, is_held_out, write_streams
+from harness.data.corpora.mixing import is_held_out
+from harness.data.corpora.token_stream import TokenStream, write_streams
 
 WORDS = ["[PAD]", "[UNK]", "a", "b", "c", "d"]
 

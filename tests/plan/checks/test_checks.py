@@ -298,3 +298,17 @@ def test_a_pruner_without_enough_trials_is_found() -> None:
 )
 def test_a_strategy_for_several_devices_with_one(compute: Any, warned: bool) -> None:
     assert bool(found("unused_strategy", planned(compute=compute))) == warned
+
+
+def test_different_text_with_vocabularies_or_held_out_texts_that_differ_with_it() -> None:
+    sizes = {"pretrain.corpus.num_tokens": [100_000, 200_000]}
+    (line,) = found("unequal_text", planned(grid=sizes))
+    assert "vocabularies (pretrain.tokenizer.corpus) and held-out texts" in line
+    (line,) = found("unequal_text", planned({"held_out": "wikitext2"}, grid=sizes))
+    assert "vocabularies" in line and "held-out" not in line
+    fixed = {"held_out": "wikitext2", "tokenizer": {"corpus": "wikitext2", "vocab_size": 1_500}}
+    assert not found("unequal_text", planned(fixed, grid=sizes))
+    noisy = {"source": "microworld", "steps": ["noise"]}
+    arms = {"arm": {"clean": {}, "noisy": {"pretrain.corpus": noisy}}}
+    assert not found("unequal_text", planned(grid=arms))  # an ablation
+    assert not found("unequal_text", planned(grid={"pretrain.batch_size": [8, 16]}))

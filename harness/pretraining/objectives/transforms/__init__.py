@@ -11,7 +11,7 @@ from operator import or_
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from harness.core.config import kind_from_name
@@ -43,6 +43,12 @@ class _OneOfTransforms:
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         union: Any = reduce(or_, TRANSFORMS)
         return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        names = [transform.model_fields["kind"].default for transform in TRANSFORMS]
+        return {"anyOf": [{"enum": names}, handler(schema)]}
 
 
 AnyTransform = Annotated[Transform, _OneOfTransforms(), BeforeValidator(kind_from_name)]

@@ -1,0 +1,119 @@
+"""Steps of corpora: cleaning, deduplication, ablations."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from harness.data.corpora.steps import (
+    ABLATIONS,
+    CLEANING,
+    AnyStep,
+    Deduplicate,
+    DeduplicateNear,
+    Duplicate,
+    Length,
+    Noise,
+    Normalise,
+    Quality,
+    cleaned,
+    duplicate,
+    ngrams,
+    noise,
+    words_of,
+)
+
+STEP: TypeAdapter[object] = TypeAdapter(AnyStep)
+DOCUMENTS = st.lists(
+    st.lists(st.text("ab c", min_size=1).filter(str.strip), min_size=1, max_size=4), max_size=12
+)
+
+
+@given(documents=DOCUMENTS)
+def test_cleaning_keeps_the_order_and_adds_nothing(documents: list[list[str]]) -> None:
+    for kind in CLEANING:
+        rest = list(cleaned((kind.model_validate({}),), documents))
+        if kind is not Normalise:
+            position = iter(documents)
+            assert all(any(one == other for other in position) for one in rest)
+
+
+@given(documents=DOCUMENTS)
+def test_exact_deduplication_equals_a_set_of_texts(documents: list[list[str]]) -> None:
+    rest = list(cleaned((Deduplicate(),), documents))
+    texts = [" ".join(" ".join(one).split()).lower() for one in documents]
+    assert [" ".join(" ".join(one).split()).lower() for one in rest] == list(dict.fromkeys(texts))
+
+
+def test_planted_near_duplicates_are_found() -> None:
+    """Of 200 random texts, 60 are copied with one word in 100 replaced, whose 5-grams have a
+    Jaccard similarity of about 0.9; and 60 with one in 5, where few 5-grams are left."""
+    random = Random(0)
+    words = [f"w{number}" for number in range(5_000)]
+    originals = [[" ".join(random.choices(words, k=400))] for _ in range(200)]
+
+    def copied(document: list[str], every: int) -> list[str]:
+        text = document[0].split()
+        text[every // 2 :: every] = random.choices(words, k=len(text[every // 2 :: every]))
+        return [" ".join(text)]
+
+    near = [copied(one, 100) for one in originals[:60]]
+    far = [copied(one, 5) for one in originals[60:120]]
+    similarity = [
+        len(a & b) / len(a | b)
+        for one, other in zip(originals, near, strict=False)
+        for a, b in [(ngrams(words_of(one), 5), ngrams(words_of(other), 5))]
+    ]
+    assert min(similarity) > 0.85
+    kept = list(cleaned((DeduplicateNear(threshold=0.7),), [*originals, *near, *far]))
+    found = [one for one in near if one not in kept]
+    assert len(found) == 60  # recall
+    assert all(one in kept for one in [*originals, *far])  # precision
+
+
+def test_length_and_normal_form() -> None:
+    documents = [["one"], ["one two", "three"], ["a b c d e"]]
+    assert list(cleaned((Length(min_words=2, max_words=4),), documents)) == [documents[1]]
+    (found,) = cleaned((Normalise(),), [["\ufb01ne\u00a0 \ttext", "e\u0301"]])
+    assert found == ["fine text", "\u00e9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("the cat and the dog have been with the bird of the house " * 5, True),
+        ("the cat and the dog " * 4, False),  # fewer than 50 words
+        ("cat dog bird " * 30, False),  # no stop words
+        ("the of " + "# " * 60, False),  # symbols
+        ("the of " + "1 2 3 " * 30, False),  # no letters
+        ("the of " + "extraordinarily-long-compound-words " * 60, False),  # word length
+    ],
+)
+def test_quality_rules_of_gopher(text: str, passes: bool) -> None:
+    assert bool(list(cleaned((Quality(),), [[text]]))) == passes
+
+
+def test_ablations_change_as_many_words_and_documents_as_declared() -> None:
+    random = Random(0)
+    document = ["a b c d e f g h"] * 500
+    (found,) = noise(Noise(rate=0.25), document, random)
+    pairs = zip(words_of(document), words_of(found), strict=True)
+    changed = sum(one != other for one, other in pairs) / 4_000
+    assert changed == pytest.approx(0.25 * 7 / 8, abs=0.02)  # one in 8 is replaced by itself
+    copies = sum(
+        len(duplicate(Duplicate(share=0.2, copies=4), ["a"], random)) for _ in range(2_000)
+    )
+    assert copies / 2_000 == pytest.approx(1.8, abs=0.15)
+
+
+def test_steps_are_read_by_kind_or_by_fields_and_unknown_ones_refused() -> None:
+    assert STEP.validate_python("deduplicate") == Deduplicate()
+    assert STEP.validate_python({"kind": "noise", "rate": 0.5}) == Noise(rate=0.5)
+    kinds = {kind.model_fields["kind"].default for kind in [*CLEANING, *ABLATIONS]}
+    assert len(kinds) == len(CLEANING) + len(ABLATIONS)
+    with pytest.raises(ValidationError, match="deduplicate_near"):
+        STEP.validate_python("dedup")
+    with pytest.raises(ValidationError, match="max_words must be at least min_words, 5, but is 2"):
+        Length(min_words=5, max_words=2)
