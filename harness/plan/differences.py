@@ -45,6 +45,9 @@ def flat_fields(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, ConfigModel):
         for name in type(value).model_fields:
             yield from flat_fields(f"{prefix}.{name}", getattr(value, name))
+    elif isinstance(value, Mapping) and any(isinstance(v, ConfigModel) for v in value.values()):
+        for name, part in value.items():
+            yield from flat_fields(f"{prefix}.{name}", part)
     elif isinstance(value, tuple) and value and all(isinstance(v, ConfigModel) for v in value):
         yield prefix, [getattr(item, "label", None) or item.model_dump() for item in value]
     else:

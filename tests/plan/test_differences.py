@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from harness.plan.differences import condensed, differences_from_first
+from harness.data.corpora.sources import MicroworldCorpus, MixedCorpus
+from harness.plan.differences import condensed, differences_from_first, flat_fields
 
 ROWS: dict[str, dict[str, Any]] = {
     "pretrain.recipe": {"a": "bert", "b": "distilbert"},
@@ -32,3 +33,10 @@ def test_differences_from_first() -> None:
             ("pretrain.batch_size", 16),
         ]
     }
+
+
+def test_the_sources_of_a_mixture_are_compared_field_by_field() -> None:
+    corpus = MixedCorpus(sources={"a": MicroworldCorpus(), "b": MicroworldCorpus(seed=3)})
+    found = dict(flat_fields("corpus", corpus))
+    assert found["corpus.sources.b.seed"] == 3 and "corpus.sources" not in found
+    assert found["corpus.weights"] is None
