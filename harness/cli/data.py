@@ -148,6 +148,8 @@ def show_command(
     store: options.StoreFolder = options.DEFAULT_STORE,
 ) -> None:
     """Prints what an arm's network reads at an update, and what it predicts."""
+    from rich.text import Text
+
     from harness.execution.show_batch import shown_batch
     from harness.plan.factory import load_plan
     from harness.store.store import Store, existing_store
@@ -158,12 +160,12 @@ def show_command(
         results = Store(store) if is_remote else existing_store(store)
         with options.err.status("") as status:
             name, found = shown_batch(plan, arm, step, results, status.update)
-        lines = [f"{name}, update {step:,}: {len(found)} sequences"]
-        texts = [line for row in found[:rows] for line in _lines(row)]
-        for line in [*lines, *texts]:
+        lines = [Text(f"{name}, update {step:,}: {len(found)} sequences")]
+        lines += [line for row in found[:rows] for line in _lines(row)]
+        for line in lines:
             options.out.print(line)
         if svg:
-            _draw([*lines, *texts], svg)
+            _draw(lines, svg)
 
 
 def _lines(row: "ShownRow") -> "list[Text]":
@@ -182,7 +184,7 @@ def _styled(tokens: "list[Token]") -> "Text":
     return Text(" ").join(Text(one.text, STYLES[one.role]) for one in tokens)
 
 
-def _draw(lines: "list[str | Text]", file: Path) -> None:
+def _draw(lines: "list[Text]", file: Path) -> None:
     from io import StringIO
 
     from rich.console import Console

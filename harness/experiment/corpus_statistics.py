@@ -37,7 +37,10 @@ def corpus_statistics(
     ngrams = evaluation_ngrams(evaluation_texts(suite) if suite else ())
     found: dict[str, CorpusStatistics] = {}
     for name, corpus in corpora.items():
-        for source, one in statistics(tracked(split_corpus(corpus)), ngrams).items():
+        by_source = statistics(tracked(split_corpus(corpus)), ngrams)
+        if not by_source:
+            raise ValueError(f"{name} must have documents with text, but has none")
+        for source, one in by_source.items():
             found[f"{name}: {source}" if source else name] = one
     return found
 

@@ -64,7 +64,7 @@ def pretrain(
     Returns:
         steps, tokens, seconds, validation_loss, validation_accuracy; further losses by name, such
         as validation_pair_accuracy; validation_bits_per_byte of left-to-right models; the same of
-        each source of a mixture, as validation_<source>_loss; train_loss
+        each source of a mixture, as validation_source_<name>_loss; train_loss
         (the last of the curve), tokens_per_second and flops_per_second if anything was trained.
 
     Raises:
@@ -126,14 +126,14 @@ def validate(
 def losses_by_source(
     trainer: pl.Trainer, module: PretrainingModule, streams: Path, vocabulary: Vocabulary
 ) -> dict[str, float]:
-    """The held-out metrics of each token stream in a folder, `validation_<stream>_<metric>`; those
-    of the module are replaced. Nothing without the folder."""
+    """The held-out metrics of each token stream in a folder, `validation_source_<name>_<metric>`;
+    those of the module are replaced. Nothing without the folder."""
     found: dict[str, float] = {}
     for stream in sorted(streams.iterdir()) if streams.exists() else []:
         module.held_out = nn.ModuleDict()
         validate(trainer, module, stream, vocabulary, with_pairs=False)
         for name, value in values(module.held_out).items():
-            found[f"validation_{stream.name}_{name}"] = value
+            found[f"validation_source_{stream.name}_{name}"] = value
     return found
 
 

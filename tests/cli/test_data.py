@@ -47,6 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     lines = [json.dumps({"text": text}) for text in [*texts, *texts[:2]]]
     (tmp_path / "own.jsonl").write_text("\n".join(lines))
     (tmp_path / "small.yaml").write_text(EXPERIMENT)
+    (tmp_path / "empty.txt").touch()
     return tmp_path
 
 
@@ -103,6 +104,7 @@ def test_a_batch_is_printed_before_and_after_the_transform(folder: Path) -> None
         (("show", "small.yaml", "--arm", "none"), "the arm"),
         (("stats", "nothing.txt"), "must name a .txt"),
         (("stats", "nothing"), "the corpus or file"),
+        (("stats", "empty.txt"), "empty.txt must have documents with text, but has none"),
         (("stats", "own.jsonl", "--suite", "glu"), "the suite"),
     ],
 )

@@ -473,6 +473,6 @@ def test_losses_by_source_are_those_of_their_held_out_text(
     spec = make_spec(**(PAIRS if pairs else {}))
     found = pretrain(spec, folder, data / "tokenizer", tmp_path / "out", tmp_path / "work", 0)
     for name in ("loss", "accuracy"):
-        assert found[f"validation_all_{name}"] == found[f"validation_{name}"]
-    assert 0 < found["validation_other_loss"] != found["validation_loss"]
-    assert not any("pair" in name for name in found if name.startswith("validation_all"))
+        assert found[f"validation_source_all_{name}"] == found[f"validation_{name}"]
+    assert 0 < found["validation_source_other_loss"] != found["validation_loss"]
+    assert not any("pair" in name for name in found if name.startswith("validation_source"))

@@ -76,8 +76,8 @@ def write_split(
     Returns:
         For all streams, with prefixes `train_` and `validation_`: tokens, sentences, documents,
         bytes (of the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences; of a
-        mixture `<source>_bytes`, `<source>_tokens` for training, and `<source>_repeats`, how often
-        the source was begun again.
+        mixture `source_<name>_bytes` and `source_<name>_tokens` for training, and
+        `source_<name>_repeats`, how often the source was begun again.
 
     Raises:
         ValueError: a stream would be empty.
@@ -89,12 +89,14 @@ def write_split(
     shares: dict[str, float] = {}
     for document, encoded in _encoded(documents, tokenizer, unk, dtype):
         (validation if document.is_held_out else train).add(encoded)
-        if document.is_held_out and document.source:
+        if not document.source or not len(encoded.tokens):
+            continue
+        if document.is_held_out:
             name = document.source
             if name not in by_source:
                 by_source[name] = _StreamWriter(out / BY_SOURCE / name, dtype)
             by_source[name].add(encoded)
-        elif document.source:
+        else:
             _count(shares, document, encoded)
     for writer in by_source.values():
         writer.close()
@@ -111,11 +113,12 @@ def write_split(
 
 def _count(shares: dict[str, float], document: Document, encoded: "_Encoded") -> None:
     """Adds a training document of a mixture to the figures of its source."""
+    prefix = f"source_{document.source}"
     figures = {"bytes": encoded.bytes.sum(), "tokens": len(encoded.tokens)}
     for name, value in figures.items():
-        key = f"{document.source}_{name}"
+        key = f"{prefix}_{name}"
         shares[key] = shares.get(key, 0.0) + float(value)
-    shares[f"{document.source}_repeats"] = float(document.repeat)
+    shares[f"{prefix}_repeats"] = float(document.repeat)
 
 
 @dataclass(frozen=True)

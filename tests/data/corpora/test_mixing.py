@@ -132,9 +132,9 @@ def test_streams_have_the_held_out_text_of_each_source(folder: Path, tmp_path: P
     assert names == ["novels", "speech", "wiki"]
     by_source = [TokenStream.open(tmp_path / BY_SOURCE / name).num_tokens for name in names]
     assert sum(by_source) == TokenStream.open(tmp_path / "validation").num_tokens
-    assert counts["speech_repeats"] >= 1 and counts["wiki_repeats"] == 0
-    assert counts["wiki_bytes"] == pytest.approx(2 * counts["novels_bytes"], abs=400)
-    tokens = sum(counts[f"{name}_tokens"] for name in names)
+    assert counts["source_speech_repeats"] >= 1 and counts["source_wiki_repeats"] == 0
+    assert counts["source_wiki_bytes"] == pytest.approx(2 * counts["source_novels_bytes"], abs=400)
+    tokens = sum(counts[f"source_{name}_tokens"] for name in names)
     assert tokens == counts["train_tokens"]
 
 
