@@ -1,7 +1,11 @@
 """`harness data`: data sets from the Hub, and the text that pretraining reads."""
 
 import os
+import sys
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,14 +13,19 @@ import typer
 from harness.cli import options
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Iterator
+
     from rich.text import Text
 
+    from harness.data.corpora.mixing import Document
     from harness.data.corpora.statistics import CorpusStatistics
     from harness.pretraining.objectives.shown_batch import ShownRow, Token
 
 app = typer.Typer(
     help="Data sets from the Hub: list, fetch, verify; corpora: stats, show.", no_args_is_help=True
 )
+SHOWN_LANGUAGES = 3
 STYLES = {"plain": "", "special": "dim", "chosen": "bold green", "changed": "bold red"}
 """Role of a token to its style."""
 DataNames = Annotated[
@@ -72,12 +81,13 @@ def stats_command(
     corpus: Annotated[
         str,
         typer.Argument(
-            help="corpus (harness list corpora), text or JSON lines file, folder or pattern; or "
-            "experiment, for the corpora of its arms"
+            help="corpus (harness list corpora); file, folder or pattern of text, JSON lines or "
+            "parquet; - for standard input; or experiment, for the corpora of its arms"
         ),
     ],
     suite: Annotated[
-        str | None, typer.Option(help="count documents with evaluation text of a suite's tasks")
+        str | None,
+        typer.Option(help="count documents with evaluation text of a suite, and its known words"),
     ] = None,
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE", help="draw the lengths of documents")
@@ -85,52 +95,76 @@ def stats_command(
     set_: options.Overrides = None,
     variant: options.Variants = None,
 ) -> None:
-    """Counts documents, words, duplicates and overlap with tasks, by source."""
+    """Counts documents, words, languages, duplicates and overlap with tasks, by source."""
     from rich.progress import track
 
     from harness.core.files import write_atomically
-    from harness.data.corpora.statistics import OVERLAP
+    from harness.data.corpora.statistics import word_counts
     from harness.experiment.corpus_statistics import corpora_of, corpus_statistics
     from harness.experiment.samples import named_corpus
     from harness.plan.factory import load_plan
+    from harness.tasks.evaluation_texts import evaluation_texts
 
-    with options.clear_errors():
-        is_experiment = Path(corpus).suffix in (".yaml", ".yml")
+    def tracked(documents: "Iterable[Document]") -> "Iterable[Document]":
+        return track(documents, "documents", console=options.err, transient=True, total=None)
+
+    with options.clear_errors(), saved_input(corpus) as name:
+        is_experiment = Path(name).suffix in (".yaml", ".yml")
         corpora = (
-            corpora_of(load_plan(Path(corpus), set_ or (), variant or ()).arms)
+            corpora_of(load_plan(Path(name), set_ or (), variant or ()).arms)
             if is_experiment
-            else {corpus: named_corpus(corpus)}
+            else {corpus: named_corpus(name)}
         )
-        found = corpus_statistics(
-            corpora,
-            suite,
-            lambda documents: track(
-                documents, "documents", console=options.err, transient=True, total=None
-            ),
-        )
+        found = corpus_statistics(corpora, suite, tracked)
+        words = word_counts(evaluation_texts(suite)) if suite else None
         head = ["corpus", "documents", "held out", "sentences", "words", "distinct words", "MB"]
-        head += ["words of a document (median, 95 %)", "duplicates", "read again"]
-        head += [f"with {OVERLAP} words of {suite}"] if suite else []
-        options.print_table(head, [_cells(*one, suite) for one in found.items()], right=1)
+        head += ["words of a document (median, 95 %)", "languages", "duplicates", "read again"]
+        head += [f"with text of {suite}", f"known words of {suite}"] if suite else []
+        options.print_table(head, [_cells(*one, words) for one in found.items()], right=1)
         if svg:
             from harness.report.figures.corpus import lengths
 
             write_atomically(svg, lengths(found))
 
 
-def _cells(name: str, one: "CorpusStatistics", suite: str | None) -> list[str]:
+@contextmanager
+def saved_input(name: str) -> "Iterator[str]":
+    """The path of a file with standard input, which is read more than once, for the name `-`; else
+    the name."""
+    if name != "-":
+        yield name
+        return
+    with TemporaryDirectory(prefix="harness-input-") as folder:
+        path = Path(folder) / "input"
+        with path.open("wb") as file:
+            copyfileobj(sys.stdin.buffer, file)
+        with path.open("rb") as file:
+            is_json = file.read(1) == b"{"
+        yield str(path.rename(path.with_suffix(".jsonl" if is_json else ".txt")))
+
+
+def _cells(name: str, one: "CorpusStatistics", words: "Counter[str] | None") -> list[str]:
+    """A row of `stats`.
+
+    Args:
+        words: of the evaluation texts of a suite; null: of none.
+    """
     import numpy as np
 
     number = len(one.lengths)
     counts = [number, one.num_held_out, one.num_sentences, one.num_words, len(one.words)]
     median, high = np.quantile(one.lengths, (0.5, 0.95))
-    shares = [one.num_duplicates, one.num_repeated, *([one.num_overlapping] if suite else [])]
+    shares = [one.num_duplicates, one.num_repeated]
+    shares += [one.num_overlapping] if words is not None else []
+    languages = one.languages.most_common(SHOWN_LANGUAGES)
     return [
         name,
         *(f"{count:,}" for count in counts),
         f"{one.num_bytes / 1e6:,.2f}",
         f"{median:,.0f}, {high:,.0f}",
+        ", ".join(f"{language} {100 * share / number:.3g} %" for language, share in languages),
         *(f"{share:,} ({100 * share / number:.2g} %)" for share in shares),
+        *([f"{100 * one.coverage(words):.1f} %"] if words is not None else []),
     ]
 
 

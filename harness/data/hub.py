@@ -8,6 +8,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ import yaml
 if TYPE_CHECKING:
     from datasets import Dataset
 
+SHUFFLE_BUFFER = 10_000
+"""Rows from which the next one is drawn when a stream is shuffled."""
 MIRROR = "HARNESS_DATA"
 """Environment variable with the folder of mirrors."""
 
@@ -45,12 +48,10 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
         ValueError: no such mirror, config or split, or the Hub cannot be reached.
     """
     import datasets
-    from huggingface_hub.errors import LocalEntryNotFoundError
 
     datasets.disable_progress_bars()
     folder = mirror(path)
-    where = f"{path} (config {config or 'default'}, split {split})"
-    try:
+    with _clear_errors(path, config, split):
         if folder is not None:
             # The cache of `datasets` identifies a folder by its name and card only, so it would
             # return stale data for another mirror or changed files.
@@ -58,6 +59,49 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
             cache = Path(datasets.config.HF_DATASETS_CACHE) / f"mirror-{content}"
             return datasets.load_dataset(str(folder), config, split=split, cache_dir=str(cache))
         return datasets.load_dataset(path, config, split=split, revision=revision)
+
+
+def stream(
+    path: str, config: str | None, split: str, revision: str | None, shuffle_seed: int | None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a split, read over the network without a copy on disk.
+
+    Args:
+        shuffle_seed: of the order of files, and of rows in a buffer of SHUFFLE_BUFFER; null: the
+            order of the data set.
+
+    Raises:
+        ValueError: no such mirror, config or split, or the Hub cannot be reached.
+    """
+    import datasets
+
+    with _clear_errors(path, config, split):
+        folder = mirror(path)
+        found = datasets.load_dataset(
+            str(folder or path),
+            config,
+            split=split,
+            revision=None if folder else revision,
+            streaming=True,
+        )
+        if shuffle_seed is not None:
+            found = found.shuffle(seed=shuffle_seed, buffer_size=SHUFFLE_BUFFER)
+        yield from found
+
+
+@contextmanager
+def _clear_errors(path: str, config: str | None, split: str) -> Iterator[None]:
+    """Turns the errors of reading a data set into one line.
+
+    Raises:
+        ValueError: whatever fails, and what to do.
+    """
+    import datasets
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    where = f"{path} (config {config or 'default'}, split {split})"
+    try:
+        yield
     except (ConnectionError, TimeoutError, LocalEntryNotFoundError) as error:
         raise ValueError(
             f"{where} must be read from the Hub, but it cannot be reached ({error}): connect, or "
@@ -67,7 +111,7 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
         # Errors of pyarrow are ValueError or OSError; errors of a builder hide the cause.
         reason = one_line(error.__cause__ or error)
         raise ValueError(
-            f"{where} cannot be read from {folder or 'the Hub'}: {reason}; "
+            f"{where} cannot be read from {mirror(path) or 'the Hub'}: {reason}; "
             f"'harness data verify {path}' shows details"
         ) from error
 

@@ -222,13 +222,17 @@ class Display:
 
 
 def figures_line(figures: Mapping[str, Any]) -> str:
-    """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`, or `12,000 documents` of
-    a text whose length is not known."""
+    """Progress figures as text: `42%, 31,000 tokens/s, loss 3.214`, or `12,000 documents, 31 MB`
+    of a text whose length is not known."""
     if not figures:
         return STARTING
+    is_unknown = "documents" in figures and figures["total"] == 1
+    known = [] if is_unknown else [f"{share_done(figures):4.0%}"]
     if "documents" in figures:
-        return f"{figures['documents']:,} documents"
-    text = f"{share_done(figures):4.0%}"
+        known += [f"{figures['documents']:,} documents"]
+    if "megabytes" in figures:
+        known += [f"{figures['megabytes']:,.0f} MB"]
+    text = ", ".join(known)
     if "tokens_per_second" in figures:
         text += f", {figures['tokens_per_second']:,.0f} tokens/s"
     if "loss" in figures:

@@ -1,14 +1,15 @@
 """Statistics of the corpora of an experiment, or of one corpus, and their overlap with a suite."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 
+from harness.data.corpora.load_corpus import read_documents
 from harness.data.corpora.mixing import Document, split_corpus
 from harness.data.corpora.sources import Corpus
-from harness.data.corpora.statistics import CorpusStatistics, evaluation_ngrams, statistics
+from harness.data.corpora.statistics import CorpusStatistics, statistics
+from harness.data.corpora.steps.decontamination import EvaluationNgrams
 from harness.experiment.arms import Arm
-from harness.tasks import TASKS
-from harness.tasks.custom import suite_named
-from harness.tasks.load_examples import available_splits, load_examples
+from harness.tasks.evaluation_texts import evaluation_texts
 
 
 def corpora_of(arms: Iterable[Arm]) -> dict[str, Corpus]:
@@ -34,25 +35,13 @@ def corpus_statistics(
     Raises:
         ValueError: the text is missing or not in the declared format; the suite is unknown.
     """
-    ngrams = evaluation_ngrams(evaluation_texts(suite) if suite else ())
+    evaluation = EvaluationNgrams.of(evaluation_texts(suite)) if suite else None
+    read = partial(read_documents, evaluation=evaluation_texts)
     found: dict[str, CorpusStatistics] = {}
     for name, corpus in corpora.items():
-        by_source = statistics(tracked(split_corpus(corpus)), ngrams)
+        by_source = statistics(tracked(split_corpus(corpus, read=read)), evaluation)
         if not by_source:
             raise ValueError(f"{name} must have documents with text, but has none")
         for source, one in by_source.items():
             found[f"{name}: {source}" if source else name] = one
     return found
-
-
-def evaluation_texts(suite: str) -> Iterator[str]:
-    """The texts of the evaluation and test splits of a suite's tasks.
-
-    Raises:
-        ValueError: no such suite, or its data are missing.
-    """
-    for name in suite_named(suite).tasks:
-        task = TASKS[name]
-        for split in available_splits(task, with_test=True):
-            for texts in load_examples(task, split).texts:
-                yield from texts

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.core.files import searched_from
 from harness.data.corpora import load_corpus
+from harness.data.corpora.sources import Corpus, decontaminated
 from harness.experiment.arms import Arm
 from harness.experiment.checks import continued_pretraining
 from harness.experiment.checks import model as model_checks
@@ -14,6 +15,7 @@ from harness.experiment.origins import value_place
 from harness.experiment.source import Source
 from harness.experiment.yaml_reader import Keys
 from harness.tasks import custom, load_examples
+from harness.tasks.evaluation_texts import evaluation_fingerprints
 from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
 
@@ -49,10 +51,25 @@ def _arm_problems(arm: Arm) -> Problems:
     if model.facts.kind == "checkpoint":
         yield from model_checks.data_problems(arm)
         return
+    run = arm.pretrain
+    yield from _text_problems(run.corpus, "corpus")
+    yield from _text_problems(run.held_out, "held_out")
+    yield from _text_problems(run.tokenizer.corpus, "tokenizer", "corpus")
+
+
+def _text_problems(text: Corpus | None, *field: str) -> Problems:
+    """A corpus without its files, or without the texts that its steps remove."""
     try:
-        load_corpus.fingerprint(arm.pretrain.corpus)
+        if text is not None:
+            load_corpus.fingerprint(text)
     except ValueError as error:
-        yield ("pretrain", "corpus", "path"), f"pretrain.{error}"
+        message = str(error).replace("corpus.", f"{'.'.join(field)}.", 1)
+        yield ("pretrain", *field, "path"), f"pretrain.{message}"
+    try:
+        for suite in decontaminated(text) if text is not None else ():
+            evaluation_fingerprints(suite)
+    except ValueError as error:
+        yield ("pretrain", *field, "steps"), f"pretrain.{'.'.join(field)}.steps: {error}"
 
 
 def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:

@@ -8,8 +8,15 @@ from typing import Any, TypeVar
 
 from harness.core.config import unknown_name
 from harness.data.corpora import CORPORA
+from harness.data.corpora.local_files import matching
 from harness.data.corpora.mixing import split_corpus
-from harness.data.corpora.sources import Corpus, HubCorpus, JsonLinesCorpus, TextCorpus
+from harness.data.corpora.sources import (
+    Corpus,
+    HubCorpus,
+    JsonLinesCorpus,
+    ParquetCorpus,
+    TextCorpus,
+)
 from harness.experiment.objective_samples import objective_rows
 from harness.tasks import TASKS
 from harness.tasks.data_files import SUFFIXES
@@ -21,6 +28,8 @@ from harness.tasks.task import HubData, Task
 
 Entry = TypeVar("Entry")
 
+FILES_WITH_SUFFIX = 100
+"""Files by whose suffixes a corpus is recognised."""
 MAX_CHARACTERS = 400
 """Length at which a text is cut."""
 
@@ -42,11 +51,19 @@ def named_corpus(name: str) -> Corpus:
     """The corpus of a name or path; see `documents`."""
     corpus = _shipped("corpus", name, CORPORA)
     if corpus is None:
-        is_json = ".jsonl" in Path(name).suffixes
-        return JsonLinesCorpus(path=name) if is_json else TextCorpus(path=name)
+        return _local_corpus(name)
     if isinstance(corpus, HubCorpus):
         _require_local(name, corpus)
     return corpus
+
+
+def _local_corpus(path: str) -> Corpus:
+    """The corpus of a file, folder or pattern, by the suffixes of the files."""
+    files = [Path(path), *islice(matching(path), FILES_WITH_SUFFIX)]
+    suffixes = {suffix for file in files for suffix in file.suffixes}
+    if ".jsonl" in suffixes:
+        return JsonLinesCorpus(path=path)
+    return ParquetCorpus(path=path) if ".parquet" in suffixes else TextCorpus(path=path)
 
 
 def examples(name: str, number: int) -> list[dict[str, Any]]:

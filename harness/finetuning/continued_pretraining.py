@@ -11,10 +11,9 @@ from harness.data.corpora import CORPORA
 from harness.data.corpora.sources import (
     Corpus,
     HubCorpus,
-    JsonLinesCorpus,
+    LocalCorpus,
     MicroworldCorpus,
     TaskCorpus,
-    TextCorpus,
 )
 from harness.models.checkpoints import files
 from harness.models.checkpoints.objectives import representations
@@ -41,7 +40,7 @@ def _scope(value: Any) -> str:
 
 
 Text = Annotated[
-    MicroworldCorpus | HubCorpus | TextCorpus | JsonLinesCorpus | TaskCorpus,
+    MicroworldCorpus | HubCorpus | LocalCorpus | TaskCorpus,
     Field(discriminator="source"),
     BeforeValidator(partial(_by_name, "the corpus", TEXTS)),
 ]

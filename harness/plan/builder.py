@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.data.corpora.sources import Corpus, text_of_tokenizer
+from harness.data.corpora.sources import text_of_tokenizer
 from harness.experiment.arms import Arm, sets_protocol
 from harness.experiment.experiment import Experiment
 from harness.experiment.recipe_defaults import ROLES
@@ -99,21 +99,16 @@ class PlanBuilder:
         algorithm, size = spec.tokenizer.algorithm, spec.tokenizer.vocab_size
         declared = spec.tokenizer.model_copy(update={"corpus": None})
         tokenizer_spec = {
-            **self._text(text_of_tokenizer(spec.tokenizer.corpus or spec.corpus)),
+            **self.graph.text(text_of_tokenizer(spec.tokenizer.corpus or spec.corpus)),
             "tokenizer": self.graph.dump(declared),
         }
         tokenizer = self.graph.stage("tokenizer", f"{algorithm} {size}", tokenizer_spec, {})
-        data = self._text(spec.corpus)
+        data = self.graph.text(spec.corpus)
         if spec.held_out:
-            held_out = self._text(spec.held_out)
+            held_out = self.graph.text(spec.held_out)
             data |= {"held_out": held_out["corpus"], "held_out_text": held_out["fingerprint"]}
         label = f"{spec.corpus.source} as {algorithm} {size}"
         return tokenizer, self.graph.stage("tokenize", label, data, {"tokenizer": tokenizer})
-
-    def _text(self, corpus: Corpus) -> dict[str, Any]:
-        """A corpus and what identifies its text."""
-        fingerprint = self.graph.corpus_fingerprint(corpus)
-        return {"corpus": self.graph.dump(corpus), "fingerprint": fingerprint}
 
     def _add_pretrain(
         self, run: Pretrain, label: str, seed: int, tokenizer: str, tokens: str

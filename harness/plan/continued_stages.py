@@ -60,14 +60,13 @@ def _tokenized(
     graph: StageGraph, arm: Arm, task: Task, text: Corpus | TaskCorpus, tokenizer: str
 ) -> str:
     """Adds the stage that tokenizes a text with the vocabulary of the model; returns its key."""
-    spec: dict[str, Any] = {"corpus": graph.dump(text)}
     if isinstance(text, TaskCorpus):
         protocol = arm.evaluate.protocol
-        spec |= graph.task_content(task)
+        spec: dict[str, Any] = {"corpus": graph.dump(text), **graph.task_content(task)}
         spec["holdout_fraction"] = protocol.holdout_fraction
         spec["max_holdout_examples"] = protocol.max_holdout_examples
     else:
-        spec["fingerprint"] = graph.corpus_fingerprint(text)
+        spec = graph.text(text)
     label = f"{corpus_label(text, task)}, tokens"
     return graph.stage("tokenize", label, spec, {"tokenizer": tokenizer})
 

@@ -2,21 +2,16 @@
 
 from collections.abc import Iterator
 
-from harness.data.corpora.load_corpus import corpus_bytes
-from harness.data.corpora.size import corpus_size
+from harness.data.corpora.size import corpus_size, expected_bytes
 from harness.data.corpora.sources import (
-    JsonLinesCorpus,
+    LocalCorpus,
     MicroworldCorpus,
     MixedCorpus,
     SingleCorpus,
-    TextCorpus,
 )
 from harness.experiment.arms import Arm
 from harness.plan.plan import Plan
 from harness.pretraining.recipes.small_sizes import BYTES_PER_TOKEN
-
-LOCAL = (TextCorpus, JsonLinesCorpus)
-"""The kinds of corpora of a user's own files."""
 
 
 def passes(plan: Plan, arm: Arm) -> float | None:
@@ -49,9 +44,8 @@ def _expected_tokens(corpus: SingleCorpus) -> float | None:
     kept = 1 - corpus.validation_fraction
     if isinstance(corpus, MicroworldCorpus):
         return kept * corpus.num_tokens
-    if isinstance(corpus, LOCAL) and corpus.max_documents is None:
-        return kept * corpus_bytes(corpus) / BYTES_PER_TOKEN
-    return None
+    size = expected_bytes(corpus)
+    return None if size is None else kept * size / BYTES_PER_TOKEN
 
 
 def corpus_lines(plan: Plan) -> Iterator[str]:
@@ -60,9 +54,9 @@ def corpus_lines(plan: Plan) -> Iterator[str]:
     Raises:
         ValueError: the files are missing, or not in the declared format.
     """
-    arms: dict[TextCorpus | JsonLinesCorpus | MixedCorpus, list[Arm]] = {}
+    arms: dict[LocalCorpus | MixedCorpus, list[Arm]] = {}
     for arm in plan.arms:
-        if isinstance(arm.pretrain.corpus, (*LOCAL, MixedCorpus)) and num_tokens(plan, arm):
+        if isinstance(arm.pretrain.corpus, LocalCorpus | MixedCorpus) and num_tokens(plan, arm):
             arms.setdefault(arm.pretrain.corpus, []).append(arm)
     for corpus, users in arms.items():
         if isinstance(corpus, MixedCorpus):
@@ -75,7 +69,7 @@ def corpus_lines(plan: Plan) -> Iterator[str]:
         yield f"{name}: {', '.join(parts)}"
 
 
-def _size(corpus: TextCorpus | JsonLinesCorpus) -> Iterator[str]:
+def _size(corpus: LocalCorpus) -> Iterator[str]:
     size = corpus_size(corpus)
     yield f"{size.files:,} file{'' if size.files == 1 else 's'}"
     if size.documents is not None:

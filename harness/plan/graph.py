@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.core.config import ConfigModel
 from harness.data.corpora import load_corpus
+from harness.data.corpora.sources import Corpus, decontaminated
 from harness.experiment import plugins
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
@@ -16,6 +17,7 @@ from harness.plan.plugin_use import used_members
 from harness.plan.stage_kinds import STAGE_KINDS
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import load_examples
+from harness.tasks.evaluation_texts import evaluation_fingerprints
 from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
 
@@ -40,6 +42,7 @@ class StageGraph:
         tasks = experiment.evaluate.known_tasks
         self.task_fields = cache(lambda task: tasks[task].content)
         self.corpus_fingerprint = cache(load_corpus.fingerprint)
+        self.evaluation_fingerprints = cache(evaluation_fingerprints)
         self.task_fingerprint = cache(lambda task: load_examples.fingerprint(tasks[task]))
         self.probe_fingerprint = cache(lambda probe: items.fingerprint(PROBES[probe]))
 
@@ -72,6 +75,13 @@ class StageGraph:
         precision = self.experiment.compute.precision
         reduced = {} if precision == "32-true" else {"precision": precision}
         return {"pretrain": self.run_content(run), "seed": seed, **reduced}
+
+    def text(self, corpus: Corpus) -> dict[str, Any]:
+        """The part of a spec that identifies a text, and the texts that are removed from it."""
+        found = {"corpus": self.dump(corpus), "fingerprint": self.corpus_fingerprint(corpus)}
+        if suites := decontaminated(corpus):
+            found["evaluation"] = {one: self.evaluation_fingerprints(one) for one in suites}
+        return found
 
     def task_content(self, task: Task) -> dict[str, Any]:
         """The part of a spec that identifies the examples of a task."""

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
-from harness.experiment.corpus_statistics import evaluation_texts
+from harness.tasks.evaluation_texts import evaluation_texts
 
 EXPERIMENT = """
 name: small

@@ -9,7 +9,8 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from harness.data.corpora.token_stream import TokenStream, write_streams
+from harness.data.corpora.token_stream import TokenStream
+from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer, training
 from harness.experiment.recipe_defaults import expand_names, resolve_pretrain
 from harness.pretraining.objectives.held_out import held_out_batches

@@ -1,6 +1,7 @@
 """Several processes train as one: losses, held-out losses, checkpoints, errors."""
 
 import csv
+import json
 import os
 import signal
 from concurrent.futures.process import BrokenProcessPool
@@ -16,8 +17,10 @@ from hypothesis.strategies import integers
 from safetensors.torch import load_file
 
 from harness.core.compute import Compute
+from harness.data.corpora.mixing import split_corpus
 from harness.data.corpora.packing import Packing
-from harness.data.corpora.token_stream import write_streams
+from harness.data.corpora.sources import JsonLinesCorpus, MixedCorpus
+from harness.data.corpora.tokenization import write_split
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers import training as tokenizer_training
 from harness.execution.ranks import on_ranks
@@ -40,7 +43,8 @@ TOKENIZER = Tokenizer(vocab_size=80, sentinels=10)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with `tokenizer` and `tokens` of random words; held-out text of several batches."""
+    """Folder with `tokenizer` and `tokens` of a mixture of random words, of which one source is
+    repeated; held-out text of several batches."""
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
     words = [f"{a}{b}" for a in "bcdf" for b in "aei"]
@@ -49,7 +53,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     texts = (sentence for document in documents for sentence in document)
     tokenizer_training.train(TOKENIZER, texts, folder / "tokenizer")
-    write_streams(documents, folder / "tokenizer", folder / "tokens", 0.2)
+    sources = {}
+    for name, part in (("long", documents[:360]), ("short", documents[360:])):
+        lines = [json.dumps({"text": ". ".join(document)}) for document in part]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+        path = str(folder / f"{name}.jsonl")
+        sources[name] = JsonLinesCorpus(path=path, validation_fraction=0.2)
+    mixture = MixedCorpus(sources=sources, weights={"long": 2, "short": 1}, num_bytes=30_000)
+    counts = write_split(split_corpus(mixture), folder / "tokenizer", folder / "tokens")
+    assert counts["source_short_repeats"] > 1
     return folder
 
 

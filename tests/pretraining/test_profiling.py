@@ -12,7 +12,7 @@ from pytorch_lightning.profilers import Profiler
 from torch import nn
 
 from harness.core.compute import DEFAULT_COMPUTE
-from harness.data.corpora.token_stream import write_streams
+from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size

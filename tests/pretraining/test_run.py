@@ -21,7 +21,8 @@ from transformers import AutoModel
 
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
-from harness.data.corpora.token_stream import BY_SOURCE, write_streams
+from harness.data.corpora.token_stream import BY_SOURCE
+from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import Architecture, Size

@@ -1,14 +1,12 @@
 """Reading the documents of a corpus as lists of sentences, and the fingerprint of its text."""
 
-import gzip
 import json
-import re
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice, pairwise
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
 
-from harness.core.files import searched_from
 from harness.data import hub
+from harness.data.corpora.local_files import check_length, corpus_files, lines
 from harness.data.corpora.sentence_splitter import split_sentences
 from harness.data.corpora.sources import (
     Corpus,
@@ -16,22 +14,28 @@ from harness.data.corpora.sources import (
     JsonLinesCorpus,
     MicroworldCorpus,
     MixedCorpus,
+    ParquetCorpus,
     SingleCorpus,
     TextCorpus,
+    has_field_order,
 )
 from harness.data.corpora.steps import cleaned
+from harness.data.corpora.steps.step import EvaluationTexts, no_evaluation_texts, words_of
+from harness.data.corpora.wikitext import WIKITEXT, wikitext_articles
 
-TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
-"""Suffixes of files that are no text."""
-WIKITEXT = "Salesforce/wikitext"
-"""The data set whose rows are lines; a row of any other Hub data set is a document."""
-_HEADING = re.compile(r"=((?: =)*) (.*?)((?: =)*) =")
-_ESCAPES = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
-"""WikiText's escapes of marks in words and numbers (Merity et al. 2017, section 4.3)."""
+ROWS = 1000
+"""Rows of a table that are read at once."""
+Record = tuple[Any, str]
+"""The value that a document is sorted by, null for none, and its text."""
 
 
-def read_documents(corpus: SingleCorpus) -> Iterator[list[str]]:
+def read_documents(
+    corpus: SingleCorpus, evaluation: EvaluationTexts = no_evaluation_texts
+) -> Iterator[list[str]]:
     """The documents of `corpus` in order, after its cleaning steps and without empty ones.
+
+    Args:
+        evaluation: name of a suite to the texts that a step removes.
 
     Yields:
         A document as a list of sentences.
@@ -39,8 +43,20 @@ def read_documents(corpus: SingleCorpus) -> Iterator[list[str]]:
     Raises:
         ValueError: the text is missing, or not in the declared format.
     """
-    documents = cleaned(corpus.steps or (), filter(None, _documents(corpus)))
-    yield from islice(documents, corpus.max_documents)
+    documents = cleaned(corpus.steps or (), filter(None, _documents(corpus)), evaluation)
+    if corpus.sort_by == "num_words":
+        documents = sorted(documents, key=lambda document: len(words_of(document)))
+    yield from _first_bytes(islice(documents, corpus.max_documents), corpus.max_bytes)
+
+
+def _first_bytes(documents: Iterable[list[str]], limit: int | None) -> Iterator[list[str]]:
+    """Documents until they have `limit` bytes, to a document."""
+    size = 0
+    for document in documents:
+        yield document
+        size += sum(len(sentence.encode()) for sentence in document) if limit else 0
+        if limit and size >= limit:
+            return
 
 
 def fingerprint(corpus: Corpus) -> str:
@@ -67,71 +83,28 @@ def fingerprint(corpus: Corpus) -> str:
     return hub.digest(corpus_files(corpus))
 
 
-def corpus_files(corpus: TextCorpus | JsonLinesCorpus) -> list[Path]:
-    """The files of a local corpus, sorted.
-
-    Raises:
-        ValueError: no files, or tables in place of text.
-    """
-    suffix = ".txt" if isinstance(corpus, TextCorpus) else ".jsonl"
-    path = Path(corpus.path).expanduser()
-    if path.is_file():
-        _check_suffix(path, corpus.source)
-        return [path]
-    if path.is_dir():
-        found = [f for f in path.rglob("*") if f.name.endswith((suffix, suffix + ".gz"))]
-    else:
-        anchor = Path(path.anchor)
-        found = list(anchor.glob(str(path.relative_to(anchor))))
-    files = sorted(file for file in found if file.is_file())
-    if not files:
-        raise ValueError(
-            f"corpus.path must name a {suffix} or {suffix}.gz file, a folder of them or a glob "
-            f"pattern, but {corpus.path!r} matches no file{searched_from(path)}"
-        )
-    for file in files:
-        _check_suffix(file, corpus.source)
-    return files
-
-
-def _check_suffix(file: Path, source: str) -> None:
-    """Refuses a file in a format whose marks would be read as text.
-
-    Raises:
-        ValueError: it is a table, or JSON lines given as text.
-    """
-    suffix = Path(file.name.lower().removesuffix(".gz")).suffix
-    if suffix in TABLES:
-        raise ValueError(
-            f"corpus.path must name text or JSON lines, but {file} is a table; write its texts to "
-            'a .jsonl file, {"text": ...} in each line, and set corpus.source to jsonl'
-        )
-    if source == "text" and suffix in (".jsonl", ".json"):
-        raise ValueError(
-            f"corpus.path must name plain text, but {file} holds JSON; set corpus.source to jsonl"
-        )
-
-
-def corpus_bytes(corpus: TextCorpus | JsonLinesCorpus) -> int:
-    """Size of the text of a local corpus, compressed files as if they held three times as much.
-
-    Raises:
-        ValueError: no files.
-    """
-    return sum((3 if f.suffix == ".gz" else 1) * f.stat().st_size for f in corpus_files(corpus))
-
-
 def _documents(corpus: SingleCorpus) -> Iterator[list[str]]:
     if isinstance(corpus, MicroworldCorpus):
         return _microworld(corpus)
-    if isinstance(corpus, HubCorpus):
-        texts = _hub_texts(corpus)
-        if corpus.path == WIKITEXT:
-            return wikitext_articles(texts)
-        return map(paragraphs, texts)
-    if isinstance(corpus, JsonLinesCorpus):
-        return map(paragraphs, _json_texts(corpus))
-    return _text_documents(corpus)
+    if isinstance(corpus, TextCorpus):
+        return _text_documents(corpus)
+    texts = (text for _, text in _in_order(corpus, RECORDS[type(corpus)](corpus)))
+    if isinstance(corpus, HubCorpus) and corpus.path == WIKITEXT:
+        return wikitext_articles(texts)
+    return map(paragraphs, texts)
+
+
+def _in_order(corpus: SingleCorpus, records: Iterator[Record]) -> Iterable[Record]:
+    """Records in ascending order of a field, in memory, if the corpus has one."""
+    if not has_field_order(corpus):
+        return records
+    try:
+        return sorted(records, key=lambda record: record[0])
+    except TypeError as error:
+        raise ValueError(
+            f"corpus.sort_by must be a field of numbers or of text alone, but {corpus.sort_by!r} "
+            f"is not: {error}"
+        ) from error
 
 
 def _microworld(corpus: MicroworldCorpus) -> Iterator[list[str]]:
@@ -148,70 +121,91 @@ def paragraphs(text: str) -> list[str]:
     return [sentence for line in text.splitlines() for sentence in split_sentences(line)]
 
 
-def wikitext_articles(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The articles of WikiText, which start with ` = Title = ` between blank lines.
-
-    Headings of all levels become sentences without their marks. `<unk>`, which replaces rare words,
-    remains as text.
-
-    Args:
-        lines: the rows of the data set.
-    """
-    article: list[str] = []
-    before = ""
-    for line, after in pairwise(chain(lines, ("",))):
-        line = _unescape(line.strip())
-        # Tables have lines like " = Played , W = " between other lines.
-        heading = None if before or after.strip() else _HEADING.fullmatch(line)
-        if heading is None:
-            article += split_sentences(line)
-        else:
-            if heading[1] == heading[3] == "":
-                yield article
-                article = []
-            article.append(heading[2])
-        before = line
-    yield article
+def _hub_records(corpus: HubCorpus) -> Iterator[Record]:
+    found = (corpus.path, corpus.config, corpus.split, corpus.revision)
+    if corpus.streaming:
+        return _table_records(corpus, hub.stream(*found, corpus.shuffle_seed), corpus.path)
+    dataset = hub.load(*found)
+    fields = [corpus.text_field, *([corpus.sort_by] if has_field_order(corpus) else [])]
+    for field in fields:
+        if field not in dataset.column_names:
+            raise ValueError(
+                f"corpus.{'text_field' if field == corpus.text_field else 'sort_by'} must be a "
+                f"column of {corpus.path}, but is {field!r}: it has "
+                f"{', '.join(dataset.column_names)}"
+            )
+    batches = dataset.select_columns(fields).iter(ROWS)
+    rows = (
+        dict(zip(batch, row, strict=True))
+        for batch in batches
+        for row in zip(*batch.values(), strict=True)
+    )
+    return _table_records(corpus, rows, corpus.path)
 
 
-def _unescape(line: str) -> str:
-    for escaped, mark in _ESCAPES:
-        line = line.replace(escaped, mark)
-    return line
+def _parquet_records(corpus: ParquetCorpus) -> Iterator[Record]:
+    import pyarrow as pa
+    from pyarrow import parquet
 
-
-def _hub_texts(corpus: HubCorpus) -> Iterator[str]:
-    dataset = hub.load(corpus.path, corpus.config, corpus.split, corpus.revision)
-    if corpus.text_field not in dataset.column_names:
-        raise ValueError(
-            f"corpus.text_field must be a column of {corpus.path}, but is {corpus.text_field!r}: "
-            f"it has {', '.join(dataset.column_names)}"
-        )
-    for batch in dataset.select_columns([corpus.text_field]).iter(batch_size=1000):
-        yield from batch[corpus.text_field]
-
-
-def _json_texts(corpus: JsonLinesCorpus) -> Iterator[str]:
     for file in corpus_files(corpus):
-        for number, line in enumerate(_lines(file), start=1):
-            if line.strip():
-                yield _json_text(line, corpus.text_field, f"{file}:{number}")
+        try:
+            with parquet.ParquetFile(file) as table:
+                rows = (row for part in table.iter_batches(ROWS) for row in part.to_pylist())
+                yield from _table_records(corpus, rows, str(file))
+        except (pa.ArrowException, OSError) as error:
+            reason = hub.one_line(error)
+            raise ValueError(f"{file} must be a readable parquet file, but {reason}") from error
 
 
-def _json_text(line: str, field: str, where: str) -> str:
-    """The text of one JSON object."""
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{where}: every line must be a JSON object, but {error}") from error
-    text = record.get(field) if isinstance(record, dict) else None
+def _table_records(
+    corpus: HubCorpus | ParquetCorpus, rows: Iterator[dict[str, Any]], where: str
+) -> Iterator[Record]:
+    for number, row in enumerate(rows, start=1):
+        if row.get(corpus.text_field, "") is not None:  # null is an empty text
+            yield _record(corpus, row, f"{where}, row {number}")
+
+
+def _json_records(corpus: JsonLinesCorpus) -> Iterator[Record]:
+    for file in corpus_files(corpus):
+        for number, line in enumerate(lines(file), start=1):
+            if not line.strip():
+                continue
+            where = f"{file}:{number}"
+            try:
+                row = json.loads(line)
+            except (json.JSONDecodeError, RecursionError) as error:
+                raise ValueError(
+                    f"{where}: every line must be a JSON object, but {error}"
+                ) from error
+            yield _record(corpus, row, where)
+
+
+def _record(corpus: HubCorpus | ParquetCorpus | JsonLinesCorpus, row: Any, where: str) -> Record:
+    """The text of a row, and the value that it is sorted by."""
+    text = row.get(corpus.text_field) if isinstance(row, dict) else None
+    given = ", ".join(row) if isinstance(row, dict) else type(row).__name__
     if not isinstance(text, str):
-        given = ", ".join(record) if isinstance(record, dict) else type(record).__name__
         raise ValueError(
-            f"{where}: every line must be a JSON object with text in {field!r} "
+            f"{where}: every document must be an object with text in {corpus.text_field!r} "
             f"(corpus.text_field), but it has {given}"
         )
-    return text
+    check_length(len(text), where)
+    if not has_field_order(corpus):
+        return None, text
+    if row.get(corpus.sort_by) is None:
+        raise ValueError(
+            f"{where}: every document must have a value of {corpus.sort_by!r} (corpus.sort_by), "
+            f"but it has {given}"
+        )
+    return row[corpus.sort_by], text
+
+
+RECORDS: dict[type[Any], Callable[[Any], Iterator[Record]]] = {
+    HubCorpus: _hub_records,
+    ParquetCorpus: _parquet_records,
+    JsonLinesCorpus: _json_records,
+}
+"""Sources whose documents are rows with fields."""
 
 
 def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:
@@ -219,21 +213,13 @@ def _text_documents(corpus: TextCorpus) -> Iterator[list[str]]:
     wrapped."""
     for file in corpus_files(corpus):
         document: list[str] = []
-        for line in _lines(file):
+        size = 0
+        for line in lines(file):
             if line.strip():
                 document.append(line)
+                size += len(line)
+                check_length(size, str(file))
             elif document:
                 yield split_sentences(" ".join(document))
-                document = []
+                document, size = [], 0
         yield split_sentences(" ".join(document))
-
-
-def _lines(file: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file, decompressed if its name ends in .gz."""
-    opener = gzip.open if file.suffix == ".gz" else open
-    try:
-        with opener(file, "rt", encoding="utf-8-sig", newline="\n") as stream:
-            yield from stream
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        kind = "gzip and UTF-8" if file.suffix == ".gz" else "UTF-8"
-        raise ValueError(f"{file} must be {kind} text, but {error}") from error

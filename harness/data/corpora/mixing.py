@@ -1,8 +1,9 @@
 """The documents of a corpus in training and held-out ones; those of a mixture in their shares."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NoReturn
 
 from harness.data.corpora.load_corpus import read_documents
@@ -27,26 +28,38 @@ class Document:
         return sum(len(sentence.encode()) for sentence in self.sentences)
 
 
-def split_corpus(corpus: Corpus, held_out: Corpus | None = None) -> Iterator[Document]:
+Read = Callable[[SingleCorpus], Iterator[list[str]]]
+Split = Callable[[SingleCorpus], Iterator[Document]]
+
+
+def split_corpus(
+    corpus: Corpus, held_out: Corpus | None = None, read: Read = read_documents
+) -> Iterator[Document]:
     """The documents of a corpus, each either held out or for training.
 
     Args:
         held_out: a corpus of which all documents are held out, and none of `corpus`.
+        read: the documents of a source.
 
     Raises:
         ValueError: the text is missing, or not in the declared format; or a source of a mixture has
             no training document.
     """
     if held_out is not None:
-        yield from (replace(one, is_held_out=True) for one in split_corpus(held_out))
-    nothing = held_out is not None
-    yield from mixed(corpus, nothing) if isinstance(corpus, MixedCorpus) else _read(corpus, nothing)
+        yield from (replace(one, is_held_out=True) for one in split_corpus(held_out, read=read))
+    split_one = partial(split_source, read, held_out is not None)
+    yield from mixed(corpus, split_one) if isinstance(corpus, MixedCorpus) else split_one(corpus)
 
 
-def _read(source: SingleCorpus, all_training: bool) -> Iterator[Document]:
-    """The documents of a source, training documents after the ablations."""
+def split_source(read: Read, all_training: bool, source: SingleCorpus) -> Iterator[Document]:
+    """The documents of a source, training documents after the ablations.
+
+    Args:
+        read: the documents of a source.
+        all_training: hold out none.
+    """
     spoil = ablations(source.steps or ())
-    for one in split(read_documents(source), 0.0 if all_training else source.validation_fraction):
+    for one in split(read(source), 0.0 if all_training else source.validation_fraction):
         for sentences in [one.sentences] if one.is_held_out else spoil(one.sentences):
             yield Document(sentences, one.is_held_out)
 
@@ -62,45 +75,49 @@ def is_held_out(index: int, fraction: float) -> bool:
     return math.ceil((index + 1) * fraction) > math.ceil(index * fraction)
 
 
-def mixed(corpus: MixedCorpus, all_training: bool = False) -> Iterator[Document]:
+def mixed(corpus: MixedCorpus, split_one: Split) -> Iterator[Document]:
     """The documents of a mixture: the next is always of the source that is furthest behind its
     share, so that no random numbers are needed and shares differ from the weights by at most a
-    document.
+    document; or of the first that has not reached its share (`order`).
 
     Args:
-        all_training: hold out no document.
+        split_one: the documents of a source.
 
     Raises:
         ValueError: a source has no training document.
     """
-    shares = shares_of(corpus, all_training)
-    readers = {name: _Reader(name, corpus.sources[name], all_training) for name in shares}
+    shares = shares_of(corpus, split_one)
+    readers = {name: _Reader(name, corpus.sources[name], split_one) for name in shares}
     written = dict.fromkeys(shares, 0)
-    while shares and (corpus.num_bytes is None or sum(written.values()) < corpus.num_bytes):
-        name = min(shares, key=lambda name: written[name] / shares[name])
+    limit = corpus.num_bytes or math.inf
+    while shares and sum(written.values()) < limit:
+        if corpus.order == "sequence":
+            name = next(name for name in corpus.sources if name in shares)
+        else:
+            name = min(shares, key=lambda name: written[name] / shares[name])
         document = readers[name].next(may_repeat=corpus.num_bytes is not None)
         if document is not None:
             written[name] += 0 if document.is_held_out else document.num_bytes
             yield document
-        elif corpus.reads_all:
-            del shares[name]
-        else:
+        elif not corpus.reads_all:
             return
+        if document is None or (corpus.order and written[name] >= shares[name] * limit):
+            del shares[name]
 
 
-def shares_of(corpus: MixedCorpus, all_training: bool = False) -> dict[str, float]:
+def shares_of(corpus: MixedCorpus, split_one: Split) -> dict[str, float]:
     """Name of each source to its share of the training text, which add up to 1."""
     sizes = corpus.weights or {
-        name: _training_bytes(name, source, all_training) ** (1 / corpus.temperature)
+        name: _training_bytes(name, split_one(source)) ** (1 / corpus.temperature)
         for name, source in corpus.sources.items()
     }
     total = sum(sizes.values())
     return {name: size / total for name, size in sizes.items()}
 
 
-def _training_bytes(name: str, source: SingleCorpus, all_training: bool) -> int:
+def _training_bytes(name: str, documents: Iterator[Document]) -> int:
     """Bytes of the training documents of a source, all of which are read."""
-    size = sum(one.num_bytes for one in _read(source, all_training) if not one.is_held_out)
+    size = sum(one.num_bytes for one in documents if not one.is_held_out)
     return size or _no_text(name)
 
 
@@ -114,10 +131,10 @@ def _no_text(name: str) -> NoReturn:
 class _Reader:
     """Reads a source again and again."""
 
-    def __init__(self, name: str, source: SingleCorpus, all_training: bool) -> None:
-        self.name, self.source, self.all_training = name, source, all_training
+    def __init__(self, name: str, source: SingleCorpus, split_one: Split) -> None:
+        self.name, self.source, self.split_one = name, source, split_one
         self.repeat, self.has_text = 0, False
-        self.documents = _read(source, all_training)
+        self.documents = split_one(source)
 
     def next(self, may_repeat: bool) -> Document | None:
         """The next document, without held-out ones of repeats; null if there is none."""
@@ -131,4 +148,4 @@ class _Reader:
             if not may_repeat:
                 return None
             self.repeat += 1
-            self.documents = _read(self.source, self.all_training)
+            self.documents = self.split_one(self.source)

@@ -1,7 +1,7 @@
 """Packing of the token stream into input sequences."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +28,9 @@ class Packing(ConfigModel):
     short_seq_prob: float = Field(default=0.0, ge=0, le=1)
     """Share of the documents whose `segment_pair` sequences have a random shorter target length
     (BERT: 0.1)."""
+    order: Literal["sequential"] | None = None
+    """`sequential` reads the sequences in the order of the corpus in each epoch, for a curriculum
+    (`corpus.sort_by`); null shuffles them."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class Sequences:
         """The sequences at `rows`: [num_rows] numbers, or a slice of them."""
         arrays = (self.a_start, self.a_end, self.b_start, self.b_end, self.label)
         return Sequences(*(array[rows] for array in arrays))
+
+
+def concatenated(parts: Iterable[Sequences]) -> Sequences:
+    """The sequences of all parts, in order."""
+    arrays = ((one.a_start, one.a_end, one.b_start, one.b_end, one.label) for one in parts)
+    return Sequences(*(np.concatenate(same) for same in zip(*arrays, strict=True)))
 
 
 def pack(

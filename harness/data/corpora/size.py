@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from harness.data.corpora.load_corpus import corpus_bytes, corpus_files, read_documents
-from harness.data.corpora.sources import JsonLinesCorpus, TextCorpus
+from harness.data.corpora.load_corpus import read_documents
+from harness.data.corpora.local_files import corpus_bytes, corpus_files
+from harness.data.corpora.sources import Corpus, LocalCorpus, MixedCorpus, decontaminated
 
 MAX_COUNTED_BYTES = 20_000_000
 """Text up to which documents and words are counted, which takes seconds."""
@@ -16,19 +17,39 @@ class CorpusSize:
     files: int
     bytes: int
     documents: int | None = None
-    """Null for a corpus of more than MAX_COUNTED_BYTES; so is `words`."""
+    """Null for a corpus of more than MAX_COUNTED_BYTES, and for one from which evaluation texts are
+    removed; so is `words`."""
     words: int | None = None
     """Separated by spaces; a tokenizer makes at least one token of each."""
 
 
-def corpus_size(corpus: TextCorpus | JsonLinesCorpus) -> CorpusSize:
+def corpus_size(corpus: LocalCorpus) -> CorpusSize:
     """The size of a local corpus.
 
     Raises:
         ValueError: the files are missing, or not in the declared format.
     """
     files, size = len(corpus_files(corpus)), corpus_bytes(corpus)
-    if size > MAX_COUNTED_BYTES:
+    if size > MAX_COUNTED_BYTES or decontaminated(corpus):
         return CorpusSize(files, size)
     counts = [sum(len(sentence.split()) for sentence in one) for one in read_documents(corpus)]
     return CorpusSize(files, size, len(counts), sum(counts))
+
+
+def expected_bytes(corpus: Corpus) -> int | None:
+    """Bytes of a corpus before it is read, of compressed files by estimate; null where they are not
+    known: the micro-world, data sets of the Hub, and what remains after steps.
+
+    Raises:
+        ValueError: the files are missing, or not in the declared format.
+    """
+    if isinstance(corpus, MixedCorpus):
+        sizes = [expected_bytes(source) for source in corpus.sources.values()]
+        known = [size for size in sizes if size is not None]
+        is_known = corpus.reads_all and len(known) == len(sizes)
+        return corpus.num_bytes or (sum(known) if is_known else None)
+    size = None
+    if isinstance(corpus, LocalCorpus) and not corpus.steps and not corpus.max_documents:
+        size = corpus_bytes(corpus)
+    limits = [limit for limit in (size, corpus.max_bytes) if limit is not None]
+    return min(limits, default=None)

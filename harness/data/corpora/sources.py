@@ -3,21 +3,44 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from harness.core.config import ConfigModel, Count
 from harness.data.corpora.steps import AnyStep, without_ablations
+from harness.data.corpora.steps.decontamination import Decontaminate
+
+NUM_WORDS = "num_words"
+"""Value of `sort_by`: words separated by white space."""
 
 
-class Source(ConfigModel):
+class HeldOut(ConfigModel):
     """Fields of all corpora."""
 
     validation_fraction: float = Field(default=0.01, gt=0, lt=1)
     """Share of the documents held out for the pretraining loss, spread evenly over the corpus."""
     max_documents: Count | None = Field(default=None, ge=2)
     """Maximum number of documents; null reads all."""
+
+
+class Source(HeldOut):
+    """Fields of all corpora but the texts of a task."""
+
+    max_bytes: Count | None = Field(default=None, ge=1_000)
+    """Maximum size of the text in UTF-8 bytes, to a document; null reads all."""
     steps: tuple[AnyStep, ...] | None = None
     """Filters, deduplication and ablations of the documents; see `harness.data.corpora.steps`."""
+    sort_by: str | None = None
+    """`num_words`, or a field of the documents of JSON lines, parquet and the Hub: documents are
+    read in ascending order, for which all are held in memory. Null keeps their order."""
+
+    @model_validator(mode="after")
+    def _sortable(self) -> Self:
+        if has_field_order(self) and not hasattr(self, "text_field"):
+            raise ValueError(
+                f"sort_by must be {NUM_WORDS!r} where documents have no fields, but is "
+                f"{self.sort_by!r}"
+            )
+        return self
 
 
 class MicroworldCorpus(Source):
@@ -45,10 +68,29 @@ class HubCorpus(Source):
     revision: str | None = None
     """Commit of the Hub repository; without one, stage keys do not identify the text."""
     text_field: str = "text"
+    streaming: Annotated[bool | None, AfterValidator(lambda value: value or None)] = None
+    """Reads documents over the network up to `max_bytes` or `max_documents`, and keeps no copy but
+    their tokens; otherwise the data set is downloaded first. The documents are the same."""
+    shuffle_seed: int | None = Field(default=None, ge=0)
+    """Streams the files in a random order, and documents through a buffer, so that those read are a
+    sample of a corpus that is sorted; null: the order of the data set."""
+
+    @model_validator(mode="after")
+    def _bounded_stream(self) -> Self:
+        if self.streaming and not (self.max_bytes or self.max_documents):
+            raise ValueError(
+                "max_bytes or max_documents must bound what streaming reads, but both are null"
+            )
+        if self.shuffle_seed is not None and not self.streaming:
+            raise ValueError(
+                "shuffle_seed must go with streaming: true; a data set that is read whole is "
+                "shuffled in training"
+            )
+        return self
 
 
 class TextCorpus(Source):
-    """Plain text files (.txt or .txt.gz); blank lines separate documents."""
+    """Plain text files (.txt, .txt.gz or .txt.zst); blank lines separate documents."""
 
     source: Literal["text"] = "text"
     path: str
@@ -56,7 +98,7 @@ class TextCorpus(Source):
 
 
 class JsonLinesCorpus(Source):
-    """JSON lines files (.jsonl or .jsonl.gz) with one document a line."""
+    """JSON lines files (.jsonl, .jsonl.gz or .jsonl.zst) with one document a line."""
 
     source: Literal["jsonl"] = "jsonl"
     path: str
@@ -64,7 +106,16 @@ class JsonLinesCorpus(Source):
     text_field: str = "text"
 
 
-class TaskCorpus(Source):
+class ParquetCorpus(Source):
+    """Parquet files with one document a row."""
+
+    source: Literal["parquet"] = "parquet"
+    path: str
+    """A file, a folder or a glob pattern; relative to the working folder."""
+    text_field: str = "text"
+
+
+class TaskCorpus(HeldOut):
     """The texts of a task's train set without labels and hold-out, one document for each example.
 
     This is task-adaptive pretraining (Gururangan et al. 2020, section 4).
@@ -76,9 +127,9 @@ class TaskCorpus(Source):
     train sets are small."""
 
 
-SingleCorpus = Annotated[
-    MicroworldCorpus | HubCorpus | TextCorpus | JsonLinesCorpus, Field(discriminator="source")
-]
+LocalCorpus = TextCorpus | JsonLinesCorpus | ParquetCorpus
+"""Files of a user's own."""
+SingleCorpus = Annotated[MicroworldCorpus | HubCorpus | LocalCorpus, Field(discriminator="source")]
 SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 
@@ -97,6 +148,8 @@ class MixedCorpus(ConfigModel):
     temperature: float = Field(default=1.0, gt=0)
     """Without weights, shares are proportional to size^(1/temperature): above 1, small sources
     count for more (Raffel et al. 2020, section 3.5.2)."""
+    order: Literal["sequence"] | None = None
+    """`sequence` reads the sources one after another, each up to its share; null mixes them."""
     num_bytes: Count | None = Field(default=None, ge=1_000)
     """Training text in UTF-8 bytes; sources that are too small are repeated. Null: no source is
     repeated, and the text ends when the first is used up; without weights and at temperature 1 all
@@ -116,6 +169,15 @@ class MixedCorpus(ConfigModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _sizes_in_sequence(self) -> Self:
+        if self.order and self.num_bytes is None and not self.reads_all:
+            raise ValueError(
+                "num_bytes must be given for order: sequence with weights or a temperature, but is "
+                "null"
+            )
+        return self
+
     @property
     def reads_all(self) -> bool:
         """Whether every source is read whole, once."""
@@ -123,14 +185,24 @@ class MixedCorpus(ConfigModel):
 
 
 Corpus = Annotated[
-    MicroworldCorpus | HubCorpus | TextCorpus | JsonLinesCorpus | MixedCorpus,
-    Field(discriminator="source"),
+    MicroworldCorpus | HubCorpus | LocalCorpus | MixedCorpus, Field(discriminator="source")
 ]
+
+
+def has_field_order(source: Source) -> bool:
+    """Whether documents are sorted by a field of theirs."""
+    return source.sort_by not in (None, NUM_WORDS)
 
 
 def sources_of(corpus: Corpus | TaskCorpus) -> list[SingleCorpus | TaskCorpus]:
     """The sources of a mixture, or the corpus itself."""
     return list(corpus.sources.values()) if isinstance(corpus, MixedCorpus) else [corpus]
+
+
+def decontaminated(corpus: Corpus | TaskCorpus) -> list[str]:
+    """The suites whose texts steps remove from a corpus."""
+    steps = [step for one in sources_of(corpus) for step in getattr(one, "steps", None) or ()]
+    return sorted({step.suite for step in steps if isinstance(step, Decontaminate)})
 
 
 def text_of_tokenizer(corpus: Corpus) -> Corpus:

@@ -1,15 +1,15 @@
-"""What a corpus holds: sizes, lengths, duplicates, words, and texts of tasks that occur in it."""
+"""What a corpus holds: sizes, lengths, languages, duplicates, words, and texts of tasks that occur
+in it."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from harness.data.corpora.mixing import Document
-from harness.data.corpora.steps import ngrams, words_of
-
-OVERLAP = 8
-"""Words of an n-gram that counts as overlap: 8 to 13 in the literature (Brown et al. 2020, appendix
-C; Radford et al. 2019, section 4)."""
+from harness.data.corpora.steps.decontamination import EvaluationNgrams
+from harness.data.corpora.steps.filters import language_of
+from harness.data.corpora.steps.step import words_of
 
 
 @dataclass
@@ -17,8 +17,8 @@ class CorpusStatistics:
     """Counts over documents, which are added one by one. Memory grows with the distinct words and
     the documents, of which digests and lengths are kept."""
 
-    evaluation: frozenset[str] = frozenset()
-    """N-grams of OVERLAP words of the texts that the corpus should not have."""
+    evaluation: EvaluationNgrams | None = None
+    """N-grams of the texts that the corpus should not have."""
     num_held_out: int = 0
     num_sentences: int = 0
     num_bytes: int = 0
@@ -29,6 +29,8 @@ class CorpusStatistics:
     """Documents that a mixture reads again."""
     num_overlapping: int = 0
     """Documents with an n-gram of `evaluation`."""
+    languages: Counter[str] = field(default_factory=Counter)
+    """Language to the documents in it."""
     lengths: list[int] = field(default_factory=list)
     """Words of each document."""
     words: set[str] = field(default_factory=set)
@@ -52,12 +54,18 @@ class CorpusStatistics:
         self.num_bytes += document.num_bytes
         self.lengths.append(len(words))
         self.words.update(words)
-        if self.evaluation and not self.evaluation.isdisjoint(ngrams(words, OVERLAP)):
+        self.languages[language_of(document.sentences)] += 1
+        if self.evaluation and self.evaluation.found_in(document.sentences):
             self.num_overlapping += 1
+
+    def coverage(self, words: Counter[str]) -> float:
+        """Share of the occurrences of `words`, in lower case, that are of a word of the corpus."""
+        known = sum(count for word, count in words.items() if word in self.words)
+        return known / max(1, words.total())
 
 
 def statistics(
-    documents: Iterable[Document], evaluation: frozenset[str] = frozenset()
+    documents: Iterable[Document], evaluation: EvaluationNgrams | None = None
 ) -> dict[str, CorpusStatistics]:
     """Name of each source of a mixture, or "" otherwise, to its counts."""
     found: dict[str, CorpusStatistics] = {}
@@ -69,8 +77,6 @@ def statistics(
     return found
 
 
-def evaluation_ngrams(texts: Iterable[str]) -> frozenset[str]:
-    """The n-grams of OVERLAP words of texts; shorter texts have none, for they occur by chance."""
-    words = (text.split() for text in texts)
-    long = (one for one in words if len(one) >= OVERLAP)
-    return frozenset(ngram for one in long for ngram in ngrams(one, OVERLAP))
+def word_counts(texts: Iterable[str]) -> Counter[str]:
+    """Each word of texts in lower case, separated by white space, to its occurrences."""
+    return Counter(word for text in texts for word in text.lower().split())

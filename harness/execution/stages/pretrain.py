@@ -1,6 +1,7 @@
 """Stages from corpus to pretrained model, and its evaluation without fine-tuning."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import torch
 from pydantic import TypeAdapter
 
 from harness.core.compute import Compute
-from harness.data.corpora import load_corpus, token_stream
+from harness.data.corpora import load_corpus, token_stream, tokenization
 from harness.data.corpora.mixing import Document, split, split_corpus
+from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import Corpus, TaskCorpus, text_of_tokenizer
 from harness.data.tokenizers import Tokenizer, pretrained, training
 from harness.execution.stages.context import Metrics, StageContext
@@ -23,9 +25,14 @@ from harness.pretraining.distributed import num_ranks, uses_gpus
 from harness.pretraining.held_out_loss import held_out
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.scoring import probing
+from harness.tasks.evaluation_texts import evaluation_texts
 from harness.tasks.examples import split_holdout
 from harness.tasks.probes.probe import UNSUPPORTED_FILE
 from harness.tasks.task import Task
+
+MAX_SHARE = 0.99
+"""Largest share of a text that is reported before its end."""
+_READ = partial(load_corpus.read_documents, evaluation=evaluation_texts)
 
 
 def train_tokenizer(context: StageContext) -> Metrics:
@@ -36,7 +43,7 @@ def train_tokenizer(context: StageContext) -> Metrics:
         return {}
     corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
-    documents = _counted(split_corpus(text_of_tokenizer(corpus)), context)
+    documents = _counted(split_corpus(text_of_tokenizer(corpus), read=_READ), corpus, context)
     texts = (sentence for document in documents for sentence in document.sentences)
     return {VOCAB_SIZE: training.train(settings, texts, context.out)}
 
@@ -46,19 +53,44 @@ def tokenize(context: StageContext) -> Metrics:
     if context.spec["corpus"]["source"] == "task":
         texts = TaskCorpus.model_validate(context.spec["corpus"])
         documents = split(task_documents(context.spec, texts), texts.validation_fraction)
+        total = None
     else:
         corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
         held_out = TypeAdapter(Corpus | None).validate_python(context.spec.get("held_out"))
-        documents = split_corpus(corpus, held_out)
-    counted = _counted(documents, context)
-    return dict(token_stream.write_split(counted, context.inputs["tokenizer"], context.out))
+        documents = split_corpus(corpus, held_out, _READ)
+        total = expected_bytes(corpus)
+
+    def report(progress: tokenization.Progress) -> None:
+        rate = progress.new_tokens / max(progress.seconds, 1e-9)
+        _report(context, total, progress.documents, progress.bytes, tokens_per_second=rate)
+
+    work = context.state / "streams"
+    work.mkdir(exist_ok=True)
+    out = context.out
+    return dict(tokenization.write_split(documents, context.inputs["tokenizer"], out, work, report))
 
 
-def _counted(documents: Iterable[Document], context: StageContext) -> Iterator[Document]:
-    """`documents`, whose number is reported; how many there are is known at the end only."""
+def _counted(
+    documents: Iterable[Document], corpus: Corpus, context: StageContext
+) -> Iterator[Document]:
+    """`documents`, whose number and size are reported."""
+    size, total = 0, expected_bytes(corpus)
     for number, document in enumerate(documents, start=1):
-        context.progress(0, 1, documents=number)
+        size += document.num_bytes
+        _report(context, total, number, size)
         yield document
+
+
+def _report(
+    context: StageContext, total: int | None, documents: int, size: int, **figures: float
+) -> None:
+    """Reports the share of a text of which `size` bytes are read, if its size is known.
+
+    Args:
+        total: bytes, of compressed files by estimate.
+    """
+    done = min(size, round(MAX_SHARE * total)) if total else 0
+    context.progress(done, total or 1, documents=documents, megabytes=size / 1e6, **figures)
 
 
 def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list[str]]:

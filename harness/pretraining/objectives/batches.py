@@ -4,11 +4,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, pack
+from harness.data.corpora.packing import PAIR_FORMATS, Packing, Sequences, concatenated, pack
+from harness.data.corpora.shards import shards
 from harness.pretraining.budget import Phase
 from harness.pretraining.objectives.layout import Layout, Rows
 from harness.pretraining.objectives.objective import AnyObjective, Objective, parts_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 PACKING, ORDER, STATIC_NOISE, DYNAMIC_NOISE, COMPONENT = range(5)
 """Purpose of a random number: the second element of its seed."""
 CACHED_DRAWINGS = 2
+Key = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,9 @@ class BatchMaker:
     """The batches of a pretraining run.
 
     A batch holds batch_size x sequence_length tokens, with special tokens and without padding, in
-    as many sequences as needed. Each epoch shuffles the sequences of a drawing and drops the last
-    incomplete batch. Where the data itself is random (static masks, pairs), epoch e uses drawing e
-    modulo `objective.dupe_factor`.
+    as many sequences as needed. Each epoch reads the shards of the stream in random order, shuffles
+    the sequences of each, and drops its last incomplete batch. Where the data itself is random
+    (static masks, pairs), epoch e uses drawing e modulo `objective.dupe_factor`.
     """
 
     def __init__(
@@ -79,9 +82,11 @@ class BatchMaker:
         self.lengths = [phase.sequence_length for phase in phases]
         shares = np.cumsum([phase.fraction for phase in phases])
         self.phase_ends = np.rint(shares * num_steps).astype(int).tolist()
-        self.num_batches: dict[tuple[int, int], int] = {}
-        self.drawing: Callable[[int, int], Drawing] = lru_cache(CACHED_DRAWINGS)(self._draw)
-        self.epoch = lru_cache(CACHED_DRAWINGS)(self._order)
+        self.is_sequential = packing.order == "sequential"
+        self.shards = shards(stream, self.is_sequential)
+        self.num_batches: dict[Key, int] = {}
+        self.drawing: Callable[[Key], Drawing] = lru_cache(CACHED_DRAWINGS)(self._draw)
+        self.order = lru_cache(CACHED_DRAWINGS)(self._order)
 
     def batch(self, step: int) -> Batch:
         """The batch of update `step`, counted from 0; tokens are [num_rows, width].
@@ -94,19 +99,18 @@ class BatchMaker:
     def made(self, step: int) -> "MadeBatch":
         """The batch of an update, and what it was made from; see `batch`."""
         phase, step_of_phase = self._phase(step)
-        epoch, index = self._epoch(phase, step_of_phase)
-        order, starts = self.epoch(phase, epoch)
+        epoch, shard, index = self._place(phase, step_of_phase)
+        order, starts = self.order(phase, epoch, shard)
         tokens = self._tokens_per_batch(phase)
         first, last = np.searchsorted(starts, (index * tokens, (index + 1) * tokens))
         chosen = order[first:last]
-        sequences = self.drawing(phase, self._duplicate(epoch)).sequences.take(chosen)
+        drawing = self._key(phase, epoch, shard)
+        sequences = self.drawing(drawing).sequences.take(chosen)
         rows = self.layout.rows(sequences)
         component = self.components[self.component(step)]
         labels = None if self.objective.sentence_pair == "none" else sequences.label
         read = add_mode(rows, component.mode_token, self.vocabulary)
-        noise = self._transformed(
-            read, component.objective, chosen, (phase, self._duplicate(epoch)), step
-        )
+        noise = self._transformed(read, component.objective, chosen, drawing, step)
         source = rows if component.objective.predicts_text else read
         batch = assemble(
             source, noise, component.objective, labels, self.vocabulary, self.decoder_start
@@ -126,7 +130,7 @@ class BatchMaker:
         rows: Rows,
         objective: Objective,
         chosen: np.ndarray,
-        drawing: tuple[int, int],
+        drawing: Key,
         step: int,
     ) -> TransformResult:
         if objective.masking == "dynamic":
@@ -151,19 +155,26 @@ class BatchMaker:
         phase = bisect_right(self.phase_ends, step)
         return phase, step - (self.phase_ends[phase - 1] if phase else 0)
 
-    def _epoch(self, phase: int, step: int) -> tuple[int, int]:
-        """Epoch of a step of a phase, and the index of the batch in it."""
-        epoch = 0
-        while step >= (size := self._batches(phase, self._duplicate(epoch))):
-            step -= size
-            epoch += 1
-        return epoch, step
+    def _place(self, phase: int, step: int) -> tuple[int, int, int]:
+        """Epoch and shard of a step of a phase, and the index of the batch in them."""
+        for epoch in count():
+            for shard in self._shard_order(phase, epoch):
+                size = self._batches(phase, self._key(phase, epoch, shard))
+                if step < size:
+                    return epoch, shard, step
+                step -= size
+        raise AssertionError("epochs do not end")
 
-    def _batches(self, phase: int, duplicate: int) -> int:
+    def _shard_order(self, phase: int, epoch: int) -> Sequence[int]:
+        if len(self.shards) == 1 or self.is_sequential:
+            return range(len(self.shards))
+        found: list[int] = self._rng(ORDER, phase, epoch).permutation(len(self.shards)).tolist()
+        return found
+
+    def _batches(self, phase: int, key: Key) -> int:
         """Batches in an epoch of this drawing; cached, as drawings are evicted."""
-        key = (phase, duplicate)
         if key not in self.num_batches:
-            drawing = self.drawing(*key)
+            drawing = self.drawing(key)
             tokens = self._tokens_per_batch(phase)
             self.num_batches[key] = drawing.num_batches(tokens)
             if not self.num_batches[key]:
@@ -178,21 +189,36 @@ class BatchMaker:
         random = self.objective.masking == "static" or self.packing.format in PAIR_FORMATS
         return epoch % self.objective.dupe_factor if random else 0
 
-    def _draw(self, phase: int, duplicate: int) -> Drawing:
-        sequences = pack(
-            self.stream,
-            self.packing,
-            self.lengths[phase] - any(part.mode_token for part in self.components),
-            self.objective.sentence_pair,
-            self._rng(PACKING, phase, duplicate),
-            separators_between=self.vocabulary.separators_between,
-        )
+    def _key(self, phase: int, epoch: int, shard: int) -> Key:
+        """Identifies the drawing of an epoch: phase, duplicate, and one of several shards."""
+        several = len(self.shards) > 1
+        return (phase, self._duplicate(epoch), *([shard] if several else []))
+
+    def _draw(self, key: Key) -> Drawing:
+        phase, shard = key[0], key[2] if len(key) > 2 else 0
+        rng = self._rng(PACKING, *key)
+        parts = [
+            pack(
+                block,
+                self.packing,
+                self.lengths[phase] - any(part.mode_token for part in self.components),
+                self.objective.sentence_pair,
+                rng,
+                separators_between=self.vocabulary.separators_between,
+            )
+            for block in self.shards[shard]
+        ]
+        sequences = concatenated(parts)
         return Drawing(sequences, self.layout.lengths(sequences))
 
-    def _order(self, phase: int, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Order of the sequences in an epoch, and the number of tokens before each."""
-        lengths = self.drawing(phase, self._duplicate(epoch)).lengths
-        order = self._rng(ORDER, phase, epoch).permutation(len(lengths))
+    def _order(self, phase: int, epoch: int, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        """Order of the sequences of a shard in an epoch, and the number of tokens before each."""
+        lengths = self.drawing(self._key(phase, epoch, shard)).lengths
+        if self.is_sequential:
+            order = np.arange(len(lengths))
+        else:
+            of_shard = [shard] if len(self.shards) > 1 else []
+            order = self._rng(ORDER, phase, epoch, *of_shard).permutation(len(lengths))
         return order, np.cumsum(lengths[order]) - lengths[order]
 
     def _tokens_per_batch(self, phase: int) -> int:

@@ -7,12 +7,11 @@ the measurements behind those of this file.
 import math
 from typing import Any
 
-from harness.data.corpora.load_corpus import corpus_bytes
+from harness.data.corpora.local_files import corpus_bytes
 from harness.data.corpora.sources import (
     Corpus,
-    JsonLinesCorpus,
+    LocalCorpus,
     MicroworldCorpus,
-    TextCorpus,
     sources_of,
 )
 from harness.models import Size
@@ -119,7 +118,7 @@ def vocabulary_size(corpus: Corpus) -> int:
     sources = sources_of(corpus)
     if all(isinstance(source, MicroworldCorpus) for source in sources):
         return MICROWORLD_VOCAB_SIZE
-    local = [one for one in sources if isinstance(one, (TextCorpus, JsonLinesCorpus))]
+    local = [one for one in sources if isinstance(one, LocalCorpus)]
     if len(local) < len(sources):
         return MAX_VOCAB_SIZE
     try:

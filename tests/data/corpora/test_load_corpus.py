@@ -10,17 +10,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 from harness.data.corpora import CORPORA
-from harness.data.corpora.load_corpus import fingerprint, read_documents, wikitext_articles
+from harness.data.corpora.load_corpus import fingerprint, read_documents
+from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import (
     Corpus,
     HubCorpus,
     JsonLinesCorpus,
     MicroworldCorpus,
     MixedCorpus,
+    ParquetCorpus,
     TextCorpus,
 )
+from harness.data.corpora.wikitext import wikitext_articles
 
 LINES = [
     "",
@@ -215,7 +219,7 @@ def test_wikitext_has_its_published_number_of_articles(split: str, articles: int
     [
         ("text", "train.csv", "is a table; write its texts to a .jsonl file"),
         ("text", "train.tsv.gz", "is a table"),
-        ("jsonl", "train.parquet", "is a table"),
+        ("jsonl", "train.parquet", "must be parquet for parquet files alone, but is jsonl"),
         ("text", "wiki.jsonl", "holds JSON; set corpus.source to jsonl"),
     ],
 )
@@ -238,3 +242,142 @@ def test_a_message_names_the_folder_of_a_relative_path(
         fingerprint(TextCorpus(path="no.txt"))
     with pytest.raises(ValueError, match=r"matches no file$"):
         fingerprint(TextCorpus(path=str(tmp_path / "no.txt")))
+
+
+def write_table(path: Path, rows: list[dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def write_lines(path: Path, rows: list[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+ROWS: list[dict[str, object]] = [
+    {"text": "A b c. D e.", "grade": 3},
+    {"text": "F.", "grade": 1},
+    {"text": "", "grade": 4},
+    {"text": "G h\ni.", "grade": 2},
+]
+
+
+def test_all_formats_give_the_same_documents(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", ROWS)
+    write_table(tmp_path / "a.parquet", ROWS)
+    whole = (tmp_path / "a.jsonl").read_bytes()
+    with gzip.open(tmp_path / "b.jsonl.gz", "wb") as file:
+        file.write(whole)
+    with pa.output_stream(tmp_path / "c.jsonl.zst", compression="zstd") as file:
+        file.write(whole)
+    expected = [["A b c.", "D e."], ["F."], ["G h", "i."]]
+    for name in ("a.jsonl", "b.jsonl.gz", "c.jsonl.zst"):
+        assert read(JsonLinesCorpus(path=str(tmp_path / name))) == expected
+    assert read(ParquetCorpus(path=str(tmp_path))) == expected
+    assert len(read(JsonLinesCorpus(path=str(tmp_path)))) == 3 * len(expected)
+
+
+def test_all_frames_of_a_zstd_file_are_read(tmp_path: Path) -> None:
+    """Several compressed files one after another are a compressed file."""
+    for number in range(2):
+        with pa.output_stream(tmp_path / f"{number}.part", compression="zstd") as file:
+            file.write(f"Text {number}.\n\n".encode())
+    parts = [path.read_bytes() for path in sorted(tmp_path.glob("*.part"))]
+    (tmp_path / "a.txt.zst").write_bytes(b"".join(parts))
+    assert read(TextCorpus(path=str(tmp_path))) == [["Text 0."], ["Text 1."]]
+    (tmp_path / "a.txt.zst").write_bytes(b"".join(parts)[:-3])
+    with pytest.raises(ValueError, match=r"a\.txt\.zst must be zstd and UTF-8 text, but"):
+        read(TextCorpus(path=str(tmp_path)))
+
+
+def test_documents_are_sorted_by_a_field_or_their_words(tmp_path: Path, mirror: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", ROWS)
+    by_grade = [["F."], ["G h", "i."], ["A b c.", "D e."]]
+    corpus = JsonLinesCorpus(path=str(tmp_path / "a.jsonl"), sort_by="grade")
+    assert read(corpus) == by_grade
+    write_table(mirror / "some/rows/plain/train-0.parquet", ROWS)
+    assert read(HubCorpus(path="some/rows", config="plain", sort_by="grade")) == by_grade
+    assert read(corpus.model_copy(update={"sort_by": "num_words"})) == by_grade
+    with pytest.raises(ValueError, match=r"a\.jsonl:1: .*a value of 'level' .*has text, grade"):
+        read(corpus.model_copy(update={"sort_by": "level"}))
+    with pytest.raises(ValueError, match=r"sort_by must be a column .*'level': it has text, grade"):
+        read(HubCorpus(path="some/rows", config="plain", sort_by="level"))
+    write_lines(tmp_path / "a.jsonl", [*ROWS, {"text": "J.", "grade": "high"}])
+    with pytest.raises(ValueError, match="sort_by must be a field of numbers or of text alone"):
+        read(corpus)
+    with pytest.raises(ValidationError, match="sort_by must be 'num_words'"):
+        TextCorpus(path="a.txt", sort_by="grade")
+
+
+def test_a_size_bounds_what_is_read(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [{"text": "x" * 400}] * 10)
+    corpus = JsonLinesCorpus(path=str(tmp_path), max_bytes=1_000)
+    assert len(read(corpus)) == 3
+    assert expected_bytes(corpus) == 1_000
+    assert expected_bytes(corpus.model_copy(update={"max_bytes": 10**6})) == 10 * 413
+
+
+@pytest.mark.skipif(
+    "HARNESS_DATA" not in os.environ, reason="HARNESS_DATA names no folder of mirrors"
+)
+def test_a_stream_has_the_documents_of_the_fetched_copy() -> None:
+    fetched = HubCorpus(path="Salesforce/wikitext", config="wikitext-2-v1", max_documents=100)
+    streamed = HubCorpus.model_validate({**fetched.model_dump(), "streaming": True})
+    assert read(streamed) == read(fetched)
+
+
+def test_a_shuffled_stream_has_all_documents_in_an_order_of_its_seed(mirror: Path) -> None:
+    for shard in range(3):
+        rows: list[dict[str, object]] = [{"text": f"T{shard}{row}."} for row in range(20)]
+        write_table(mirror / f"some/rows/plain/train-{shard}.parquet", rows)
+    whole = HubCorpus(path="some/rows", config="plain", streaming=True, max_bytes=10_000)
+    orders = [read(whole.model_copy(update={"shuffle_seed": seed})) for seed in (0, 0, 1)]
+    assert orders[0] == orders[1] != orders[2]
+    assert all(sorted(order) == sorted(read(whole)) for order in orders)
+    assert read(whole) != orders[0]
+
+
+def test_streaming_must_be_bounded() -> None:
+    with pytest.raises(ValidationError, match="max_bytes or max_documents must bound"):
+        HubCorpus(path="some/rows", streaming=True)
+    with pytest.raises(ValidationError, match="shuffle_seed must go with streaming: true"):
+        HubCorpus(path="some/rows", shuffle_seed=0)
+    assert HubCorpus(path="some/rows", streaming=False) == HubCorpus(path="some/rows")
+
+
+def test_a_long_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.data.corpora.local_files.MAX_CHARACTERS", 1_000)
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": "' + "b" * 2_000)
+    (tmp_path / "a.txt").write_text("a\n\n" + "word " * 100 + "\n" + "word\n" * 200)
+    (tmp_path / "b.txt").write_text("a\n\n" + "word " * 1_000)
+    write_table(tmp_path / "a.parquet", [{"text": "b" * 2_000}])
+    for corpus, where in (
+        (JsonLinesCorpus(path=str(tmp_path)), r"a\.jsonl:2"),
+        (TextCorpus(path=str(tmp_path / "a.txt")), r"a\.txt"),
+        (TextCorpus(path=str(tmp_path / "b.txt")), r"b\.txt:3"),
+        (ParquetCorpus(path=str(tmp_path)), r"a\.parquet, row 1"),
+    ):
+        with pytest.raises(ValueError, match=where + r": a document must have at most 1,000 char"):
+            read(corpus)
+
+
+def test_a_file_that_vanishes_is_named(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"{name}.\n\n")
+    documents = read_documents(TextCorpus(path=str(tmp_path)))
+    assert next(iter(documents)) == ["a.txt."]
+    (tmp_path / "b.txt").unlink()
+    with pytest.raises(ValueError, match=r"b\.txt must be UTF-8 text, but .*No such file"):
+        list(documents)
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
+    write_table(tmp_path / "a.parquet", ROWS)
+    whole = (tmp_path / "a.parquet").read_bytes()
+    corpus = ParquetCorpus(path=str(tmp_path))
+    for damaged in (b"", b"no parquet", whole[:-20]):
+        (tmp_path / "a.parquet").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"a\.parquet must be a readable parquet file, but"):
+            read(corpus)
+    (tmp_path / "a.parquet").write_bytes(whole)
+    with pytest.raises(ValueError, match=r"row 1: .*text in 'body'.*it has text, grade"):
+        read(corpus.model_copy(update={"text_field": "body"}))

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from harness.data.corpora.load_corpus import fingerprint
-from harness.data.corpora.mixing import Document, shares_of, split_corpus
+from harness.data.corpora.load_corpus import fingerprint, read_documents
+from harness.data.corpora.mixing import Document, shares_of, split_corpus, split_source
 from harness.data.corpora.sources import (
     Corpus,
     JsonLinesCorpus,
@@ -19,7 +20,8 @@ from harness.data.corpora.sources import (
     MixedCorpus,
     text_of_tokenizer,
 )
-from harness.data.corpora.token_stream import BY_SOURCE, TokenStream, write_split
+from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
+from harness.data.corpora.tokenization import write_split
 from tests.data.corpora.test_token_stream import word_tokenizer
 
 CORPUS: TypeAdapter[Corpus] = TypeAdapter(Corpus)
@@ -108,7 +110,8 @@ def test_temperature_flattens_the_shares_of_sizes(folder: Path) -> None:
     sizes = training_bytes(list(split_corpus(mixture(folder))))
     roots = {name: size**0.5 for name, size in sizes.items()}
     expected = {name: root / sum(roots.values()) for name, root in roots.items()}
-    assert shares_of(mixture(folder, temperature=2)) == pytest.approx(expected)
+    split_one = partial(split_source, read_documents, False)
+    assert shares_of(mixture(folder, temperature=2), split_one) == pytest.approx(expected)
 
 
 @settings(deadline=None, max_examples=20)
@@ -166,9 +169,30 @@ def test_a_mixture_is_identified_by_all_its_texts(folder: Path, tmp_path: Path) 
     assert fingerprint(one) != fingerprint(other)
 
 
+def test_sources_in_sequence_have_their_shares(folder: Path) -> None:
+    corpus = mixture(folder, weights={"wiki": 1, "speech": 2, "novels": 1}, num_bytes=20_000)
+    corpus = corpus.model_copy(update={"order": "sequence"})
+    training = [one for one in split_corpus(corpus) if not one.is_held_out]
+    names = list(dict.fromkeys(one.source for one in training))
+    assert names == list(corpus.sources)
+    assert [one.source for one in training] == sorted(
+        (one.source for one in training), key=names.index
+    )
+    sizes: Counter[str] = Counter()
+    for one in training:
+        sizes[one.source] += one.num_bytes
+    expected = {"wiki": 5_000, "speech": 10_000, "novels": 5_000}
+    assert sizes == pytest.approx(expected, abs=400)
+    whole = mixture(folder).model_copy(update={"order": "sequence"})
+    assert {one.sentences[0] for one in split_corpus(whole)} == {
+        one.sentences[0] for one in split_corpus(mixture(folder))
+    }
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
+        ({"order": "sequence", "weights": {"a": 1, "b": 1}}, "num_bytes must be given for order"),
         ({"weights": {"a": 1}}, "weights must name every source"),
         ({"weights": {"a": 1, "b": 1}, "temperature": 2}, "temperature must be 1"),
         ({"weights": {"a": 1, "b": 0}}, "greater than 0"),

@@ -7,21 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from harness.data.corpora.steps import (
-    ABLATIONS,
-    CLEANING,
-    AnyStep,
-    Deduplicate,
-    DeduplicateNear,
-    Duplicate,
-    Length,
-    Noise,
-    Normalise,
-    Quality,
-    cleaned,
-    duplicate,
+from harness.data.corpora.steps import ABLATIONS, CLEANING, AnyStep
+from harness.data.corpora.steps import cleaned as cleaned_of
+from harness.data.corpora.steps.ablations import Duplicate, Noise, duplicate, noise
+from harness.data.corpora.steps.decontamination import Decontaminate
+from harness.data.corpora.steps.deduplication import Deduplicate, DeduplicateNear
+from harness.data.corpora.steps.filters import Language, Length, Normalise, Quality
+from harness.data.corpora.steps.step import (
+    Documents,
+    EvaluationTexts,
+    Step,
     ngrams,
-    noise,
+    no_evaluation_texts,
     words_of,
 )
 
@@ -31,18 +28,89 @@ DOCUMENTS = st.lists(
 )
 
 
+EVALUATION = (
+    "The quick brown fox jumps over the lazy dog , said she .",
+    "A short one .",
+)
+
+
+def cleaned(
+    steps: tuple[Step, ...],
+    documents: Documents,
+    evaluation: EvaluationTexts = no_evaluation_texts,
+) -> list[list[str]]:
+    return list(cleaned_of(steps, documents, evaluation))
+
+
 @given(documents=DOCUMENTS)
 def test_cleaning_keeps_the_order_and_adds_nothing(documents: list[list[str]]) -> None:
     for kind in CLEANING:
-        rest = list(cleaned((kind.model_validate({}),), documents))
+        fields = {"suite": "any"} if kind is Decontaminate else {}
+        rest = cleaned((kind.model_validate(fields),), documents, lambda suite: EVALUATION)
         if kind is not Normalise:
             position = iter(documents)
             assert all(any(one == other for other in position) for one in rest)
 
 
+def test_decontamination_finds_planted_evaluation_texts() -> None:
+    """In whole, in part, over two sentences and with other punctuation."""
+    planted = [
+        ["Before.", EVALUATION[0], "After."],
+        ["Before.", "(The quick brown Fox jumps over the lazy cat)", "After."],
+        ["Before.", "The quick brown fox.", "Jumps over the lazy dog.", "After."],
+        ["Before.", "A short one!", "After."],
+    ]
+    assert cleaned((Decontaminate(suite="any"),), planted, {"any": EVALUATION}.__getitem__) == [
+        ["Before.", "After."]
+    ] * len(planted)
+
+
+def test_decontamination_leaves_other_text() -> None:
+    kept = [["The quick brown fox jumps over the ugly dog, said she."], ["Not a short one."]]
+    removed = [[EVALUATION[0]]]
+    step = Decontaminate(suite="any")
+    assert cleaned((step,), [*kept, *removed], lambda suite: EVALUATION) == kept
+    with pytest.raises(ValueError, match="texts of the suite any"):
+        cleaned((step,), kept)
+
+
+@given(documents=DOCUMENTS, size=st.integers(1, 5))
+def test_decontamination_equals_a_search_of_all_ngrams(
+    documents: list[list[str]], size: int
+) -> None:
+    texts = ["a b c a b", "c c", "a a a b"]
+    (ours,) = [cleaned((Decontaminate(suite="s", ngram=size),), documents, lambda suite: texts)]
+    runs = [text.split() for text in texts]
+    long = [run[i : i + size] for run in runs for i in range(len(run) - size + 1)]
+    short = [run for run in runs if len(run) < size]
+    expected = []
+    for document in documents:
+        words = [word for sentence in document for word in sentence.split()]
+        owner = [i for i, sentence in enumerate(document) for _ in sentence.split()]
+        bad = {
+            i for i, one in enumerate(document) if len(one.split()) < size and one.split() in short
+        }
+        for i in range(len(words)):
+            if words[i : i + size] in long:
+                bad.update(owner[i : i + size])
+        if rest := [one for i, one in enumerate(document) if i not in bad]:
+            expected.append(rest)
+    assert ours == expected
+
+
+def test_languages() -> None:
+    english = ["This is a sentence of English text about the weather and the sea."]
+    german = ["Dies ist ein deutscher Satz \u00fcber das Wetter und das Meer."]
+    french = ["Ceci est une phrase fran\u00e7aise sur le temps et sur la mer."]
+    documents = [english, german, french]
+    assert cleaned((Language(),), documents) == [english]
+    assert cleaned((Language(languages=("de", "fr")),), documents) == [german, french]
+    assert cleaned((Language(),), [["12 34"]]) == []
+
+
 @given(documents=DOCUMENTS)
 def test_exact_deduplication_equals_a_set_of_texts(documents: list[list[str]]) -> None:
-    rest = list(cleaned((Deduplicate(),), documents))
+    rest = cleaned((Deduplicate(),), documents)
     texts = [" ".join(" ".join(one).split()).lower() for one in documents]
     assert [" ".join(" ".join(one).split()).lower() for one in rest] == list(dict.fromkeys(texts))
 

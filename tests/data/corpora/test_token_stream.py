@@ -12,7 +12,8 @@ from tokenizers import models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from harness.data.corpora.mixing import is_held_out
-from harness.data.corpora.token_stream import TokenStream, write_streams
+from harness.data.corpora.token_stream import TokenStream
+from harness.data.corpora.tokenization import write_streams
 
 WORDS = ["[PAD]", "[UNK]", "a", "b", "c", "d"]
 

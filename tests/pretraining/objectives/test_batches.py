@@ -1,6 +1,6 @@
 """Batches: pure in (seed, step), token budgets, layouts, static and dynamic masks."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -34,10 +34,14 @@ def make_stream(seed: int = 0, num_documents: int = 60) -> TokenStream:
 
 
 def make_maker(
-    packing_format: str = "full_sentences", seed: int = 0, num_steps: int = 400, **objective: Any
+    packing_format: str = "full_sentences",
+    seed: int = 0,
+    num_steps: int = 400,
+    order: Literal["sequential"] | None = None,
+    **objective: Any,
 ) -> BatchMaker:
     phases = (Phase(fraction=0.75, sequence_length=32), Phase(fraction=0.25, sequence_length=64))
-    packing = Packing(format=packing_format, short_seq_prob=0.1)
+    packing = Packing(format=packing_format, short_seq_prob=0.1, order=order)
     return BatchMaker(
         make_stream(),
         make_vocabulary(),
@@ -87,12 +91,81 @@ def test_batches_hold_as_many_tokens_in_every_format(packing_format: str) -> Non
 
 def test_an_epoch_reads_every_sequence_once_but_for_its_tail() -> None:
     maker = make_maker()
-    drawing = maker.drawing(0, 0)
+    drawing = maker.drawing((0, 0))
     size = drawing.num_batches(4 * 32)
     seen = np.concatenate([maker.batch(step)["input_ids"][:, 0] for step in range(size)])
     assert len(drawing.sequences) - 6 <= len(seen) <= len(drawing.sequences)
     rows = {tuple(row) for step in range(size) for row in restore(maker.batch(step))[:, :20]}
     assert len(rows) == len(seen)
+
+
+def first_tokens(maker: BatchMaker, steps: range) -> list[int]:
+    """The offset of the first token of each sequence, as the stream of this test has each once."""
+    rows = [row for step in steps for row in restore(maker.batch(step))]
+    return [int(row[1]) for row in rows]
+
+
+def counted_stream(num_tokens: int) -> TokenStream:
+    """Tokens that are their own offsets, in sentences of 10 and documents of 50."""
+    edges = np.arange(0, num_tokens + 1, 10)
+    return TokenStream(np.arange(5, num_tokens + 5), edges, np.arange(0, len(edges), 5))
+
+
+def sharded_maker(monkeypatch: pytest.MonkeyPatch, **packing: Any) -> BatchMaker:
+    """Batches of 4 x 32 of 40,000 tokens in 5 shards of about 8 blocks."""
+    monkeypatch.setattr("harness.data.corpora.shards.SHARD_TOKENS", 8_000)
+    monkeypatch.setattr("harness.data.corpora.shards.BLOCK_TOKENS", 1_000)
+    special = np.arange(40_005) < 5
+    vocabulary = Vocabulary(40_005, 0, 2, 3, 4, special, ~special)
+    phases = (Phase(fraction=1, sequence_length=32),)
+    objective = Objective(transform=TokenMasking())
+    stream = counted_stream(40_000)
+    return BatchMaker(stream, vocabulary, objective, Packing(**packing), phases, 4, 0, 4_000)
+
+
+@pytest.mark.parametrize("packing_format", FORMATS)
+def test_shards_are_read_once_an_epoch_in_a_new_order(
+    monkeypatch: pytest.MonkeyPatch, packing_format: str
+) -> None:
+    maker = sharded_maker(monkeypatch, format=packing_format)
+    assert len(maker.shards) == 5
+    text = np.sort(np.concatenate([b.sentences[:-1] for shard in maker.shards for b in shard]))
+    assert np.array_equal(text, np.arange(0, 40_000, 10)), "every sentence is in one shard"
+    sizes = [maker._batches(0, (0, 0, shard)) for shard in range(5)]
+    firsts = [first_tokens(maker, range(e * sum(sizes), (e + 1) * sum(sizes))) for e in (0, 1)]
+    assert firsts[0] != firsts[1]
+    if packing_format == "full_sentences":
+        assert len(set(firsts[0])) == len(firsts[0]) >= 0.95 * 40_000 / 30
+        assert len(set(firsts[0]) & set(firsts[1])) > 0.9 * len(firsts[0])
+    spread = first_tokens(maker, range(sizes[maker._shard_order(0, 0)[0]]))
+    assert min(spread) < 8_000 and max(spread) > 32_000, "a shard is a sample of all text"
+    again = sharded_maker(monkeypatch, format=packing_format)
+    for step in (sum(sizes) + 3, 2, sum(sizes) - 1):
+        assert same(maker.batch(step), again.batch(step)), "in any order"
+
+
+def test_a_sequential_order_follows_the_text_in_each_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    maker = sharded_maker(monkeypatch, order="sequential")
+    size = sum(maker._batches(0, (0, 0, shard)) for shard in range(len(maker.shards)))
+    firsts = first_tokens(maker, range(size))
+    assert firsts == sorted(firsts) and max(firsts) > 39_000
+    again = first_tokens(maker, range(size, size + 3))
+    assert again == firsts[: len(again)]
+
+
+def test_static_masks_return_with_their_duplicate_in_shards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.data.corpora.shards.SHARD_TOKENS", 800)
+    monkeypatch.setattr("harness.data.corpora.shards.BLOCK_TOKENS", 100)
+    maker = make_maker(masking="static", dupe_factor=1)
+    num_shards = len(maker.shards)
+    assert num_shards > 1
+    size = sum(maker._batches(0, (0, 0, shard)) for shard in range(num_shards))
+    first, second = (masks_by_sequence(maker, range(e * size, (e + 1) * size)) for e in (0, 1))
+    assert share_equal(first, second) == pytest.approx(1, abs=0.02)
 
 
 def test_phases_change_the_length_at_their_share_of_the_updates() -> None:
@@ -124,7 +197,7 @@ def share_equal(one: dict[Any, Any], other: dict[Any, Any]) -> float:
 def test_static_masks_return_with_their_duplicate_and_dynamic_ones_do_not() -> None:
     for masking, share in (("static", 1.0), ("dynamic", 0.0)):
         maker = make_maker(masking=masking, dupe_factor=2)
-        size = maker.drawing(0, 0).num_batches(4 * 32)
+        size = maker.drawing((0, 0)).num_batches(4 * 32)
         first, second, third = (
             masks_by_sequence(maker, range(e * size, (e + 1) * size)) for e in range(3)
         )

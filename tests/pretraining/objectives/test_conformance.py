@@ -13,7 +13,8 @@ from safetensors.torch import load_file
 
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
-from harness.data.corpora.token_stream import TokenStream, write_streams
+from harness.data.corpora.token_stream import TokenStream
+from harness.data.corpora.tokenization import write_streams
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.models import MODELS, Size
@@ -164,11 +165,11 @@ def test_special_tokens_are_never_hidden(name: str) -> None:
 def texts(made: BatchMaker, step: int) -> list[list[int]]:
     """The ordinary tokens of each row before they were corrupted."""
     phase, of_phase = made._phase(step)
-    epoch, index = made._epoch(phase, of_phase)
+    epoch, shard, index = made._place(phase, of_phase)
     tokens = made._tokens_per_batch(phase)
-    order, starts = made.epoch(phase, epoch)
+    order, starts = made.order(phase, epoch, shard)
     first, last = np.searchsorted(starts, (index * tokens, (index + 1) * tokens))
-    drawing = made.drawing(phase, made._duplicate(epoch)).sequences.take(order[first:last])
+    drawing = made.drawing(made._key(phase, epoch, shard)).sequences.take(order[first:last])
     rows = made.layout.rows(drawing)
     return [row[mask].tolist() for row, mask in zip(rows.tokens, rows.maskable, strict=True)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.data.corpora import load_corpus, token_stream
+from harness.data.corpora import load_corpus, tokenization
 from harness.data.corpora.sources import MicroworldCorpus
 from harness.data.tokenizers import training
 from harness.experiment.recipe_defaults import resolve_pretrain
@@ -71,7 +71,7 @@ def prepare(folder: Path) -> None:
     texts = (sentence for document in load_corpus.read_documents(CORPUS) for sentence in document)
     training.train(small("bert").tokenizer, texts, folder / "tokenizer")
     documents = load_corpus.read_documents(CORPUS)
-    token_stream.write_streams(documents, folder / "tokenizer", folder / "tokens", 0.05)
+    tokenization.write_streams(documents, folder / "tokenizer", folder / "tokens", 0.05)
 
 
 def losses(recipe: str, data: Path, work: Path) -> list[float]:

@@ -1,0 +1,136 @@
+"""The files of a user's own corpus, and their lines."""
+
+import gzip
+import io
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from harness.core.files import searched_from
+from harness.data.corpora.sources import LocalCorpus
+
+SUFFIXES = {"text": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
+"""Source to the suffix of its files in a folder."""
+COMPRESSED = (".gz", ".zst")
+"""Suffixes of compressed text; parquet files are compressed inside."""
+TABLES = (".csv", ".tsv", ".xlsx")
+"""Suffixes of files that no source reads."""
+MAX_CHARACTERS = 2**26
+"""Longest document and line: beyond it, a file without line ends would fill the memory."""
+
+
+def corpus_files(corpus: LocalCorpus) -> list[Path]:
+    """The files of a local corpus, sorted.
+
+    Raises:
+        ValueError: no files, or files of another format.
+    """
+    path = Path(corpus.path).expanduser()
+    if path.is_file():
+        _check_suffix(path, corpus.source)
+        return [path]
+    endings = [SUFFIXES[corpus.source]]
+    if corpus.source != "parquet":
+        endings += [endings[0] + compressed for compressed in COMPRESSED]
+    is_folder = path.is_dir()
+    files = sorted(
+        file
+        for file in matching(corpus.path)
+        if not is_folder or file.name.endswith(tuple(endings))
+    )
+    if not files:
+        raise ValueError(
+            f"corpus.path must name a {' or '.join(endings)} file, a folder of them or a glob "
+            f"pattern, but {corpus.path!r} matches no file{searched_from(path)}"
+        )
+    for file in files:
+        _check_suffix(file, corpus.source)
+    return files
+
+
+def matching(path: str) -> Iterator[Path]:
+    """The files in a folder, or that match a glob pattern."""
+    whole = Path(path).expanduser()
+    anchor = Path(whole.anchor)
+    found = whole.rglob("*") if whole.is_dir() else anchor.glob(str(whole.relative_to(anchor)))
+    return (file for file in found if file.is_file())
+
+
+def _check_suffix(file: Path, source: str) -> None:
+    """Refuses a file in a format whose marks would be read as text.
+
+    Raises:
+        ValueError: it is a table, or of another source.
+    """
+    name = file.name.lower()
+    for compressed in COMPRESSED:
+        name = name.removesuffix(compressed)
+    suffix = Path(name).suffix
+    if suffix in TABLES:
+        raise ValueError(
+            f"corpus.path must name text, JSON lines or parquet, but {file} is a table; write its "
+            'texts to a .jsonl file, {"text": ...} in each line, and set corpus.source to jsonl'
+        )
+    if (suffix == ".parquet") != (source == "parquet"):
+        raise ValueError(
+            f"corpus.source must be parquet for parquet files alone, but is {source} for {file}"
+        )
+    if source == "text" and suffix in (".jsonl", ".json"):
+        raise ValueError(
+            f"corpus.path must name plain text, but {file} holds JSON; set corpus.source to jsonl"
+        )
+
+
+def corpus_bytes(corpus: LocalCorpus) -> int:
+    """Size of the text of a local corpus, compressed files as if they held three times as much.
+
+    Raises:
+        ValueError: no files.
+    """
+    packed = (*COMPRESSED, SUFFIXES["parquet"])
+    return sum((3 if f.suffix in packed else 1) * f.stat().st_size for f in corpus_files(corpus))
+
+
+def lines(file: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file, decompressed if its name ends in .gz or .zst.
+
+    Raises:
+        ValueError: it cannot be read, or has a line of more than MAX_CHARACTERS.
+    """
+    kinds = {".gz": "gzip and UTF-8", ".zst": "zstd and UTF-8"}
+    try:
+        with _opened(file) as stream:
+            numbered = enumerate(iter(partial(stream.readline, MAX_CHARACTERS + 1), ""), start=1)
+            for number, line in numbered:
+                check_length(len(line), f"{file}:{number}")
+                yield line
+    except (UnicodeDecodeError, OSError, EOFError) as error:
+        raise ValueError(
+            f"{file} must be {kinds.get(file.suffix, 'UTF-8')} text, but {error}"
+        ) from error
+
+
+def check_length(num_characters: int, where: str) -> None:
+    """Refuses a document or line that is too long.
+
+    Raises:
+        ValueError: it has more than MAX_CHARACTERS.
+    """
+    if num_characters > MAX_CHARACTERS:
+        raise ValueError(
+            f"{where}: a document must have at most {MAX_CHARACTERS:,} characters, but has more; "
+            "split it, in plain text by blank lines"
+        )
+
+
+def _opened(file: Path) -> TextIO:
+    if file.suffix == ".gz":
+        return gzip.open(file, "rt", encoding="utf-8-sig", newline="\n")
+    if file.suffix == ".zst":
+        import pyarrow as pa
+
+        # Arrow reads all frames of a file and notices when the last is cut off.
+        raw = pa.input_stream(str(file), compression="zstd")
+        return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="\n")
+    return file.open(encoding="utf-8-sig", newline="\n")

@@ -1,0 +1,46 @@
+"""Steps that spoil training documents, as ablations."""
+
+from random import Random
+from typing import Literal
+
+from pydantic import Field
+
+from harness.data.corpora.steps.step import Step, words_of
+
+
+class Duplicate(Step):
+    """Repeats a random share of the documents right after themselves: an ablation (Lee et al. 2022;
+    Hernandez et al. 2022)."""
+
+    kind: Literal["duplicate"] = "duplicate"
+    share: float = Field(default=0.1, gt=0, le=1)
+    copies: int = Field(default=10, ge=1)
+    """Additional copies of each."""
+    seed: int = Field(default=0, ge=0)
+
+
+class Noise(Step):
+    """Replaces a random share of the words by random words of the same document: an ablation."""
+
+    kind: Literal["noise"] = "noise"
+    rate: float = Field(default=0.1, gt=0, le=1)
+    seed: int = Field(default=0, ge=0)
+
+
+def duplicate(step: Duplicate, document: list[str], random: Random) -> list[list[str]]:
+    """A document, and copies of it or none."""
+    return [document] * (1 + step.copies * (random.random() < step.share))
+
+
+def noise(step: Noise, document: list[str], random: Random) -> list[list[str]]:
+    """A document with replaced words."""
+    words = words_of(document)
+    return [
+        [
+            " ".join(
+                random.choice(words) if random.random() < step.rate else word
+                for word in sentence.split()
+            )
+            for sentence in document
+        ]
+    ]

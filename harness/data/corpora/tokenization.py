@@ -1,0 +1,261 @@
+"""Tokenises documents into token streams, which can be continued after a kill."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from harness.core.files import write_atomically
+from harness.data.corpora.mixing import Document, split
+from harness.data.corpora.stream_writer import EncodedDocument, StreamWriter, Written
+from harness.data.corpora.token_stream import BY_SOURCE
+
+BATCH_DOCUMENTS, BATCH_CHARACTERS = 512, 2**21
+"""Most documents and characters in one call of the tokenizer, but for a longer sentence."""
+SAVE_SECONDS = 10.0
+"""Time between two saved states, and the work that a kill loses."""
+STATE = "state.json"
+Item = TypeVar("Item")
+
+
+@dataclass
+class Progress:
+    """How far the tokenization of a corpus is."""
+
+    documents: int = 0
+    bytes: int = 0
+    """Of the sentences in UTF-8, as the next."""
+    tokens: int = 0
+    new_tokens: int = 0
+    """Of this attempt."""
+    seconds: float = 0.0
+    """Of this attempt, without those in which the text before it was read again."""
+
+
+def write_streams(
+    documents: Iterable[list[str]], tokenizer_folder: Path, out: Path, validation_fraction: float
+) -> dict[str, float]:
+    """`write_split` of documents of which the first and others, evenly spaced, are held out.
+
+    Args:
+        documents: lists of sentences.
+        validation_fraction: share of the documents that are held out, 0 to 1.
+    """
+    return write_split(split(documents, validation_fraction), tokenizer_folder, out)
+
+
+def write_split(
+    documents: Iterable[Document],
+    tokenizer_folder: Path,
+    out: Path,
+    work: Path | None = None,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> dict[str, float]:
+    """Tokenises `documents` into `out`/train and `out`/validation, in bounded memory; the held-out
+    documents of each source of a mixture also into BY_SOURCE.
+
+    Sentences without tokens and documents without sentences are dropped.
+
+    Args:
+        documents: the same at each attempt.
+        work: a folder on the same file system as `out` for an unfinished result, which the next
+            attempt continues: it reads the text up to there again, but does not tokenise it. Null:
+            each attempt starts from nothing.
+        report: called after each batch.
+
+    Returns:
+        For all streams, with prefixes `train_` and `validation_`: tokens, sentences, documents,
+        bytes (of the sentences in UTF-8), unk_share (of the tokens) and dropped_sentences; of a
+        mixture `source_<name>_bytes` and `source_<name>_tokens` for training, and
+        `source_<name>_repeats`, how often the source was begun again.
+
+    Raises:
+        ValueError: a stream would be empty.
+    """
+    encoder = _Encoder(tokenizer_folder)
+    with closing(_SplitWriter(work or out, encoder.dtype)) as writer:
+        _write(documents, encoder, writer, report)
+        counts = writer.finish()
+    if work:
+        for folder in writer.folders:
+            (work / folder).replace(out / folder)
+    return counts
+
+
+def _write(
+    documents: Iterable[Document],
+    encoder: "_Encoder",
+    writer: "_SplitWriter",
+    report: Callable[[Progress], None],
+) -> None:
+    """Adds the documents that a stream does not have yet."""
+    new_tokens, begin, saved = 0, 0.0, time.monotonic()
+    for batch in prefetched(_batches(islice(documents, writer.documents, None))):
+        begin = begin or time.monotonic()
+        for document, encoded in zip(batch, encoder.encode(batch), strict=True):
+            writer.add(document, encoded)
+            new_tokens += len(encoded.tokens)
+        now = time.monotonic()
+        if now - saved > SAVE_SECONDS:
+            writer.save()
+            saved = now
+        report(writer.progress(new_tokens, now - begin))
+
+
+def prefetched(items: Iterator[Item]) -> Iterator[Item]:
+    """The items, each of which is made in a thread while the one before is used."""
+    end = object()
+    with ThreadPoolExecutor(1) as thread:
+        ahead = thread.submit(next, items, end)
+        while (item := ahead.result()) is not end:
+            ahead = thread.submit(next, items, end)
+            yield item  # type: ignore[misc]
+
+
+def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += sum(map(len, document.sentences))
+        if len(batch) == BATCH_DOCUMENTS or size >= BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Encoder:
+    """A tokenizer, which treats special tokens in text as text."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.tokenizer.encode_special_tokens = True  # "<unk>" in a text is text
+        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        self.unk = self.tokenizer.token_to_id(settings["unk_token"])
+        small = self.tokenizer.get_vocab_size() < 2**16
+        self.dtype = np.dtype(np.uint16 if small else np.uint32)
+
+    def encode(self, documents: list[Document]) -> Iterator[EncodedDocument]:
+        """The tokens of each document."""
+        ids = self._ids(list(chain.from_iterable(one.sentences for one in documents)))
+        for document in documents:
+            texts = document.sentences
+            found = list(islice(ids, len(texts)))
+            lengths = np.array([len(i) for i in found], dtype=np.int64)
+            tokens = np.fromiter(chain.from_iterable(found), self.dtype, int(lengths.sum()))
+            sizes = [len(s.encode()) for s, i in zip(texts, found, strict=True) if i]
+            yield EncodedDocument(
+                tokens,
+                lengths[lengths > 0],
+                bytes=np.array(sizes, dtype=np.int64),
+                num_unk=int(np.sum(tokens == self.unk)),
+                num_dropped=int(np.sum(lengths == 0)),
+            )
+
+    def _ids(self, sentences: list[str]) -> Iterator[list[int]]:
+        """The tokens of sentences; of a long document, some sentences at a time."""
+        start = size = 0
+        for end, sentence in enumerate(sentences, start=1):
+            size += len(sentence)
+            if size >= BATCH_CHARACTERS or end == len(sentences):
+                part = sentences[start:end]
+                for encoding in self.tokenizer.encode_batch_fast(part, add_special_tokens=False):
+                    yield encoding.ids
+                start, size = end, 0
+
+
+@dataclass
+class _SplitWriter:
+    """The training and the held-out stream in `folder`, and those of sources."""
+
+    folder: Path
+    dtype: np.dtype
+    documents: int = 0
+    """Documents so far."""
+    streams: dict[str, StreamWriter] = field(default_factory=dict)
+    """Folder to stream."""
+    shares: dict[str, float] = field(default_factory=dict)
+    """Figures of the sources of a mixture."""
+
+    def __post_init__(self) -> None:
+        state = self.folder / STATE
+        saved = json.loads(state.read_text()) if state.exists() else {}
+        self.documents = saved.get("documents", 0)
+        self.shares = saved.get("shares", {})
+        for name, written in (saved.get("streams") or {"train": {}, "validation": {}}).items():
+            self._open(name, Written(**written))
+
+    def _open(self, name: str, written: Written) -> StreamWriter:
+        self.streams[name] = StreamWriter(self.folder / name, self.dtype, written)
+        return self.streams[name]
+
+    def add(self, document: Document, encoded: EncodedDocument) -> None:
+        self.documents += 1
+        self.streams["validation" if document.is_held_out else "train"].add(encoded)
+        if not document.source or not len(encoded.tokens):
+            return
+        if document.is_held_out:
+            name = f"{BY_SOURCE}/{document.source}"
+            stream = self.streams.get(name) or self._open(name, Written())
+            stream.add(encoded)
+        else:
+            _count(self.shares, document, encoded)
+
+    def progress(self, new_tokens: int, seconds: float) -> Progress:
+        both = [self.streams[name].written for name in ("train", "validation")]
+        size, tokens = sum(one.num_bytes for one in both), sum(one.tokens for one in both)
+        return Progress(self.documents, size, tokens, new_tokens, seconds)
+
+    def save(self) -> None:
+        """Makes the documents so far survive a kill."""
+        for stream in self.streams.values():
+            stream.save()
+        written = {name: asdict(stream.written) for name, stream in self.streams.items()}
+        state = {"documents": self.documents, "streams": written, "shares": self.shares}
+        write_atomically(self.folder / STATE, json.dumps(state))
+
+    def close(self) -> None:
+        """Closes the streams, finished or not."""
+        for stream in self.streams.values():
+            stream.close()
+
+    def finish(self) -> dict[str, float]:
+        """Finishes the streams and returns the counts."""
+        (self.folder / STATE).unlink(missing_ok=True)  # what follows changes what it describes
+        counts: dict[str, float] = {}
+        finished = {name: stream.finish() for name, stream in self.streams.items()}
+        for name in ("train", "validation"):
+            counts |= {f"{name}_{key}": value for key, value in finished[name].items()}
+        if not counts["train_tokens"] or not counts["validation_tokens"]:
+            kept = counts["train_documents"] + counts["validation_documents"]
+            raise ValueError(
+                "a corpus needs at least 2 documents with text, one of them held out, but has "
+                f"{kept:g}"
+            )
+        return counts | self.shares
+
+    @property
+    def folders(self) -> set[str]:
+        """The folders of the streams."""
+        return {name.partition("/")[0] for name in self.streams}
+
+
+def _count(shares: dict[str, float], document: Document, encoded: EncodedDocument) -> None:
+    """Adds a training document of a mixture to the figures of its source."""
+    prefix = f"source_{document.source}"
+    figures = {"bytes": encoded.bytes.sum(), "tokens": len(encoded.tokens)}
+    for name, value in figures.items():
+        key = f"{prefix}_{name}"
+        shares[key] = shares.get(key, 0.0) + float(value)
+    shares[f"{prefix}_repeats"] = float(document.repeat)
