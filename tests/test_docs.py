@@ -13,9 +13,12 @@ import typer
 import yaml
 
 from harness.cli.app import app
+from harness.data.corpora import CORPORA, FACTS
+from harness.data.corpora.sources import Corpus
 from harness.experiment.declaration import read
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
+from harness.experiment.registry_columns import columns_of
 from harness.finetuning.protocol import Protocol
 from tests.paths import ROOT
 
@@ -175,6 +178,18 @@ def test_every_field_of_the_protocol_is_listed_with_its_default() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)`", text, re.MULTILINE)
     defaults = {name: yaml.safe_load(value) for name, value in rows}
     assert defaults == Protocol().model_dump()
+
+
+def test_every_named_corpus_is_listed_as_harness_list_shows_it() -> None:
+    text = (ROOT / "docs/corpora.md").read_text().partition("## Named corpora")[2]
+    text = text.partition("\n## ")[0]
+    lines = re.findall(r"^\| (`\w+` \|.*) \|$", text, re.MULTILINE)
+    expected = [[f"`{name}`", *_listed(name, CORPORA[name])] for name in FACTS]
+    assert [[cell.strip() for cell in line.split("|")] for line in lines] == expected
+
+
+def _listed(name: str, corpus: Corpus) -> list[str]:
+    return list(map(str, columns_of("corpora", name, corpus).values()))
 
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:

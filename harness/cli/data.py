@@ -44,18 +44,23 @@ def list_() -> None:
     from harness.tasks.datasets.catalog import rows
 
     for name, used_by, licence, where, size, commit in rows():
-        line = f"{name:36} {where:9} {size:>10}  {commit:12}  {used_by} ({licence})"
+        line = f"{name:36} {where:9} {size:>12}  {commit:12}  {used_by} ({licence})"
         options.out.print(line, markup=False)
 
 
 @app.command(name="fetch")
-def fetch_command(names: DataNames = None, suite: SuiteName = None, to: FetchFolder = None) -> None:
+def fetch_command(
+    names: DataNames = None,
+    suite: SuiteName = None,
+    to: FetchFolder = None,
+    large: Annotated[bool, typer.Option("--large", help="also corpora of more than 10 GB")] = False,
+) -> None:
     """Downloads data sets at pinned commits, with checksums, to a folder for HARNESS_DATA."""
     from harness.tasks.datasets import fetch
     from harness.tasks.datasets.catalog import to_fetch
 
     with options.clear_errors():
-        sets = to_fetch(names or (), suite)
+        sets = to_fetch(names or (), suite, large)
     folder = to or fetch.DEFAULT_FOLDER
     checks = ((name, "fetched", problem) for name, problem in fetch.fetch(sets, folder))
     problems = sum(_reported(*check) for check in checks)

@@ -38,7 +38,7 @@ MUST = {
 }
 """Error type to requirement; other types keep pydantic's message."""
 MAPPINGS = {
-    "corpus": "; or a mapping, such as {source: hub, path: allenai/c4, config: en} or "
+    "corpus": "; or a mapping, such as {source: hub, path: allenai/c4, config: de} or "
     "{source: text, path: my-texts/}"
 }
 """Field with names to an example of what it also takes."""

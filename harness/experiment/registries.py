@@ -1,6 +1,7 @@
 """The registries whose members an experiment can name: recipes, tasks, suites, ..."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
@@ -16,6 +17,8 @@ class Registry(NamedTuple):
     """Imported on demand."""
     dict_name: str
     about: str
+    facts: str | None = None
+    """Name of the dict beside it with what is known of its members."""
 
 
 REGISTRIES: dict[str, Registry] = {
@@ -29,7 +32,12 @@ REGISTRIES: dict[str, Registry] = {
         "OBJECTIVES",
         "what pretraining predicts: pretrain.objective",
     ),
-    "corpora": Registry("harness.data.corpora", "CORPORA", "pretraining text: pretrain.corpus"),
+    "corpora": Registry(
+        "harness.data.corpora",
+        "CORPORA",
+        "pretraining text: pretrain.corpus",
+        facts="FACTS",
+    ),
     "tokenizers": Registry(
         "harness.data.tokenizers",
         "TOKENIZERS",
@@ -104,15 +112,21 @@ def rows(registry: str) -> list[dict[str, Any]]:
 
 
 def details(registry: str, name: str) -> str:
-    """All fields of one member, as YAML.
+    """All fields of one member, and what is known of it, as YAML.
 
     Raises:
         ValueError: the registry or the member does not exist.
     """
     import yaml
 
-    member = _plain(_get(registry, members(registry), name))
-    return yaml.safe_dump({name: member}, sort_keys=False, allow_unicode=True)
+    found = {name: _plain(_get(registry, members(registry), name)), **_facts(registry, name)}
+    return yaml.safe_dump(found, sort_keys=False, allow_unicode=True)
+
+
+def _facts(registry: str, name: str) -> dict[str, Any]:
+    one = REGISTRIES[registry]
+    known = getattr(import_module(one.module), one.facts).get(name) if one.facts else None
+    return {"facts": asdict(known)} if known else {}
 
 
 def _get(where: str, names: Mapping[str, Any], name: str) -> Any:

@@ -26,7 +26,15 @@ def _objective(name: str, objective: Any) -> Columns:
 
 
 def _corpus(name: str, corpus: Any) -> Columns:
-    return {"source": corpus.source, "settings": _set(corpus)}
+    from harness.data.corpora import FACTS
+
+    known = FACTS.get(name)
+    return {
+        "text": known.title if known else _set(corpus) or corpus.source,
+        "size": known.size if known else "",
+        "licence": known.licence if known else "",
+        "original": known.stands_for if known else "",
+    }
 
 
 def _tokenizer(name: str, tokenizer: Any) -> Columns:

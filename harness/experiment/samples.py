@@ -107,10 +107,9 @@ def _is_path(name: str) -> bool:
 
 def _require_local(name: str, user: catalog.User) -> None:
     if not catalog.is_local(user):
-        known = " ".join(catalog.names_of(user))
         raise ValueError(
             f"{name} is neither in HARNESS_DATA nor in the cache of the Hub; "
-            f"fetch it: harness data fetch {known}"
+            f"fetch it: {catalog.fetch_command(catalog.sets_of(user))}"
         )
 
 

@@ -222,7 +222,10 @@ def test_errors_of_an_override_name_it(valid: Path, override: str, expected: str
         ("pretrain.mask_rate=0.3", "did you mean pretrain.objective.transform.mask_rate?"),
         ("evaluate.finetune.lr=1e-4", "did you mean evaluate.finetune.learning_rate?"),
         ("evaluate.max_length=64", "did you mean evaluate.protocol.max_sequence_length?"),
-        ("pretrain.corpus=c4", "or a mapping, such as {source: hub, path: allenai/c4, config: en}"),
+        (
+            "pretrain.corpus=redpajama",
+            "or a mapping, such as {source: hub, path: allenai/c4, config: de}",
+        ),
         ("pretrain.budget.tokens=1.5x", "must be a whole number, but is '1.5x'"),
         ("pretrain.budget.tokens=1.2345k", "must be a whole number, but is '1.2345k'"),
     ],

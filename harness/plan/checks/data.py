@@ -17,18 +17,17 @@ def missing_data(plan: Plan) -> Iterator[str]:
     missing = {name: user for name, user in _users(plan).items() if not catalog.is_local(user)}
     if not missing:
         return
-    known = list(
-        dict.fromkeys(name for user in missing.values() for name in catalog.names_of(user))
-    )
+    known = [one for user in missing.values() for one in catalog.sets_of(user)]
     command = (
-        f"; fetch them before: harness data fetch {' '.join(known)}, then set "
+        f"; fetch them before: {catalog.fetch_command(known)}, then set "
         f"HARNESS_DATA={DEFAULT_FOLDER}"
         if known
         else ""
     )
+    size = sum(one.download_gb or 0 for one in known)
     yield (
         f"{', '.join(missing)}: neither in HARNESS_DATA nor in the cache of the Hub, and downloaded"
-        f" when a stage first reads them{command}"
+        f"{f' ({size:,.0f} GB)' if size > 1 else ''} when a stage first reads them{command}"
     )
 
 

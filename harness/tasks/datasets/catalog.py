@@ -1,13 +1,13 @@
 """The Hub data sets of tasks, probes and corpora, and where they are stored locally."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.core.config import unknown_name
 from harness.data import hub
-from harness.data.corpora import CORPORA
+from harness.data.corpora import CORPORA, FACTS
 from harness.data.corpora.sources import HubCorpus
 from harness.tasks import SUITES, TASKS
 from harness.tasks.load_examples import source_of
@@ -16,6 +16,8 @@ from harness.tasks.probes.probe import Probe
 from harness.tasks.task import HubData, Task
 
 User = Task | Probe | HubCorpus
+LARGE_GB = 10
+"""Corpora with larger downloads are fetched on request only."""
 Source = tuple[str, tuple[str | None, ...], str | None]
 """Repository, configs, commit."""
 
@@ -29,6 +31,8 @@ class DataSet:
     revision: str | None
     users: tuple[str, ...]
     licence: str
+    download_gb: float | None = None
+    """Of a named corpus."""
 
     @property
     def name(self) -> str:
@@ -90,15 +94,26 @@ def is_local(user: User) -> bool:
     )
 
 
-def names_of(user: User) -> list[str]:
-    """Names for `harness data fetch`; empty for data sets that no shipped task, probe or corpus
-    uses."""
+def sets_of(user: User) -> list[DataSet]:
+    """What a task, probe or corpus reads; without data sets that no shipped one uses."""
     wanted = {(path, config) for path, configs, _ in sources(user) for config in configs}
     return [
-        one.name
+        one
         for one in data_sets()
         if wanted.intersection((one.path, config) for config in one.configs)
     ]
+
+
+def fetch_command(sets: Sequence[DataSet]) -> str:
+    """The command that downloads `sets`."""
+    names = dict.fromkeys(one.name for one in sets)
+    large = " --large" if any(map(is_large, sets)) else ""
+    return f"harness data fetch {' '.join(names)}{large}"
+
+
+def is_large(one: DataSet) -> bool:
+    """Whether it is fetched on request only."""
+    return (one.download_gb or 0) > LARGE_GB
 
 
 def users() -> dict[str, User]:
@@ -133,10 +148,19 @@ def data_sets() -> list[DataSet]:
         for source in sources(user):
             by_source.setdefault(source, []).append(name)
     sets = [
-        DataSet(*source, tuple(names), getattr(known[names[0]], "licence", "see its card"))
+        DataSet(*source, tuple(names), _licence(names[0], known), _download_gb(names))
         for source, names in by_source.items()
     ]
     return sorted(sets, key=lambda one: one.name)
+
+
+def _licence(name: str, known: Mapping[str, User]) -> str:
+    facts = FACTS.get(name)
+    return facts.licence if facts else getattr(known[name], "licence", "see its card")
+
+
+def _download_gb(names: Sequence[str]) -> float | None:
+    return next((FACTS[name].download_gb for name in names if name in FACTS), None)
 
 
 def selected(names: Sequence[str], suite: str | None = None) -> list[DataSet]:
@@ -155,17 +179,25 @@ def selected(names: Sequence[str], suite: str | None = None) -> list[DataSet]:
     return [one for one in sets if one.names.intersection(names)]
 
 
-def to_fetch(names: Sequence[str], suite: str | None) -> list[DataSet]:
+def to_fetch(names: Sequence[str], suite: str | None, large: bool = False) -> list[DataSet]:
     """The data sets to download.
 
+    Args:
+        large: whether corpora of more than `LARGE_GB` may be among them.
+
     Raises:
-        ValueError: no selection, or an unknown name or suite.
+        ValueError: no selection, an unknown name or suite, or a large corpus.
     """
     if not names and suite is None:
         raise ValueError(
             "name data sets or a --suite to fetch; 'harness data list' shows all names"
         )
-    return selected(names, suite)
+    sets = selected(names, suite)
+    too_large = [one for one in sets if is_large(one) and not large]
+    if too_large:
+        sizes = ", ".join(f"{one.name} ({one.download_gb:,.0f} GB)" for one in too_large)
+        raise ValueError(f"corpora of more than {LARGE_GB} GB need --large: {sizes}")
+    return sets
 
 
 def to_verify(names: Sequence[str], suite: str | None) -> list[DataSet]:
@@ -180,11 +212,16 @@ def to_verify(names: Sequence[str], suite: str | None) -> list[DataSet]:
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Name, users, licence, location, size on disk and commit (12 digits) of every data set."""
+    """Name, users, licence, location, size and commit (12 digits) of every data set; the size is
+    that on disk, or that of the download of a missing corpus."""
     for one in data_sets():
         where, folder = one.folder()
         size = sum(file.stat().st_size for file in one.files(folder)) if folder else 0
         count = f" ({len(one.configs)} configs)" if len(one.configs) > 1 else ""
-        text = f"{size / 1e6:,.1f} MB" if size else "-"
+        text = f"{size / 1e6:,.1f} MB" if size else _to_download(one)
         commit = one.revision[:12] if one.revision else "not pinned"
         yield one.name + count, ", ".join(one.users), one.licence, where, text, commit
+
+
+def _to_download(one: DataSet) -> str:
+    return f"({one.download_gb:,.1f} GB)" if one.download_gb else "-"

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.data import hub
 from harness.tasks import TASKS
-from harness.tasks.datasets.catalog import selected
+from harness.tasks.datasets.catalog import fetch_command, selected, to_fetch
 from harness.tasks.datasets.fetch import SUMS, read_sums
 from harness.tasks.load_examples import load_examples
 from harness.tasks.task import HubData
@@ -122,6 +122,17 @@ def test_fetching_again_changes_nothing(mirror: Path) -> None:
     before = sorted((mirror / SUMS).read_text().splitlines())
     command("fetch", "cola")
     assert sorted((mirror / SUMS).read_text().splitlines()) == before
+
+
+def test_large_corpora_are_fetched_on_request_only(mirror: Path) -> None:
+    line = command("fetch", "c4", "cola", code=2)
+    assert line == "corpora of more than 10 GB need --large: allenai/c4/en (305 GB)\n"
+    assert [one.name for one in to_fetch(["c4", "cola"], None, large=True)] == [
+        "allenai/c4/en",
+        "nyu-mll/glue/cola",
+    ]
+    assert fetch_command(selected(["c4"])) == "harness data fetch allenai/c4/en --large"
+    assert "(305.0 GB)" in command("list")
 
 
 def test_list_shows_the_location_of_each_data_set(mirror: Path) -> None:
