@@ -39,12 +39,14 @@ class ConfigModel(BaseModel):
         return cls.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
 
 
-UNITS = {"k": 10**3, "M": 10**6, "B": 10**9}
+UNITS = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9}
 
 
 def read_count(value: Any) -> Any:
-    """`value`, with `500k`, `1M` or `2.5B` as the whole number that it means."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kMB])", value) if isinstance(value, str) else None
+    """`value`, with `500k`, `1M`, `2.5B` or `2.5G` as the whole number that it means."""
+    match = (
+        re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kMBG])", value) if isinstance(value, str) else None
+    )
     if match is None:
         return value
     count = Decimal(match[1]) * UNITS[match[2]]
@@ -52,7 +54,7 @@ def read_count(value: Any) -> Any:
 
 
 Count = Annotated[int, BeforeValidator(read_count)]
-"""A whole number, also written as `500k`, `1M` or `2.5B`."""
+"""A whole number, also written as `500k`, `1M`, and `2.5B` or `2.5G`."""
 
 KIND_FIELDS = ("source", "kind")
 """Discriminator fields: a mapping with another value in one of them is replaced, not merged."""

@@ -107,7 +107,10 @@ def _clear_errors(path: str, config: str | None, split: str) -> Iterator[None]:
             f"{where} must be read from the Hub, but it cannot be reached ({error}): connect, or "
             f"set {MIRROR} to a folder with a copy of it"
         ) from error
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+    except (
+        *(ValueError, OSError, ImportError, RuntimeError),  # a library or a script is needed
+        datasets.exceptions.DatasetsError,
+    ) as error:
         # Errors of pyarrow are ValueError or OSError; errors of a builder hide the cause.
         reason = one_line(error.__cause__ or error)
         raise ValueError(

@@ -27,7 +27,7 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.tasks import SUITES, TASKS
 from harness.tasks.probes import PROBES
 
-WRITTEN_OUT = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$|^[0-9]+([.][0-9]+)?[kMB]$"}
+WRITTEN_OUT = {"type": "string", "pattern": "^[0-9]+(_[0-9]+)+$|^[0-9]+([.][0-9]+)?[kMBG]$"}
 """`1_000_000` and `1M`: whole numbers in the harness, but strings in most editors."""
 
 Schema = dict[str, Any]

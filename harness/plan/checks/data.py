@@ -25,6 +25,8 @@ def missing_data(plan: Plan) -> Iterator[str]:
         else ""
     )
     size = sum(one.download_gb or 0 for one in known)
+    if any(map(catalog.is_large, known)):
+        command += "; or stream a part of a corpus (corpus.streaming, corpus.max_bytes)"
     yield (
         f"{', '.join(missing)}: neither in HARNESS_DATA nor in the cache of the Hub, and downloaded"
         f"{f' ({size:,.0f} GB)' if size > 1 else ''} when a stage first reads them{command}"
@@ -40,7 +42,9 @@ def _users(plan: Plan) -> dict[str, catalog.User]:
         texts = [step.corpus_of(task) for step in steps for task in evaluate.chosen]
         if not arm.pretrain.model.checkpoint:
             texts += sources_of(arm.pretrain.corpus)
-        found |= {text.path: text for text in texts if isinstance(text, HubCorpus)}
+        found |= {
+            text.path: text for text in texts if isinstance(text, HubCorpus) and not text.streaming
+        }
         others = {one.task: known[one.task] for one in evaluate.intermediate_tasks}
         read: dict[str, Task | Probe] = {name: PROBES[name] for name in evaluate.probes}
         read |= {**evaluate.chosen, **others}
