@@ -14,6 +14,8 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """Options of the GNU C library's mallopt (malloc.h)."""
 LARGEST_KEPT = 2**30
 """Bytes from which a block still goes back to the system when it is freed."""
+LARGEST_KEPT_BY_DEFAULT = 2**25
+"""What the threshold of a process grows to by itself (mallopt(3), M_MMAP_THRESHOLD)."""
 
 
 def keep_freed_memory() -> None:
@@ -22,6 +24,8 @@ def keep_freed_memory() -> None:
     By default it does so with blocks of 32 MiB and more, such as the logits of an update, which the
     system then has to fill with zeros, page by page, at each update: a quarter of the time of a
     tiny network with 30,522 tokens. Nothing happens with other C libraries.
+
+    Blocks of changing sizes leave gaps, so that memory grows: `trim_freed_memory` now and then.
     """
     with suppress(OSError, AttributeError, TypeError):
         library = ctypes.CDLL(None)
@@ -29,11 +33,25 @@ def keep_freed_memory() -> None:
         library.mallopt(TRIM_THRESHOLD, -1)  # never
 
 
+def give_back_freed_memory() -> None:
+    """Ends `keep_freed_memory`."""
+    with suppress(OSError, AttributeError, TypeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, LARGEST_KEPT_BY_DEFAULT)
+        library.mallopt(TRIM_THRESHOLD, 2 * LARGEST_KEPT_BY_DEFAULT)
+    trim_freed_memory()
+
+
+def trim_freed_memory() -> None:
+    """Gives freed memory back to the system once."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def reset_peak_memory() -> None:
     """Begins a new measurement, after freed memory has gone back to the system. Without Linux's
     /proc, the resident set goes on to be measured from the start of the process."""
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    trim_freed_memory()
     with suppress(OSError):
         (PROC / "clear_refs").write_text("5")
     if cuda := _used_cuda():

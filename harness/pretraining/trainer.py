@@ -1,6 +1,7 @@
 """What pretraining and fine-tuning share: a quiet Lightning trainer, and seeds by the step."""
 
 import logging
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,9 +15,10 @@ from pytorch_lightning.plugins.environments import LightningEnvironment
 from torch import Tensor
 
 from harness.core.compute import Compute
-from harness.core.memory import keep_freed_memory
+from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
 from harness.pretraining.distributed import RankZeroIO, lightning_devices
 
+TRIM_SECONDS = 20.0
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
 """Callbacks of plug-ins: each trainer has a new one of each."""
 
@@ -33,7 +35,6 @@ def make_trainer(
         settings: further arguments of `pytorch_lightning.Trainer`.
     """
     _silence_libraries()
-    keep_freed_memory()
     return pl.Trainer(
         accelerator=compute.accelerator,
         devices=lightning_devices(compute),
@@ -44,9 +45,29 @@ def make_trainer(
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        callbacks=[*callbacks, *(make() for make in CALLBACKS.values())],
+        callbacks=[FreedMemory(), *callbacks, *(make() for make in CALLBACKS.values())],
         **settings,
     )
+
+
+class FreedMemory(pl.Callback):
+    """Keeps freed memory during training, but gives it back every TRIM_SECONDS: what blocks of
+    changing sizes leave between them adds up to gigabytes."""
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        keep_freed_memory()
+        self.trimmed = time.monotonic()
+
+    def on_train_batch_end(self, *args: Any) -> None:
+        if time.monotonic() - self.trimmed > TRIM_SECONDS:
+            trim_freed_memory()
+            self.trimmed = time.monotonic()
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        give_back_freed_memory()
+
+    def on_exception(self, *args: Any) -> None:
+        give_back_freed_memory()
 
 
 def log_figures(module: pl.LightningModule, kind: str = "train", /, **figures: float) -> None:

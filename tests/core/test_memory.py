@@ -50,3 +50,32 @@ page_faults()
 assert page_faults() * 10 < default
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="an option of the GNU C library")
+def test_gaps_between_blocks_are_given_back() -> None:
+    """A trim returns what blocks of changing sizes left between others that are still used."""
+    program = """
+import re
+import numpy as np
+from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
+
+def resident():
+    return int(re.search(r"VmRSS:\\s*(\\d+)", open("/proc/self/status").read())[1]) * 1024
+
+def leave_gaps():
+    large, small = [], []
+    for _ in range(10):
+        large.append(np.ones(40 * 2**20, np.uint8))
+        small.append(np.ones(2**10, np.uint8))
+    return small
+
+for end in (trim_freed_memory, give_back_freed_memory):
+    keep_freed_memory()
+    before = resident()
+    small = leave_gaps()
+    assert resident() > before + 300 * 2**20
+    end()
+    assert resident() < before + 100 * 2**20
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
