@@ -12,7 +12,7 @@ from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.welch import welch_over_seeds
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
-from harness.report.difference_tables import p_cell
+from harness.report.difference_tables import nats, p_cell
 from harness.report.sections.pretraining import shared_runs
 from harness.report.sections.transfer import COMPARABLE, comparable
 
@@ -56,14 +56,10 @@ def loss_differences_table(results: Results) -> TextTable:
     rows = [
         [
             f"{first} − {second}",
-            _nats(difference),
-            MISSING if np.isnan(low) else f"{_nats(low)} to {_nats(high)}",
+            nats(difference),
+            MISSING if np.isnan(low) else f"{nats(low)} to {nats(high)}",
             *(p_cell(None if np.isnan(p_value) else p_value) for p_value in p_values),
         ]
         for first, second, difference, low, high, *p_values in loss_differences(results).to_numpy()
     ]
     return TextTable(["arms", "difference", "95 % interval", "p", "adjusted p"], rows)
-
-
-def _nats(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")

@@ -55,8 +55,8 @@ def test_one_seed_has_a_difference_without_interval(data: MadeUpResults) -> None
 
 
 def test_only_comparable_losses_have_differences(data: MadeUpResults) -> None:
-    corpora = {"pretrain.corpus.seed": {"a": 1, "b": 1, "c": 2}}
-    made = data.but(differences={**data.plan.differences, **corpora})
+    sizes = {"pretrain.tokenizer.vocab_size": {"a": 100, "b": 100, "c": 200}}
+    made = data.but(differences={**data.plan.differences, **sizes})
     assert loss_differences(made)[["first", "second"]].to_numpy().tolist() == [["a", "b"]]
     shared = {"evaluate.adaptation": {"a": "full", "b": "lora", "c": "frozen"}}
     assert loss_differences(data.but(differences=shared)).empty
