@@ -22,7 +22,12 @@ from harness.report.sections.loss_differences import (
     DIFFERENCES_NOTE,
     loss_differences_table,
 )
-from harness.report.sections.pretraining import curve_points, loss_table, pretraining_hours
+from harness.report.sections.pretraining import (
+    curve_points,
+    loss_table,
+    pretraining_hours,
+    source_losses_table,
+)
 
 LOSS_NOTE = (
     "Training loss after each share of the tokens and held-out loss at the end, in nats per "
@@ -46,6 +51,7 @@ TASKS_CAPTION = (
     "Score x 100 of each task by tokens, mean over seeds, with bars from the lowest to the highest "
     "pretraining seed."
 )
+BY_SOURCE = "Held-out loss by source of the text"
 HOURS_CAPTION = "by hours of pretraining on the machine that ran it, proportional to the tokens."
 
 SEED = ["arm", "pretrain_seed", "pretrain_fraction"]
@@ -62,9 +68,11 @@ def loss_section(results: Results) -> Section | None:
         return None
     plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
     differences = loss_differences_table(results)
+    sources = source_losses_table(results)
+    tables = {"": table} | ({BY_SOURCE: sources} if sources.rows else {})
     if not differences.rows:
-        return Section("Loss curves", [LOSS_NOTE], plots, {"": table})
-    tables, folded = {"": table}, {DIFFERENCES: differences}
+        return Section("Loss curves", [LOSS_NOTE], plots, tables)
+    folded = {DIFFERENCES: differences}
     if len(differences.rows) <= FEW_ROWS:
         tables, folded = tables | folded, {}
     return Section("Loss curves", [LOSS_NOTE, DIFFERENCES_NOTE], plots, tables, folded)
