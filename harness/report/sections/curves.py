@@ -9,6 +9,7 @@ import pandas as pd
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
+from harness.experiment.experiment import Loss
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.measured_rows import run_scores
@@ -18,6 +19,8 @@ from harness.report.figures.pretraining import learning_curves, loss_curves, tas
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import averages
 from harness.report.sections.loss_differences import (
+    BITS_DIFFERENCES,
+    BITS_NOTE,
     DIFFERENCES,
     DIFFERENCES_NOTE,
     loss_differences_table,
@@ -67,15 +70,19 @@ def loss_section(results: Results) -> Section | None:
     if not table.rows:
         return None
     plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
-    differences = loss_differences_table(results)
-    sources = source_losses_table(results)
-    tables = {"": table} | ({BY_SOURCE: sources} if sources.rows else {})
-    if not differences.rows:
-        return Section("Loss curves", [LOSS_NOTE], plots, tables)
-    folded = {DIFFERENCES: differences}
-    if len(differences.rows) <= FEW_ROWS:
-        tables, folded = tables | folded, {}
-    return Section("Loss curves", [LOSS_NOTE, DIFFERENCES_NOTE], plots, tables, folded)
+    notes, tables = [LOSS_NOTE], {"": table}
+    folded: dict[str, TextTable] = {}
+    if (sources := source_losses_table(results)).rows:
+        tables[BY_SOURCE] = sources
+    shown: list[tuple[str, str, Loss]] = [
+        (DIFFERENCES, DIFFERENCES_NOTE, "loss"),
+        (BITS_DIFFERENCES, BITS_NOTE, "bits_per_byte"),
+    ]
+    for title, note, outcome in shown:
+        if (differences := loss_differences_table(results, outcome)).rows:
+            notes.append(note)
+            (tables if len(differences.rows) <= FEW_ROWS else folded)[title] = differences
+    return Section("Loss curves", notes, plots, tables, folded)
 
 
 def learning_section(results: Results) -> Section | None:
