@@ -43,6 +43,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "curves": runs.curves_frame,
     "runs": runs.finetune_runs_frame,
     "pretraining": runs.pretrain_runs_frame,
+    "sources": runs.source_losses_frame,
     "costs": costs.costs_frame,
     "totals": costs.total_costs,
     "vocabularies": vocabularies.vocabularies_frame,

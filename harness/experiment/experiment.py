@@ -1,7 +1,7 @@
 """The experiment as a user declares it: question, base, axes, seeds and search."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
@@ -42,21 +42,42 @@ class Seeds(ConfigModel):
         return seeds
 
 
+Loss = Literal["loss", "bits_per_byte"]
+LOSSES: Mapping[str, str] = {"loss": "held-out loss", "bits_per_byte": "held-out bits per byte"}
+"""Outcomes of which less is better, and their names in the output."""
+
+
 class Comparison(ConfigModel):
-    """An expectation to confirm or refute: arm `better` scores above arm `worse`."""
+    """An expectation to confirm or refute: arm `better` has a higher average than arm `worse`, or
+    a lower loss."""
 
     better: str
     worse: str
+    outcome: Literal["average", Loss] = "average"
 
     @model_validator(mode="before")
     @classmethod
     def _parse(cls, value: Any) -> Any:
-        if not isinstance(value, str):
+        outcome, sign, text = "average", ">", value
+        if isinstance(value, Mapping) and len(value) == 1 and set(value) <= set(LOSSES):
+            ((outcome, text),) = value.items()
+            sign = "<"
+        if not isinstance(text, str):
             return value
-        sides = [side.strip() for side in value.split(">")]
+        sides = [side.strip() for side in text.split(sign)]
         if len(sides) != 2 or not all(sides):
-            raise ValueError(f"an expectation must have the form 'arm > arm', but is {value!r}")
-        return {"better": sides[0], "worse": sides[1]}
+            form = f"'{outcome}: arm < arm'" if outcome in LOSSES else "'arm > arm'"
+            raise ValueError(f"an expectation must have the form {form}, but is {text!r}")
+        return {"better": sides[0], "worse": sides[1], "outcome": outcome}
+
+    def __str__(self) -> str:
+        if self.outcome in LOSSES:
+            return f"{self.better} < {self.worse} in {LOSSES[self.outcome]}"
+        return f"{self.better} > {self.worse}"
+
+
+Expected = str | Mapping[Loss, str] | Comparison
+"""An expectation as a user writes it."""
 
 
 def _axis_kind(value: Any) -> str:
@@ -82,7 +103,8 @@ class Experiment(ConfigModel):
     tags: tuple[str, ...] = ()
     """Labels that select experiments: `harness leaderboard SUITE --tag TAG`."""
     expect: tuple[Comparison, ...] = ()
-    """Expected outcomes, 'arm > arm': one or a list."""
+    """Expected outcomes, one or a list: 'arm > arm' in the average, '{loss: arm < arm}' in held-out
+    loss, '{bits_per_byte: arm < arm}' in held-out bits per byte."""
     threats: tuple[str, ...] = ()
     """Threats to validity that no automatic check finds: sentences for the report."""
     pretrain: Mapping[str, Any] = Field(default_factory=dict)
@@ -106,9 +128,7 @@ class Experiment(ConfigModel):
     def _none(cls, value: Any) -> Any:
         return {} if value is None else value
 
-    @field_validator(
-        "expect", mode="before", json_schema_input_type=str | Comparison | list[str | Comparison]
-    )
+    @field_validator("expect", mode="before", json_schema_input_type=Expected | list[Expected])
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return (value,) if isinstance(value, (str, Mapping)) else as_tuples(value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from harness.analysis.comparison.differences import AVERAGE
+from harness.analysis.comparison.differences import AVERAGE, enough_seeds
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
 from harness.leaderboard.cells import MISSING
@@ -33,6 +33,8 @@ MANY_NOTE = (
     "because it covers all pairs."
 )
 ELSEWHERE = " Pairs without a difference in the average appear only in the table of all columns."
+UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
+"""Units of the outcomes of which less is better."""
 ROUNDING = 1e-9
 """Differences below it are rounding errors."""
 HEAD = ["difference", "95 % interval", "p", "adjusted p"]
@@ -123,11 +125,36 @@ def p_cell(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def p_of_claim(pair: Pair) -> str:
-    """p of the difference in the average, and after Holm's correction if several are expected."""
-    if not pair.average:
+def nats(value: float) -> str:
+    """A difference of losses with its sign."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def judged_figure(pair: Pair) -> str:
+    """The difference in the outcome with its unit; empty if it is unknown."""
+    if not pair.judged:
         return ""
-    alone = f"p {p_cell(pair.average.p_value)}"
-    if pair.claim is None or pair.claim == pair.average.p_value:
+    if pair.outcome in UNITS:
+        return f"{nats(pair.judged.estimate)} {UNITS[pair.outcome]}"
+    return f"{points(pair.judged.estimate)} points"
+
+
+def judged_interval(pair: Pair) -> str:
+    """`95 % interval`, p, and p after Holm's correction; empty if they are unknown."""
+    if not pair.judged:
+        return ""
+    found = interval(pair.judged)
+    if pair.outcome in UNITS:
+        found = f"{nats(pair.judged.low)} to {nats(pair.judged.high)}"
+        found = found if enough_seeds(pair.judged) else "unknown"
+    return f"95 % interval {found}, {p_of_claim(pair)}"
+
+
+def p_of_claim(pair: Pair) -> str:
+    """p of the difference in the outcome, and after Holm's correction if several are expected."""
+    if not pair.judged:
+        return ""
+    alone = f"p {p_cell(pair.judged.p_value)}"
+    if pair.claim is None or pair.claim == pair.judged.p_value:
         return alone
     return f"{alone}, after Holm's correction {p_cell(pair.claim)}"

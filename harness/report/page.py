@@ -28,12 +28,12 @@ from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
 from harness.report.sections.total_cost import cost_line
 from harness.report.threats import threats
-from harness.report.verdict import MANY_ARMS, Pair, judge
+from harness.report.verdict import MANY_ARMS, Pair, expectations, judge
 
 VERDICT_NOTE = (
-    "Confirmed or refuted if the 95 % interval of the difference in the average ({}) excludes "
-    "zero, otherwise inconclusive. If several differences are expected, each must also be "
-    "significant after Holm's correction to be confirmed or refuted."
+    "Confirmed or refuted if the 95 % interval of the difference in the average ({}), or in the "
+    "loss that is named, excludes zero, otherwise inconclusive. If several differences are "
+    "expected, each must also be significant after Holm's correction to be confirmed or refuted."
 )
 SUMMARY_CAPTION = "Differences in the average over the suite, in points, with 95 % intervals."
 PROTOCOL = "the table under Protocol"
@@ -89,7 +89,7 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "name": experiment.name,
         "question": experiment.question,
         "source": experiment.source,
-        "verdicts": [judge(pair) for pair in pairs if pair.expected],
+        "verdicts": [judge(pair) for pair in expectations(results, pairs)],
         "verdict_note": VERDICT_NOTE.format(table.average.name),
         "summary": Plot(summary, SUMMARY_CAPTION) if summary else None,
         "cost": cost_line(results),
@@ -101,9 +101,8 @@ def _content(results: Results, table: Table, pairs: Sequence[Pair]) -> dict[str,
         "sections": outline.sections(results),
         "threats": threats(results, table, pairs, results.get(all_run_scores)),
         "provenance": results.get(report_provenance),
-        "points": difference_tables.points,
-        "interval": difference_tables.interval,
-        "claim": difference_tables.p_of_claim,
+        "judged_figure": difference_tables.judged_figure,
+        "judged_interval": difference_tables.judged_interval,
     }
 
 

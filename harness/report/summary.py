@@ -5,10 +5,10 @@ from html import escape
 
 from harness.analysis.results import Results
 from harness.report.comparison import compared_table
-from harness.report.difference_tables import interval, p_of_claim, points
+from harness.report.difference_tables import judged_figure, judged_interval
 from harness.report.run_scores import all_run_scores
 from harness.report.threats import findings
-from harness.report.verdict import Verdict, judge
+from harness.report.verdict import Verdict, expectations, judge
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Summary:
 
     verdicts: tuple[str, ...]
     """A line for each expected difference: whether it is confirmed, refuted or inconclusive, with
-    the difference in the average and its interval."""
+    the difference in its outcome and the interval."""
     threats: tuple[str, ...]
     """A sentence or two on each threat to validity that was found."""
 
@@ -49,15 +49,11 @@ def summary(results: Results) -> Summary:
     """
     table, pairs = results.get(compared_table)
     threats, _ = findings(results, table, pairs, results.get(all_run_scores))
-    verdicts = (_line(judge(pair)) for pair in pairs if pair.expected)
+    verdicts = (_line(judge(pair)) for pair in expectations(results, pairs))
     return Summary(tuple(verdicts), tuple(threats))
 
 
 def _line(verdict: Verdict) -> str:
-    pair, found = verdict.pair, verdict.pair.average
-    figures = (
-        f", {points(found.estimate)} points (95 % interval {interval(found)}, {p_of_claim(pair)})"
-        if found
-        else ""
-    )
-    return f"{pair.first} > {pair.second}: {verdict.word}{figures}; {verdict.reason}"
+    pair = verdict.pair
+    figures = f", {judged_figure(pair)} ({judged_interval(pair)})" if pair.judged else ""
+    return f"{pair.claimed}: {verdict.word}{figures}; {verdict.reason}"

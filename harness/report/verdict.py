@@ -1,6 +1,6 @@
-"""Differences between arms, and verdicts on the expected ones."""
+"""Differences between arms, and verdicts on the expected ones, in the average or in a loss."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
@@ -14,12 +14,18 @@ from harness.analysis.comparison.differences import (
     enough_seeds,
     screened,
 )
+from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import holm
+from harness.analysis.statistics.welch import welch_over_seeds
+from harness.experiment.experiment import LOSSES
 from harness.leaderboard.table import Table
+from harness.report.sections.transfer import comparable
 
 Names = tuple[str, str]
+Key = tuple[str, str, str]
+"""Two arms and an outcome."""
 MANY_ARMS = 8
 """With more arms than this, not all pairs are shown."""
 
@@ -31,21 +37,36 @@ class Pair:
     first: str
     second: str
     expected: bool
-    """Whether the experiment expects the first to be better."""
+    """Whether the experiment expects the first to be better in the outcome."""
     differences: Differences
     single_runs: Sequence[str] = ()
     """Those of the two arms that are checkpoints of one pretraining run."""
     claim: float | None = None
-    """p of the difference in the average by Holm among the expected pairs; null for other pairs and
+    """p of the difference in the outcome by Holm among the expected pairs; null for other pairs and
     for arms with too few seeds."""
     screen: Mapping[str, float] = field(default_factory=dict)
     """Key of `differences` to p by Benjamini-Hochberg: of the average among all pairs of arms, as
     for ranks; of a column among all columns of all pairs. Without differences of too few seeds."""
 
+    outcome: str = AVERAGE
+    """What an expectation is about: the average, or one of LOSSES."""
+
     @property
     def average(self) -> Difference | None:
         """The difference in the suite's average."""
         return self.differences[AVERAGE]
+
+    @property
+    def judged(self) -> Difference | None:
+        """The difference in the outcome."""
+        return self.differences[self.outcome]
+
+    @property
+    def claimed(self) -> str:
+        """The expectation as text."""
+        if self.outcome in LOSSES:
+            return f"{self.first} < {self.second} in {LOSSES[self.outcome]}"
+        return f"{self.first} > {self.second}"
 
 
 @dataclass(frozen=True)
@@ -58,15 +79,16 @@ class Verdict:
 
 
 def judge(pair: Pair) -> Verdict:
-    """The verdict by the interval of the difference in the average, and by Holm's correction if
+    """The verdict by the interval of the difference in the outcome, and by Holm's correction if
     several differences are expected.
 
     With one pretraining seed (of the arm with fewer, on all tasks of the average) it is
     inconclusive, because the interval does not include the variation between pretraining runs.
     """
-    found = pair.average
+    found, is_loss = pair.judged, pair.outcome in LOSSES
     if found is None:
-        return Verdict(pair, "inconclusive", "not every arm of the pair has an average yet")
+        lacking = f"comparable {LOSSES[pair.outcome]}" if is_loss else "an average yet"
+        return Verdict(pair, "inconclusive", f"not every arm of the pair has {lacking}")
     if not enough_seeds(found):
         return Verdict(pair, "inconclusive", _one_run(pair.single_runs))
     if found.low <= 0 <= found.high:
@@ -74,9 +96,43 @@ def judge(pair: Pair) -> Verdict:
     if pair.claim is not None and pair.claim >= 1 - LEVEL:
         reason = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
         return Verdict(pair, "inconclusive", reason)
-    if found.low > 0:
-        return Verdict(pair, "confirmed", "the interval lies above zero")
-    return Verdict(pair, "refuted", "the interval lies below zero")
+    above = found.low > 0
+    word: Literal["confirmed", "refuted"] = "refuted" if above == is_loss else "confirmed"
+    return Verdict(pair, word, f"the interval lies {'above' if above else 'below'} zero")
+
+
+def expectations(results: Results, pairs: Sequence[Pair]) -> list[Pair]:
+    """The expected pairs in the order of the experiment: those of `pairs`, which are about the
+    average, and those about losses.
+
+    Args:
+        pairs: result of `pairwise`.
+    """
+    about_losses = list(_loss_pairs(results))
+    averages = [pair for pair in pairs if pair.expected]
+    claims = _claims([*averages, *about_losses])
+    found = {_key(pair): pair for pair in averages}
+    found |= {_key(pair): replace(pair, claim=claims.get(_key(pair))) for pair in about_losses}
+    declared = [(one.better, one.worse, one.outcome) for one in results.experiment.expect]
+    return [found[key] for key in declared if key in found]
+
+
+def _loss_pairs(results: Results) -> Iterator[Pair]:
+    """Expected pairs about losses, without Holm's correction."""
+    runs = results.get(pretrain_runs_frame)
+    checkpoints = [arm.name for arm in results.plan.arms if arm.has_one_run]
+    for one in results.experiment.expect:
+        names = one.better, one.worse
+        if one.outcome not in LOSSES or not set(names) <= set(results.arms):
+            continue
+        losses = runs.dropna(subset=one.outcome).groupby("arm")[one.outcome]
+        groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
+        found = None
+        if set(names) <= losses.groups.keys() and any(set(names) <= set(g) for g in groups):
+            first, second = (losses.get_group(arm).to_numpy(float) for arm in names)
+            found = welch_over_seeds(first, second, LEVEL)
+        single = [arm for arm in names if arm in checkpoints]
+        yield Pair(*names, True, {one.outcome: found}, single, outcome=one.outcome)
 
 
 def _one_run(checkpoints: Sequence[str]) -> str:
@@ -99,7 +155,8 @@ def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, 
     Args:
         compared: compares two arms by name (`harness.leaderboard.build`).
     """
-    named = [(side.better, side.worse) for side in results.experiment.expect]
+    expect = results.experiment.expect
+    named = [(one.better, one.worse) for one in expect if one.outcome == AVERAGE]
     expected = [pair for pair in named if set(pair) <= set(results.arms)]
     others = list(combinations(results.arms, 2))
     if len(results.arms) > MANY_ARMS:
@@ -113,19 +170,23 @@ def pairwise(results: Results, table: Table, compared: Compared) -> tuple[Pair, 
         for names in shown
     ]
     screens = _screens(results.arms, shown, compared)
-    claims = _claims(pairs)
+    claims = _claims([*pairs, *_loss_pairs(results)])
     return tuple(
-        replace(pair, claim=claims.get(names), screen=screens[names])
+        replace(pair, claim=claims.get(_key(pair)), screen=screens[names])
         for names, pair in zip(shown, pairs, strict=True)
     )
 
 
-def _claims(pairs: Sequence[Pair]) -> dict[Names, float]:
-    """p of the averages by Holm among the expected pairs with enough seeds."""
+def _key(pair: Pair) -> Key:
+    return pair.first, pair.second, pair.outcome
+
+
+def _claims(pairs: Sequence[Pair]) -> dict[Key, float]:
+    """p of the outcomes by Holm among the expected pairs with enough seeds."""
     judged = {
-        (pair.first, pair.second): pair.average.p_value
+        _key(pair): pair.judged.p_value
         for pair in pairs
-        if pair.expected and pair.average and enough_seeds(pair.average)
+        if pair.expected and pair.judged and enough_seeds(pair.judged)
     }
     return dict(zip(judged, map(float, holm(list(judged.values()))), strict=True))
 

@@ -141,6 +141,23 @@ def test_expectations() -> None:
             experiment(expect=wrong)
 
 
+def test_expectations_about_losses() -> None:
+    (one,) = experiment(expect={"loss": "a < b"}).expect
+    assert one == Comparison(better="a", worse="b", outcome="loss")
+    assert Comparison.read(one.model_dump()) == one
+    (other, average) = experiment(expect=[{"bits_per_byte": "a < b"}, "b > a"]).expect
+    assert [str(of) for of in (one, other, average)] == [
+        "a < b in held-out loss",
+        "a < b in held-out bits per byte",
+        "b > a",
+    ]
+    for wrong in ({"loss": "a > b"}, {"loss": "a <"}):
+        with pytest.raises(ValidationError, match="must have the form 'loss: arm < arm'"):
+            experiment(expect=wrong)
+    with pytest.raises(ValidationError):
+        experiment(expect={"speed": "a < b"})
+
+
 @pytest.mark.parametrize("name", SPACES)
 def test_named_spaces(name: str) -> None:
     assert Sweep.read({"trials": 2, "space": name}).space == SPACES[name]

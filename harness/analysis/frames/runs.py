@@ -3,11 +3,13 @@
 import pandas as pd
 
 from harness.analysis.results import Results
+from harness.data.corpora.sources import MixedCorpus
 
 FINETUNE_COLUMNS = [
     *("arm", "task", "pretrain_seed", "finetune_seed", "finished", "truncated", "diverged")
 ]
 PRETRAIN_COLUMNS = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
+SOURCE_COLUMNS = ["arm", "pretrain_seed", "source", "loss"]
 CURVE_COLUMNS = ["arm", "pretrain_seed", "step", "tokens", "loss"]
 
 
@@ -42,6 +44,20 @@ def pretrain_runs_frame(results: Results) -> pd.DataFrame:
         if key in results.finished
     ]
     return pd.DataFrame(rows, columns=PRETRAIN_COLUMNS)
+
+
+def source_losses_frame(results: Results) -> pd.DataFrame:
+    """Held-out loss of every finished pretraining run on each source of a mixture: SOURCE_COLUMNS,
+    NaN if unknown."""
+    runs = {arm.name: arm.pretrain for arm in results.plan.arms}
+    texts = {name: run.held_out or run.corpus for name, run in runs.items()}
+    rows = [
+        (arm, seed, source, results.metric(key, f"validation_source_{source}_loss"))
+        for (arm, seed), key in results.plan.pretrain_keys.items()
+        if key in results.finished and isinstance(text := texts.get(arm), MixedCorpus)
+        for source in text.sources
+    ]
+    return pd.DataFrame(rows, columns=SOURCE_COLUMNS)
 
 
 def curves_frame(results: Results) -> pd.DataFrame:

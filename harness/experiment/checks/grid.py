@@ -142,11 +142,14 @@ def expectation_problems(experiment: Experiment) -> Problems:
         for side in dict.fromkeys((expected.better, expected.worse)):
             if names and side not in names:
                 yield keys, "expect: " + unknown_name("the arm", side, names)
-        earlier = [(e.better, e.worse) for e in experiment.expect[:number]]
+        earlier = [
+            (e.better, e.worse) for e in experiment.expect[:number] if e.outcome == expected.outcome
+        ]
         if expected.better == expected.worse:
             yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
         elif (expected.worse, expected.better) in earlier:
-            sides = f"{expected.better!r} > {expected.worse!r}"
+            sign = ">" if expected.outcome == "average" else "<"
+            sides = f"{expected.better!r} {sign} {expected.worse!r}"
             yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.results import Results
+from harness.experiment.experiment import Loss
 from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.measured_rows import run_scores
@@ -18,11 +19,18 @@ from harness.report.figures.pretraining import learning_curves, loss_curves, tas
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import averages
 from harness.report.sections.loss_differences import (
+    BITS_DIFFERENCES,
+    BITS_NOTE,
     DIFFERENCES,
     DIFFERENCES_NOTE,
     loss_differences_table,
 )
-from harness.report.sections.pretraining import curve_points, loss_table, pretraining_hours
+from harness.report.sections.pretraining import (
+    curve_points,
+    loss_table,
+    pretraining_hours,
+    source_losses_table,
+)
 
 LOSS_NOTE = (
     "Training loss after each share of the tokens and held-out loss at the end, in nats per "
@@ -46,6 +54,7 @@ TASKS_CAPTION = (
     "Score x 100 of each task by tokens, mean over seeds, with bars from the lowest to the highest "
     "pretraining seed."
 )
+BY_SOURCE = "Held-out loss by source of the text"
 HOURS_CAPTION = "by hours of pretraining on the machine that ran it, proportional to the tokens."
 
 SEED = ["arm", "pretrain_seed", "pretrain_fraction"]
@@ -61,13 +70,19 @@ def loss_section(results: Results) -> Section | None:
     if not table.rows:
         return None
     plots = {"loss": Plot(svg, LOSS_CAPTION)} if svg else {}
-    differences = loss_differences_table(results)
-    if not differences.rows:
-        return Section("Loss curves", [LOSS_NOTE], plots, {"": table})
-    tables, folded = {"": table}, {DIFFERENCES: differences}
-    if len(differences.rows) <= FEW_ROWS:
-        tables, folded = tables | folded, {}
-    return Section("Loss curves", [LOSS_NOTE, DIFFERENCES_NOTE], plots, tables, folded)
+    notes, tables = [LOSS_NOTE], {"": table}
+    folded: dict[str, TextTable] = {}
+    if (sources := source_losses_table(results)).rows:
+        tables[BY_SOURCE] = sources
+    shown: list[tuple[str, str, Loss]] = [
+        (DIFFERENCES, DIFFERENCES_NOTE, "loss"),
+        (BITS_DIFFERENCES, BITS_NOTE, "bits_per_byte"),
+    ]
+    for title, note, outcome in shown:
+        if (differences := loss_differences_table(results, outcome)).rows:
+            notes.append(note)
+            (tables if len(differences.rows) <= FEW_ROWS else folded)[title] = differences
+    return Section("Loss curves", notes, plots, tables, folded)
 
 
 def learning_section(results: Results) -> Section | None:

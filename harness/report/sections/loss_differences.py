@@ -1,5 +1,6 @@
 """Differences in held-out pretraining loss between arms."""
 
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,14 +11,16 @@ from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.welch import welch_over_seeds
+from harness.experiment.experiment import Loss
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
-from harness.report.difference_tables import p_cell
+from harness.report.difference_tables import nats, p_cell
 from harness.report.sections.pretraining import shared_runs
 from harness.report.sections.transfer import COMPARABLE, comparable
 
 COLUMNS = ["first", "second", "difference", "low", "high", "p_value", "p_benjamini_hochberg"]
 DIFFERENCES = "Differences in held-out loss"
+BITS_DIFFERENCES = "Differences in held-out bits per byte"
 DIFFERENCES_NOTE = (
     f"{DIFFERENCES}, in nats per predicted token (negative: the first is lower), of models with "
     f"{COMPARABLE}. 95 % intervals and p are Welch's over pretraining seeds, without the variance "
@@ -26,16 +29,30 @@ DIFFERENCES_NOTE = (
 )
 
 
-def loss_differences(results: Results) -> pd.DataFrame:
-    """One row for each two pretraining runs with comparable losses, the first minus the second in
-    nats per predicted token: COLUMNS. Interval and p are NaN with fewer than two seeds."""
-    runs = results.get(pretrain_runs_frame).dropna(subset="loss")
-    losses = {str(arm): own.to_numpy(float) for arm, own in runs.groupby("arm")["loss"]}
+BITS_NOTE = (
+    f"{BITS_DIFFERENCES}, in the same way, of left-to-right models with the same held-out text "
+    "whose losses in nats cannot be compared, because their vocabularies differ."
+)
+
+
+def loss_differences(results: Results, outcome: Loss = "loss") -> pd.DataFrame:
+    """One row for each two pretraining runs with comparable losses, the first minus the second:
+    COLUMNS. Interval and p are NaN with fewer than two seeds.
+
+    Args:
+        outcome: `loss`, in nats per predicted token; `bits_per_byte` for runs that cannot be
+            compared by `loss`.
+    """
+    runs = results.get(pretrain_runs_frame).dropna(subset=outcome)
+    losses = {str(arm): own.to_numpy(float) for arm, own in runs.groupby("arm")[outcome]}
     names = {first: name for name, (first, *_) in shared_runs(results).items() if first in losses}
+    pairs = _pairs(comparable(results), names)
+    if outcome == "bits_per_byte":
+        in_nats = set(pairs)
+        pairs = [one for one in _pairs(comparable(results, True), names) if one not in in_nats]
     found = {
         (first, second): welch_over_seeds(losses[first], losses[second], LEVEL)
-        for group in comparable(results)
-        for first, second in combinations([arm for arm in group if arm in names], 2)
+        for first, second in pairs
     }
     adjusted = screened(found)
     rows = [
@@ -45,25 +62,29 @@ def loss_differences(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def _pairs(groups: Sequence[Sequence[str]], known: Collection[str]) -> list[tuple[str, str]]:
+    """All pairs of known arms of a group."""
+    return [
+        pair for group in groups for pair in combinations([arm for arm in group if arm in known], 2)
+    ]
+
+
 def _numbers(found: Difference) -> tuple[float, ...]:
     """Difference, low, high and p."""
     known = (found.low, found.high, found.p_value)
     return found.estimate, *(known if enough_seeds(found) else (np.nan,) * 3)
 
 
-def loss_differences_table(results: Results) -> TextTable:
+def loss_differences_table(results: Results, outcome: Loss = "loss") -> TextTable:
     """`loss_differences` as text."""
+    differences = loss_differences(results, outcome)
     rows = [
         [
             f"{first} − {second}",
-            _nats(difference),
-            MISSING if np.isnan(low) else f"{_nats(low)} to {_nats(high)}",
+            nats(difference),
+            MISSING if np.isnan(low) else f"{nats(low)} to {nats(high)}",
             *(p_cell(None if np.isnan(p_value) else p_value) for p_value in p_values),
         ]
-        for first, second, difference, low, high, *p_values in loss_differences(results).to_numpy()
+        for first, second, difference, low, high, *p_values in differences.to_numpy()
     ]
     return TextTable(["arms", "difference", "95 % interval", "p", "adjusted p"], rows)
-
-
-def _nats(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")

@@ -8,7 +8,11 @@ import pandas as pd
 from harness.analysis.comparison.differences import same_checkpoints
 from harness.analysis.frames.continued_pretraining import continued_losses_frame
 from harness.analysis.frames.costs import pretraining_costs
-from harness.analysis.frames.runs import curves_frame, pretrain_runs_frame
+from harness.analysis.frames.runs import (
+    curves_frame,
+    pretrain_runs_frame,
+    source_losses_frame,
+)
 from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING, number_cell, seeds_cell
 from harness.leaderboard.text_tables import TextTable
@@ -89,7 +93,7 @@ def loss_table(results: Results) -> TextTable:
     rows = []
     for name, (first, *_) in shared_runs(results).items():
         found = _loss_cells(points[points["run"] == name])
-        found += [seeds_cell(end[runs["arm"] == first], "{:.2f}") for end in ends.values()]
+        found += [seeds_cell(end[runs["arm"] == first], "{:.3f}") for end in ends.values()]
         if set(found) != {MISSING}:  # such as a baseline
             rows.append([name, *found])
     return TextTable(["arm", *(f"{100 * share:.0f} %" for share in SHARES), *ends], rows)
@@ -104,6 +108,19 @@ def _loss_cells(points: pd.DataFrame) -> list[str]:
         )
         for share in SHARES
     ]
+
+
+def source_losses_table(results: Results) -> TextTable:
+    """Held-out loss at the end by source of a mixture: mean and standard deviation over seeds."""
+    losses = results.get(source_losses_frame).dropna(subset="loss")
+    sources = list(losses["source"].unique())
+    rows = []
+    for name, (first, *_) in shared_runs(results).items():
+        own = losses[losses["arm"] == first]
+        found = [seeds_cell(own.loc[own["source"] == one, "loss"], "{:.3f}") for one in sources]
+        if len(own):
+            rows.append([name, *found])
+    return TextTable(["arm", *sources], rows)
 
 
 def pretraining_table(results: Results) -> TextTable:

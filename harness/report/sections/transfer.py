@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 from harness.analysis.frames.costs import pretraining_costs
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
+from harness.data.corpora.sources import Corpus, text_of_tokenizer
 from harness.leaderboard.cells import seeds_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.pretraining.objectives.held_out import SEQUENCE_LENGTH, evaluation_objective
@@ -17,12 +18,12 @@ from harness.report.layout import Plot, Section
 from harness.report.run_scores import seed_averages
 from harness.report.sections.pretraining import shared_runs
 
-LOSS_FIELDS = ("pretrain.tokenizer", "pretrain.corpus", "pretrain.module")
-"""Fields that must be equal for the losses of two arms to be comparable, besides what is predicted
-of held-out text."""
+LOSS_FIELDS = ("pretrain.tokenizer", "pretrain.module")
+"""Fields that must be equal for the losses of two arms to be comparable, besides the texts and what
+is predicted of them."""
 ENOUGH_RUNS = 5
 """Pretraining runs from which on a rank correlation is reported."""
-COMPARABLE = "the same vocabulary, corpus, output, representation and kind of transform"
+COMPARABLE = "the same vocabulary, held-out text, output, representation and kind of transform"
 NOTE = (
     "Held-out loss at the end of pretraining and average over the suite, mean ± standard deviation "
     "over pretraining seeds. Losses are comparable only within a group of arms with "
@@ -36,15 +37,32 @@ CAPTION = (
 )
 
 
-def comparable(results: Results) -> list[list[str]]:
-    """Groups of arms with comparable losses: equal in LOSS_FIELDS, and in what they predict of
-    held-out text."""
+def comparable(results: Results, by_byte: bool = False) -> list[list[str]]:
+    """Groups of arms with comparable losses: equal in LOSS_FIELDS, in the texts of vocabulary and
+    loss, and in what they predict.
+
+    Args:
+        by_byte: for losses in bits per byte, of which the text alone must be equal.
+    """
+    if by_byte:
+        texts: dict[str, list[str]] = {}
+        for arm in results.plan.arms:
+            texts.setdefault(repr(_texts(arm.pretrain)[1]), []).append(arm.name)
+        return list(texts.values())
     fields = [of for path, of in results.plan.differences.items() if path.startswith(LOSS_FIELDS)]
     groups: dict[str, list[str]] = {}
     for arm in results.plan.arms:
-        predicted = repr([*_predicted(arm.pretrain), *(of.get(arm.name) for of in fields)])
+        predicted = repr([*_texts(arm.pretrain), *_predicted(arm.pretrain)])
+        predicted += repr([of.get(arm.name) for of in fields])
         groups.setdefault(predicted, []).append(arm.name)
     return list(groups.values())
+
+
+def _texts(run: Pretrain) -> tuple[Corpus, Corpus]:
+    """The texts that the vocabulary is learned from, and that the loss is measured on. Ablations
+    change neither."""
+    vocabulary, held_out = run.tokenizer.corpus or run.corpus, run.held_out or run.corpus
+    return text_of_tokenizer(vocabulary), text_of_tokenizer(held_out)
 
 
 def _predicted(run: Pretrain) -> tuple[object, ...]:

@@ -6,7 +6,11 @@ from typing import Any, cast
 import pytest
 
 from harness import load
-from harness.analysis.frames.runs import finetune_runs_frame, pretrain_runs_frame
+from harness.analysis.frames.runs import (
+    finetune_runs_frame,
+    pretrain_runs_frame,
+    source_losses_frame,
+)
 from harness.analysis.results import Results
 from harness.store.store import StageResult
 
@@ -67,3 +71,21 @@ def test_pretraining_tells_its_loss_and_time(plan: Any) -> None:
         ["together", 7.0, 2.5],
     ]
     assert frame["bits_per_byte"].isna().all()
+
+
+def test_losses_by_source_are_those_of_the_held_out_mixture(tmp_path: Path) -> None:
+    domains = "{biomed: {source: microworld, domain: biomed}, news: {source: microworld}}"
+    mixture = f"held_out: {{source: mixture, sources: {domains}}}"
+    file = tmp_path / "mixed.yaml"
+    file.write_text(STUDY.replace("size: nano,", f"size: nano, {mixture},"))
+    mixed = load(file, store=tmp_path / "store").plan
+    metrics = {"pretrain": {"validation_source_news_loss": 1.5}}
+    frame = source_losses_frame(results_of(mixed, metrics))
+    by_source = frame.groupby("source")["loss"]
+    assert by_source.get_group("news").tolist() == [1.5, 1.5]
+    assert by_source.get_group("biomed").isna().all()
+    assert source_losses_frame(results_of(mixed, None)).empty
+
+
+def test_one_source_has_no_losses_by_source(plan: Any) -> None:
+    assert source_losses_frame(results_of(plan, {"pretrain": {"validation_loss": 2.5}})).empty

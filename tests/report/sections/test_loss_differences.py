@@ -9,7 +9,13 @@ import pytest
 from scipy.stats import false_discovery_control, ttest_ind
 
 from harness.report.page import write_report
-from harness.report.sections.loss_differences import loss_differences, loss_differences_table
+from harness.report.sections.curves import loss_section
+from harness.report.sections.loss_differences import (
+    BITS_DIFFERENCES,
+    DIFFERENCES,
+    loss_differences,
+    loss_differences_table,
+)
 from tests.made_up_results import MadeUpResults
 
 LOSSES = {"a": [2.0, 2.1, 2.3], "b": [2.5, 2.4, 2.9], "c": [2.2, 2.0, 2.1]}
@@ -55,12 +61,24 @@ def test_one_seed_has_a_difference_without_interval(data: MadeUpResults) -> None
 
 
 def test_only_comparable_losses_have_differences(data: MadeUpResults) -> None:
-    corpora = {"pretrain.corpus.seed": {"a": 1, "b": 1, "c": 2}}
-    made = data.but(differences={**data.plan.differences, **corpora})
+    sizes = {"pretrain.tokenizer.vocab_size": {"a": 100, "b": 100, "c": 200}}
+    made = data.but(differences={**data.plan.differences, **sizes})
     assert loss_differences(made)[["first", "second"]].to_numpy().tolist() == [["a", "b"]]
     shared = {"evaluate.adaptation": {"a": "full", "b": "lora", "c": "frozen"}}
     assert loss_differences(data.but(differences=shared)).empty
     assert loss_differences(data.but(pretraining=data.pretraining.iloc[:0])).empty
+
+
+def test_bits_per_byte_are_compared_across_vocabularies(data: MadeUpResults) -> None:
+    sizes = {"pretrain.tokenizer.vocab_size": {"a": 100, "b": 100, "c": 200}}
+    losses = data.pretraining.assign(bits_per_byte=data.pretraining["loss"] / 2)
+    made = data.but(pretraining=losses, differences={**data.plan.differences, **sizes})
+    found = loss_differences(made, "bits_per_byte")
+    assert found[["first", "second"]].to_numpy().tolist() == [["a", "c"], ["b", "c"]]
+    assert found["difference"].iloc[0] == pytest.approx(np.mean(LOSSES["a"]) / 2 - 1.05)
+    section = loss_section(made)
+    assert section and list(section.tables) == ["", DIFFERENCES, BITS_DIFFERENCES]
+    assert loss_differences(data, "bits_per_byte").empty
 
 
 def test_the_report_and_its_downloads_have_them(data: MadeUpResults, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from harness.report.sections.pretraining import (
     curve_points,
     loss_table,
     shared_runs,
+    source_losses_table,
 )
 from tests.made_up_results import MadeUpResults
 
@@ -49,7 +50,7 @@ def test_the_table_has_losses_along_the_way_and_at_the_end(data: MadeUpResults) 
     assert list(grid.head) == ["arm", "25 %", "50 %", "75 %", "100 %", "held-out loss"]
     # 5 / steps + seed / 10, steps 100 to 500; the mean of seeds 0 to 2
     assert grid.rows[0][4] == "0.11 ± 0.10"
-    assert grid.rows[0][5] == "2.50 ± 1.00"
+    assert grid.rows[0][5] == "2.500 ± 1.000"
 
 
 def test_a_mean_of_few_or_unknown_values() -> None:
@@ -72,10 +73,22 @@ def test_hours_are_only_in_the_section_on_cost(data: MadeUpResults, tmp_path: Pa
 def test_a_run_without_a_step_has_no_curve(data: MadeUpResults) -> None:
     steps = data.curves[data.curves["arm"] == "good"].astype(object)
     grid = loss_table(data.but(curves=steps))
-    assert grid.rows[1] == ["bad", "–", "–", "–", "–", "2.50 ± 1.00"]
+    assert grid.rows[1] == ["bad", "–", "–", "–", "–", "2.500 ± 1.000"]
 
 
 def test_without_any_curve_there_is_no_section(data: MadeUpResults, tmp_path: Path) -> None:
     bare = data.but(curves=data.curves.iloc[:0], pretraining=data.pretraining.iloc[:0])
     write_report(bare, tmp_path)
     assert "Loss curves" not in (tmp_path / "README.md").read_text()
+
+
+def test_losses_by_source_have_a_table(data: MadeUpResults, tmp_path: Path) -> None:
+    assert not source_losses_table(data).rows
+    rows = [("good", seed, name, 2.0 + seed) for seed in (0, 1) for name in ("news", "novels")]
+    columns = ["arm", "pretrain_seed", "source", "loss"]
+    mixed = data.but(sources=pd.DataFrame(rows, columns=columns))
+    table = source_losses_table(mixed)
+    assert table.head == ["arm", "news", "novels"]
+    assert table.rows == [["good", *["2.500 ± 0.707"] * 2]]
+    write_report(mixed, tmp_path)
+    assert "Held-out loss by source of the text:" in (tmp_path / "README.md").read_text()

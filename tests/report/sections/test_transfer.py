@@ -1,6 +1,6 @@
 """Loss of pretraining against scores: which losses are comparable, and what is shown of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,9 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
+from harness.data.corpora.sources import MicroworldCorpus
+from harness.data.corpora.steps import Deduplicate, Noise
+from harness.data.tokenizers import Tokenizer
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.recipes import RECIPES
 from harness.report.page import write_report
@@ -48,10 +51,13 @@ def data(fabricate: Callable[..., MadeUpResults]) -> MadeUpResults:
 
 def with_objectives(data: MadeUpResults, **objectives: Any) -> MadeUpResults:
     """The results with other objectives of some arms."""
+    return with_pretraining(data, {arm: {"objective": one} for arm, one in objectives.items()})
+
+
+def with_pretraining(data: MadeUpResults, changes: Mapping[str, Any]) -> MadeUpResults:
+    """The results with other fields of `pretrain` in some arms."""
     arms = tuple(
-        replace(arm, pretrain=arm.pretrain.model_copy(update={"objective": objectives[arm.name]}))
-        if arm.name in objectives
-        else arm
+        replace(arm, pretrain=arm.pretrain.model_copy(update=changes.get(arm.name, {})))
         for arm in data.plan.arms
     )
     data.plan = replace(data.plan, declaration=replace(data.plan.declaration, arms=arms))
@@ -72,6 +78,28 @@ def test_what_held_out_text_gets_alike_may_differ(data: MadeUpResults) -> None:
     more = objective.model_copy(update={"transform": TokenMasking(mask_rate=0.4)})
     without_pairs = objective.model_copy(update={"sentence_pair": "none", "dupe_factor": 1})
     assert comparable(with_objectives(data, fair=more, other=without_pairs)) == [[*ARMS]]
+
+
+def test_texts_may_differ_if_vocabulary_and_held_out_text_do_not(data: MadeUpResults) -> None:
+    def texts(**fixed: Any) -> list[list[str]]:
+        """Groups where the last arm has a text of its own, all with some fields in common."""
+        same = {"objective": CAUSAL, "held_out": None, "tokenizer": Tokenizer(), **fixed}
+        other = same | {"corpus": MicroworldCorpus(seed=1)}
+        return comparable(with_pretraining(data, {**dict.fromkeys(ARMS, same), "other": other}))
+
+    apart, text = [["good", "fair"], ["other"]], MicroworldCorpus(seed=2)
+    assert texts() == texts(held_out=text) == texts(tokenizer=Tokenizer(corpus=text)) == apart
+    assert texts(held_out=text, tokenizer=Tokenizer(corpus=text)) == [[*ARMS]]
+
+
+def test_ablations_change_neither_vocabulary_nor_held_out_text(data: MadeUpResults) -> None:
+    changes: dict[str, Any] = {
+        "good": {"corpus": MicroworldCorpus()},
+        "fair": {"corpus": MicroworldCorpus(steps=(Noise(rate=0.5),))},
+        "other": {"corpus": MicroworldCorpus(steps=(Deduplicate(),))},
+    }
+    same = {arm: {"objective": CAUSAL, **own} for arm, own in changes.items()}
+    assert comparable(with_pretraining(data, same)) == [["good", "fair"], ["other"]]
 
 
 def test_points_pair_each_pretraining_with_its_own_average(data: MadeUpResults) -> None:
