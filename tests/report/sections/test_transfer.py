@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from harness.data.corpora.sources import MicroworldCorpus
-from harness.data.corpora.steps import Deduplicate, Noise
+from harness.data.corpora.steps.ablations import Noise
+from harness.data.corpora.steps.deduplication import Deduplicate
 from harness.data.tokenizers import Tokenizer
 from harness.pretraining.objectives.transforms.masking import TokenMasking
 from harness.pretraining.recipes import RECIPES
