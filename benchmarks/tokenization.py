@@ -4,10 +4,11 @@ memory, kills, and what training takes to read the result.
     python benchmarks/tokenization.py [--tokens 20_000_000] [--repeats 5] [--kills 5] [--threads 2]
 
 - library: `encode_batch_fast` of whole documents, which are in memory, to nowhere.
+- sentences: the same of their sentences, whose ends a token stream has.
 - harness: `split_corpus` of the same documents as JSON lines on disk and `write_split`, to token
   streams on disk. What it takes beyond the library is reading, sentence splitting and writing.
 
-Both run in new processes, in turn, with as many threads. The harness is then killed (SIGKILL)
+All run in new processes, in turn, with as many threads. The harness is then killed (SIGKILL)
 several times, and the streams compared byte by byte with those of an attempt that was not. Batches
 of 32 x 128 masked tokens of the stream are compared with those of its first BASELINE_TOKENS.
 """
@@ -29,6 +30,7 @@ import numpy as np
 
 from benchmarks import common
 from harness.core.memory import peak_memory
+from harness.data.corpora.load_corpus import paragraphs
 from harness.data.corpora.mixing import split_corpus
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.sources import JsonLinesCorpus
@@ -80,8 +82,12 @@ def texts(folder: Path) -> Iterator[str]:
         yield from (json.loads(line)["text"] for line in file)
 
 
-def library_rate(folder: Path, threads: int) -> float:
-    """Tokens per second of the library, without the time of reading."""
+def library_rate(folder: Path, threads: int, sentences: bool = False) -> float:
+    """Tokens per second of the library, without the time of reading.
+
+    Args:
+        sentences: of each sentence by itself, not of documents.
+    """
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     from tokenizers import Tokenizer as Library
 
@@ -89,6 +95,7 @@ def library_rate(folder: Path, threads: int) -> float:
     tokenizer.no_truncation()
     found, elapsed, stream = 0, 0.0, texts(folder)
     while batch := list(islice(stream, BATCH)):
+        batch = [one for text in batch for one in paragraphs(text)] if sentences else batch
         begin = time.perf_counter()
         encoded = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
         elapsed += time.perf_counter() - begin
@@ -167,6 +174,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     threads = arguments.threads
     systems = {
         "library": partial(common.in_new_process, library_rate, folder, threads),
+        "sentences": partial(common.in_new_process, library_rate, folder, threads, True),
         "harness": partial(common.in_new_process, harness_rate, folder, threads),
     }
     rates = common.measure_in_turns(systems, arguments.repeats)
@@ -184,6 +192,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "stream_tokens": stream.num_tokens,
         "tokens_per_second": {name: [round(x) for x in found] for name, found in rates.items()},
         "harness_over_library": round(common.median_ratio(rates, "harness", "library"), 3),
+        "harness_over_sentences": round(common.median_ratio(rates, "harness", "sentences"), 3),
         "peak_memory_gigabytes": round(gigabytes, 2),
         "kills": kills,
         "equal_after_kills": same_files(folder / "whole", folder / "killed"),
@@ -199,8 +208,10 @@ def page(figures: dict[str, Any]) -> str:
     equal = "equal" if figures["equal_after_kills"] else "NOT equal"
     rows = [
         ["library, tokens/s", f"{statistics.median(rates['library']):,.0f}"],
+        ["library, by sentences, tokens/s", f"{statistics.median(rates['sentences']):,.0f}"],
         ["harness, tokens/s", f"{statistics.median(rates['harness']):,.0f}"],
         ["harness / library", f"{figures['harness_over_library']}"],
+        ["harness / library by sentences", f"{figures['harness_over_sentences']}"],
         ["peak memory, GB", f"{figures['peak_memory_gigabytes']}"],
         [f"streams after {figures['kills']} kills", equal],
         ["seconds to the first batch", f"{figures['seconds_to_first_batch']}"],

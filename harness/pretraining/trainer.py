@@ -55,18 +55,22 @@ class FreedMemory(pl.Callback):
     changing sizes leave between them adds up to gigabytes."""
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Begins to keep it."""
         keep_freed_memory()
         self.trimmed = time.monotonic()
 
     def on_train_batch_end(self, *args: Any) -> None:
+        """Gives it back if the last time is long ago."""
         if time.monotonic() - self.trimmed > TRIM_SECONDS:
             trim_freed_memory()
             self.trimmed = time.monotonic()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Keeps it no longer."""
         give_back_freed_memory()
 
     def on_exception(self, *args: Any) -> None:
+        """As at the end."""
         give_back_freed_memory()
 
 
