@@ -134,8 +134,7 @@ def stats_command(
 
 @contextmanager
 def saved_input(name: str) -> "Iterator[str]":
-    """The path of a file with standard input, which is read more than once, for the name `-`; else
-    the name."""
+    """The path of a file with standard input for the name `-`; else the name."""
     if name != "-":
         yield name
         return

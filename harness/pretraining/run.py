@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, cast
@@ -33,6 +34,8 @@ from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps, training_flops_per_token
 from harness.pretraining.trainer import make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
+
+Prepared = tuple[PretrainingModule, Feed]
 
 
 def pretrain(
@@ -72,32 +75,53 @@ def pretrain(
         FloatingPointError: the loss is not finite.
     """
     vocabulary = Vocabulary.load(tokenizer)
-    micro_batch_tokens = compute.micro_batch_tokens or default_micro_batch_tokens()
+    micro_batch = compute.micro_batch_tokens or default_micro_batch_tokens()
 
-    def prepared(run: Pretrain, num_steps: int) -> tuple[PretrainingModule, Feed]:
+    def prepared(run: Pretrain, num_steps: int, micro_batch: int = micro_batch) -> Prepared:
         module = make_module(run, vocabulary, seed, folders or {}, num_steps)
-        return module, make_feed(module, tokens / "train", vocabulary, micro_batch_tokens)
+        return module, make_feed(module, tokens / "train", vocabulary, micro_batch)
 
     if spec.budget.seconds:
         num_steps = steps_within_seconds(spec, work, compute, prepared)
     else:
         num_steps = planned_steps(spec)
-    while True:
-        module, feed = prepared(spec, num_steps)
-        try:
-            trainer = fit(module, feed, work / "last.ckpt", compute, progress, loggers)
-            break
-        except torch.OutOfMemoryError:
-            micro_batch_tokens //= 2
-            shortest = min(phase.sequence_length for phase in spec.phases)
-            if micro_batch_tokens < shortest or num_ranks() > 1:  # the other ranks wait for this
-                raise
+    trainer, module = fit_in_memory(
+        partial(prepared, spec, num_steps),
+        lambda module, feed: fit(module, feed, work / "last.ckpt", compute, progress, loggers),
+        micro_batch,
+    )
     module = module.whole()
     validate(trainer, module, tokens / "validation", vocabulary)
     if rank() == 0:
         save_results(module, work, out)
     figures = _with_flops(module.figures(), module, vocabulary.size)
     return figures | losses_by_source(trainer, module, tokens / BY_SOURCE, vocabulary)
+
+
+def fit_in_memory(
+    prepare: Callable[[int], Prepared],
+    run_to_end: Callable[[PretrainingModule, Feed], pl.Trainer],
+    micro_batch_tokens: int,
+) -> tuple[pl.Trainer, PretrainingModule]:
+    """A trainer and its module after training, with smaller micro-batches when memory runs out.
+
+    Args:
+        prepare: makes the module and the feed of micro-batches with so many positions.
+        run_to_end: `fit`.
+
+    Raises:
+        torch.OutOfMemoryError: a sequence alone does not fit, or one of several ranks has no
+            memory left.
+    """
+    while True:
+        module, feed = prepare(micro_batch_tokens)
+        try:
+            return run_to_end(module, feed), module
+        except torch.OutOfMemoryError:
+            micro_batch_tokens //= 2
+            shortest = min(phase.sequence_length for phase in module.spec.phases)
+            if micro_batch_tokens < shortest or num_ranks() > 1:  # the other ranks wait for this
+                raise
 
 
 def _with_flops(

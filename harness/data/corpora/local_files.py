@@ -16,7 +16,7 @@ COMPRESSED = (".gz", ".zst")
 """Suffixes of compressed text; parquet files are compressed inside."""
 TABLES = (".csv", ".tsv", ".xlsx")
 """Suffixes of files that no source reads."""
-MAX_CHARACTERS = 2**26
+MAX_CHARACTERS = 2**24
 """Longest document and line: beyond it, a file without line ends would fill the memory."""
 
 

@@ -38,7 +38,7 @@ def corpus_size(corpus: LocalCorpus) -> CorpusSize:
 
 def expected_bytes(corpus: Corpus) -> int | None:
     """Bytes of a corpus before it is read, of compressed files by estimate; null where they are not
-    known: the micro-world, data sets of the Hub, and what remains after steps.
+    known: the micro-world and data sets of the Hub. Steps may leave less.
 
     Raises:
         ValueError: the files are missing, or not in the declared format.
@@ -49,7 +49,7 @@ def expected_bytes(corpus: Corpus) -> int | None:
         is_known = corpus.reads_all and len(known) == len(sizes)
         return corpus.num_bytes or (sum(known) if is_known else None)
     size = None
-    if isinstance(corpus, LocalCorpus) and not corpus.steps and not corpus.max_documents:
+    if isinstance(corpus, LocalCorpus) and not corpus.max_documents:
         size = corpus_bytes(corpus)
     limits = [limit for limit in (size, corpus.max_bytes) if limit is not None]
     return min(limits, default=None)

@@ -81,6 +81,11 @@ class HubCorpus(Source):
             raise ValueError(
                 "max_bytes or max_documents must bound what streaming reads, but both are null"
             )
+        if self.streaming and self.sort_by:
+            raise ValueError(
+                "sort_by must be null with streaming: true, because sorting reads the whole data "
+                f"set, but is {self.sort_by!r}: use streaming: false"
+            )
         if self.shuffle_seed is not None and not self.streaming:
             raise ValueError(
                 "shuffle_seed must go with streaming: true; a data set that is read whole is "

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from tokenizers import Encoding, Tokenizer
@@ -19,8 +19,8 @@ from harness.data.corpora.stream_writer import EncodedDocument, StreamWriter, Wr
 from harness.data.corpora.token_stream import BY_SOURCE
 
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 512, 2**18
-"""Most documents, and characters in one call of the tokenizer, but for a longer document. What
-larger calls return leaves the cache of the processor, which takes half as long again."""
+"""Most documents, and characters in one call of the tokenizer, but for a longer document. Calls of
+2M characters took 1.4 to 1.8 times as long for the same text."""
 SAVE_SECONDS = 10.0
 """Time between two saved states, and the work that a kill loses."""
 STATE = "state.json"
@@ -69,7 +69,7 @@ def write_split(
         documents: the same at each attempt.
         work: a folder on the same file system as `out` for an unfinished result, which the next
             attempt continues: it reads the text up to there again, but does not tokenise it. Null:
-            each attempt starts from nothing.
+            `out`.
         report: called after each batch.
 
     Returns:
@@ -120,7 +120,7 @@ def prefetched(items: Iterator[Item]) -> Iterator[Item]:
         ahead = thread.submit(next, items, end)
         while (item := ahead.result()) is not end:
             ahead = thread.submit(next, items, end)
-            yield item  # type: ignore[misc]
+            yield cast("Item", item)
 
 
 def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:

@@ -32,6 +32,8 @@ from harness.tasks.task import Task
 
 MAX_SHARE = 0.99
 """Largest share of a text that is reported before its end."""
+TIMED_SECONDS = 1.0
+"""Time from which a speed is reported."""
 _READ = partial(load_corpus.read_documents, evaluation=evaluation_texts)
 
 
@@ -61,8 +63,10 @@ def tokenize(context: StageContext) -> Metrics:
         total = expected_bytes(corpus)
 
     def report(progress: tokenization.Progress) -> None:
-        rate = progress.new_tokens / max(progress.seconds, 1e-9)
-        _report(context, total, progress.documents, progress.bytes, tokens_per_second=rate)
+        figures = {}
+        if progress.seconds > TIMED_SECONDS:
+            figures["tokens_per_second"] = progress.new_tokens / progress.seconds
+        _report(context, total, progress.documents, progress.bytes, **figures)
 
     work = context.state / "streams"
     work.mkdir(exist_ok=True)

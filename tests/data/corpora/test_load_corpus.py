@@ -314,6 +314,7 @@ def test_a_size_bounds_what_is_read(tmp_path: Path) -> None:
     assert len(read(corpus)) == 3
     assert expected_bytes(corpus) == 1_000
     assert expected_bytes(corpus.model_copy(update={"max_bytes": 10**6})) == 10 * 413
+    assert expected_bytes(corpus.model_copy(update={"steps": ({"kind": "normalise"},)})) == 1_000
 
 
 @pytest.mark.skipif(
@@ -339,6 +340,8 @@ def test_a_shuffled_stream_has_all_documents_in_an_order_of_its_seed(mirror: Pat
 def test_streaming_must_be_bounded() -> None:
     with pytest.raises(ValidationError, match="max_bytes or max_documents must bound"):
         HubCorpus(path="some/rows", streaming=True)
+    with pytest.raises(ValidationError, match="sort_by must be null with streaming: true"):
+        HubCorpus(path="some/rows", streaming=True, max_documents=9, sort_by="num_words")
     with pytest.raises(ValidationError, match="shuffle_seed must go with streaming: true"):
         HubCorpus(path="some/rows", shuffle_seed=0)
     assert HubCorpus(path="some/rows", streaming=False) == HubCorpus(path="some/rows")
