@@ -113,9 +113,11 @@ def _clear_errors(path: str, config: str | None, split: str) -> Iterator[None]:
     ) as error:
         # Errors of pyarrow are ValueError or OSError; errors of a builder hide the cause.
         reason = one_line(error.__cause__ or error)
+        advice = f"'harness data verify {path}' shows details"
+        if "zstd not supported" in reason:
+            advice = "'pip install zstandard' adds it"
         raise ValueError(
-            f"{where} cannot be read from {mirror(path) or 'the Hub'}: {reason}; "
-            f"'harness data verify {path}' shows details"
+            f"{where} cannot be read from {mirror(path) or 'the Hub'}: {reason}; {advice}"
         ) from error
 
 

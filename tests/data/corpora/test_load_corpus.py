@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
@@ -324,6 +325,16 @@ def test_a_stream_has_the_documents_of_the_fetched_copy() -> None:
     fetched = HubCorpus(path="Salesforce/wikitext", config="wikitext-2-v1", max_documents=100)
     streamed = HubCorpus.model_validate({**fetched.model_dump(), "streaming": True})
     assert read(streamed) == read(fetched)
+
+
+@pytest.mark.skipif(find_spec("zstandard") is not None, reason="zstandard is installed")
+def test_a_stream_that_needs_a_package_names_it(mirror: Path) -> None:
+    file = mirror / "some" / "packed" / "train.jsonl.zst"
+    file.parent.mkdir(parents=True)
+    with pa.output_stream(str(file), compression="zstd") as stream:
+        stream.write(b'{"text": "A sentence."}')
+    with pytest.raises(ValueError, match="pip install zstandard"):
+        read(HubCorpus(path="some/packed", streaming=True, max_documents=2))
 
 
 def test_a_shuffled_stream_has_all_documents_in_an_order_of_its_seed(mirror: Path) -> None:
