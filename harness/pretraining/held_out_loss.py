@@ -6,11 +6,11 @@ from pathlib import Path
 import pytorch_lightning as pl
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
-from harness.pretraining.learners.learner import decoder_start
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.run import make_module, validation_loaders
+from harness.pretraining.run import make_module
 from harness.pretraining.trainer import make_trainer
+from harness.pretraining.validation import validate
 
 
 def held_out(
@@ -29,9 +29,7 @@ def held_out(
     """
     vocabulary = Vocabulary.load(tokenizer)
     module = make_module(spec, vocabulary, seed, folders, num_steps=0)
-    start = decoder_start(module.learner.backbone, vocabulary)
-    loaders = validation_loaders(spec, tokens / "validation", vocabulary, start)
     trainer = make_trainer(pl.Callback(), compute=compute)
-    trainer.validate(module, loaders, verbose=False)
+    validate(trainer, module, tokens / "validation", vocabulary)
     figures = module.figures()
     return {name: value for name, value in figures.items() if name.startswith("validation_")}

@@ -14,8 +14,9 @@ from torch.profiler import profile
 from harness.pretraining.distributed import uses_gpus
 from harness.pretraining.module import PretrainingModule
 from harness.pretraining.profilers import PartDurations, PartLabels, synchronise
-from harness.pretraining.run import flops_per_token, save_results, validate
+from harness.pretraining.run import flops_per_token, save_results
 from harness.pretraining.short_run import WARMUP, Course, Hook, ShortRun
+from harness.pretraining.validation import validate
 
 TRACED = 5
 """Updates whose operators are recorded."""

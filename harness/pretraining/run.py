@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.profilers import Profiler
-from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from harness.core.compute import DEFAULT_COMPUTE, Compute
 from harness.core.files import write_atomically
@@ -24,16 +23,15 @@ from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
 from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
 from harness.pretraining.learners.factory import make_learner
 from harness.pretraining.learners.learner import decoder_start
-from harness.pretraining.logged_metrics import values
 from harness.pretraining.module import DROPOUT, MODULES, PretrainingModule
-from harness.pretraining.objectives import held_out
 from harness.pretraining.objectives.batches import BatchMaker
-from harness.pretraining.objectives.loader import Feed, Step, TensorBatch, to_step, to_tensors
+from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps, training_flops_per_token
 from harness.pretraining.trainer import make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
+from harness.pretraining.validation import losses_by_source, validate
 
 Prepared = tuple[PretrainingModule, Feed]
 
@@ -132,33 +130,6 @@ def _with_flops(
     if not rate:
         return figures
     return {**figures, "flops_per_second": rate * flops_per_token(module, vocab_size)}
-
-
-def validate(
-    trainer: pl.Trainer,
-    module: PretrainingModule,
-    stream: Path,
-    vocabulary: Vocabulary,
-    with_pairs: bool = True,
-) -> None:
-    """Computes the held-out metrics of a module on the token stream in `stream`."""
-    start = decoder_start(module.learner.backbone, vocabulary)
-    loaders = validation_loaders(module.spec, stream, vocabulary, start, with_pairs)
-    trainer.validate(module, loaders, verbose=False)
-
-
-def losses_by_source(
-    trainer: pl.Trainer, module: PretrainingModule, streams: Path, vocabulary: Vocabulary
-) -> dict[str, float]:
-    """The held-out metrics of each token stream in a folder, `validation_source_<name>_<metric>`;
-    those of the module are replaced. Nothing without the folder."""
-    found: dict[str, float] = {}
-    for stream in sorted(streams.iterdir()) if streams.exists() else []:
-        module.held_out = nn.ModuleDict()
-        validate(trainer, module, stream, vocabulary, with_pairs=False)
-        for name, value in values(module.held_out).items():
-            found[f"validation_source_{stream.name}_{name}"] = value
-    return found
 
 
 def flops_per_token(module: PretrainingModule, vocab_size: int) -> float:
@@ -290,22 +261,3 @@ def make_feed(
         return to_step(maker.batch(step), micro_batch_tokens, maker.component(step), seed)
 
     return Feed(make, module.num_steps)
-
-
-def validation_loaders(
-    spec: Pretrain, folder: Path, vocabulary: Vocabulary, start: int, with_pairs: bool = True
-) -> list[DataLoader[TensorBatch]]:
-    """Loaders of the held-out batches of the output and, with a pair loss, of the pairs."""
-    stream = TokenStream.open(folder)
-    objective = spec.objectives[-1]
-    longest = max(phase.sequence_length for phase in spec.phases)
-    sets = [held_out.held_out_batches(stream, vocabulary, objective, longest, start)]
-    if with_pairs and objective.sentence_pair != "none":
-        length = spec.phases[-1].sequence_length
-        sets.append(held_out.pair_batches(stream, vocabulary, objective, spec.packing, length))
-    collate = cast("Callable[[list[Any]], TensorBatch]", to_tensors)  # of one batch, not a list
-    # A list works as a map-style data set, but has another type.
-    return [
-        DataLoader(cast("Dataset[Any]", batches), batch_size=None, collate_fn=collate)
-        for batches in sets
-    ]
