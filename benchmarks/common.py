@@ -2,11 +2,13 @@
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -54,6 +56,24 @@ def in_new_process(function: Callable[..., float], *arguments: Any) -> float:
     allocator's options, must not affect another."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Sets variables of the environment for processes that start in the block; empty ones are
+    removed."""
+    before = {name: os.environ.get(name, "") for name in variables}
+    _set_environment(variables)
+    try:
+        yield
+    finally:
+        _set_environment(before)
+
+
+def _set_environment(variables: Mapping[str, str]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        os.environ.update({name: value} if value else {})
 
 
 def measure_in_turns(systems: Mapping[str, Callable[[], float]], repeats: int) -> Measurements:

@@ -32,7 +32,7 @@ import torch
 import transformers
 
 from benchmarks import common
-from benchmarks.pretraining_throughput import SPECIAL, VOCAB_SIZE, make_tokenizer
+from benchmarks.pretraining_workloads import SPECIAL, VOCAB_SIZE, make_tokenizer
 from harness.core.memory import keep_freed_memory
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.encoded_cache import encoded

@@ -7,20 +7,20 @@ The text is random tokens in sequences without padding.
 
 - trainer: `Trainer` with fused AdamW, its default, and the collator of transformers' run_mlm.py or
   run_clm.py; for span corruption, for which there is none, with the harness's texts, made before
-  the clock starts. With `bf16=True` it is no faster on a CPU.
+  the clock starts. trainer_passive: with OMP_WAIT_POLICY=passive, which the others have, too.
+  trainer_bf16: with `bf16=True`, on a GPU; on a CPU it is no faster.
 - bare: a for loop over the harness's network and loss, over batches made before the clock starts;
   fused AdamW, gradient clipping, linear schedule, freed memory kept. What the harness takes beyond
-  it is overhead. bare_bf16: under autocast.
+  it is overhead. bare_bf16: under autocast; bare_compiled: also compiled, on a GPU.
 - harness: `harness.pretraining.run.fit`, batches made while it trains, checkpoints on.
-  harness_bf16: `compute: {precision: bf16-mixed}`.
+  harness_bf16: `compute: {precision: bf16-mixed}`; harness_compiled: also `compile: true`.
 
-The first WARMUP_STEPS updates are not timed.
+The first updates are not timed. MFU: model FLOPs utilisation (`harness.execution.utilisation`).
 """
 
 import argparse
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,138 +28,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tokenizers
 import torch
 import transformers
-from tokenizers import models
 
 from benchmarks import common
+from benchmarks.pretraining_workloads import (
+    CPU_WORKLOADS,
+    GPU_WORKLOADS,
+    SPECIAL,
+    WORKLOADS,
+    Shape,
+    Workload,
+    make_tokenizer,
+)
 from harness.core.compute import Compute
 from harness.core.memory import keep_freed_memory
-from harness.data.corpora.packing import Packing
-from harness.data.corpora.token_stream import TokenStream
-from harness.data.tokenizers import Tokenizer
-from harness.models import MODELS, SIZES
-from harness.pretraining.budget import Budget, Phase
-from harness.pretraining.learners.factory import make_learner
-from harness.pretraining.learners.learner import Learner
+from harness.execution.utilisation import known_peak
 from harness.pretraining.module import CURVE_POINTS, PretrainingModule
-from harness.pretraining.objectives import OBJECTIVES
-from harness.pretraining.objectives.batches import BatchMaker
-from harness.pretraining.objectives.loader import Feed, Step, to_step
-from harness.pretraining.objectives.vocabulary import Vocabulary
+from harness.pretraining.objectives.loader import Feed
 from harness.pretraining.optimization import make_optimizer
-from harness.pretraining.recipes.pretrain import Pretrain
-from harness.pretraining.run import default_micro_batch_tokens, fit
+from harness.pretraining.run import fit
 from harness.pretraining.schedule import learning_rate_factor
 
-VOCAB_SIZE = 30_522
-SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-NUM_SENTINELS = 100
-WARMUP_STEPS = 3
 LONG_RUN = 10_000
 """Updates of the run that the harness's rows of the learning curve are as rare as in."""
-Clock = list[tuple[int, float]]
-"""Updates done, and the time then."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """One model, text and batch shape."""
-
-    objective: str = "mlm"
-    family: str = "bert"
-    size: str = "tiny"
-    batch_size: int = 32
-    sequence_length: int = 128
-    vocab_size: int = VOCAB_SIZE
-    threads: int = 2
-    steps: int = 6
-    """Timed updates."""
-
-
-WORKLOADS = {
-    "mlm-tiny": Shape(),
-    "mlm-mini": Shape(size="mini"),
-    "causal-tiny": Shape("clm", "gpt2"),
-    "span-tiny": Shape("span_corruption", "t5"),
-    # The quickstart's shape, which is a run of one thread.
-    "mlm-nano": Shape("mlm", "bert", "nano", 16, 32, vocab_size=1_000, threads=1, steps=300),
-    "smallest": Shape("mlm", "bert", "nano", 2, 16, vocab_size=500, threads=1, steps=40),
-}
-
-
-class Workload:
-    """A shape with its text, for all systems."""
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape, self.steps = shape, shape.steps + WARMUP_STEPS
-        self.spec = Pretrain(
-            size=SIZES[shape.size],
-            model=MODELS[shape.family],
-            objective=OBJECTIVES[shape.objective],
-            packing=Packing(format="full_sentences"),
-            tokenizer=Tokenizer(vocab_size=shape.vocab_size, sentinels=NUM_SENTINELS),
-            phases=(Phase(fraction=1, sequence_length=shape.sequence_length),),
-            batch_size=shape.batch_size,
-            budget=Budget(steps=self.steps),
-        )
-        self.tokens_per_step = shape.batch_size * shape.sequence_length
-        self.vocabulary = make_vocabulary(shape.vocab_size)
-        stream = random_stream(self.steps * shape.batch_size, shape.sequence_length - 2, shape)
-        self.maker = BatchMaker(
-            stream,
-            self.vocabulary,
-            self.spec.objective,
-            self.spec.packing,
-            self.spec.phases,
-            shape.batch_size,
-            0,
-            self.steps,
-        )
-
-    def learner(self) -> Learner:
-        """The untrained network."""
-        return make_learner(self.spec, self.vocabulary, 0, {})
-
-    def step(self, number: int) -> Step:
-        """The batches of one update."""
-        return to_step(self.maker.batch(number), default_micro_batch_tokens())
-
-    def rate(self, clock: Clock) -> float:
-        """Tokens per second after the warm-up."""
-        first, begin = next(end for end in clock if end[0] >= WARMUP_STEPS)
-        last, end = clock[-1]
-        return (last - first) * self.tokens_per_step / (end - begin)
-
-
-def make_vocabulary(size: int) -> Vocabulary:
-    """Special tokens, sentinels, and words of one token each."""
-    sentinels = len(SPECIAL) + np.arange(NUM_SENTINELS)
-    special = np.arange(size) < len(SPECIAL) + NUM_SENTINELS
-    starts = np.ones(size, dtype=bool)
-    return Vocabulary(
-        size, pad=0, cls=2, sep=3, mask=4, special=special, word_start=starts, sentinels=sentinels
-    )
-
-
-def random_stream(num_sequences: int, length: int, shape: Shape) -> TokenStream:
-    """One document of sentences that each fill a sequence."""
-    rng = np.random.default_rng(0)
-    first = len(SPECIAL) + NUM_SENTINELS
-    tokens = rng.integers(first, shape.vocab_size, num_sequences * length).astype(np.uint16)
-    sentences = np.arange(num_sequences + 1) * length
-    return TokenStream(tokens, sentences, np.array([0, num_sequences]))
-
-
-def make_tokenizer(vocab_size: int) -> transformers.PreTrainedTokenizerFast:
-    """A word-level tokenizer with the ids of `make_vocabulary`."""
-    vocab = {token: i for i, token in enumerate(SPECIAL.values())}
-    vocab |= {f"w{i}": i for i in range(len(vocab), vocab_size)}
-    model = models.WordLevel(vocab, unk_token="[UNK]")
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizers.Tokenizer(model), **SPECIAL
-    )
 
 
 def trainer_rows(work: Workload) -> list[dict[str, list[int]]]:
@@ -188,13 +80,12 @@ def source_and_labels(work: Workload, number: int) -> list[dict[str, list[int]]]
     ]
 
 
-def run_trainer(work: Workload, folder: Path) -> Clock:
+def run_trainer(work: Workload, folder: Path, bf16: bool = False) -> None:
     """transformers' Trainer and collator; all but the figures of the run at its default."""
-    clock: Clock = []
 
     class StepTimes(transformers.TrainerCallback):
-        def on_step_end(self, *args: Any, **kwargs: Any) -> None:
-            clock.append((len(clock) + 1, time.perf_counter()))
+        def on_step_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
+            work.clock.tick(state.global_step)
 
     tokenizer = make_tokenizer(work.shape.vocab_size)
     network = work.learner().backbone.network
@@ -212,6 +103,7 @@ def run_trainer(work: Workload, folder: Path) -> Clock:
             learning_rate=work.spec.optimizer.learning_rate,
             weight_decay=work.spec.optimizer.weight_decay,
             use_cpu=not torch.cuda.is_available(),
+            bf16=bf16,
             report_to=[],
             save_strategy="no",
             dataloader_pin_memory=torch.cuda.is_available(),  # which is then the default
@@ -223,15 +115,15 @@ def run_trainer(work: Workload, folder: Path) -> Clock:
         callbacks=[StepTimes()],
     )
     trainer.train()
-    return clock
 
 
-def run_bare(work: Workload, folder: Path, bf16: bool = False) -> Clock:
+def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = False) -> None:
     """A minimal loop with the harness's optimisations."""
     keep_freed_memory()
-    clock: Clock = []
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
+    if compiled:
+        model.compile(dynamic=True)
     optimizer = make_optimizer(model, work.spec.optimizer)
     steps = [work.step(number) for number in range(work.steps)]
     for number, step in enumerate(steps):
@@ -246,30 +138,43 @@ def run_bare(work: Workload, folder: Path, bf16: bool = False) -> Clock:
         torch.nn.utils.clip_grad_norm_(model.parameters(), work.spec.optimizer.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
-        clock.append((number + 1, time.perf_counter()))
-    return clock
+        work.clock.tick(number + 1)
 
 
-def run_harness(work: Workload, folder: Path, compute: Compute = Compute()) -> Clock:  # noqa: B008
+def run_harness(work: Workload, folder: Path, compute: Compute = Compute()) -> None:  # noqa: B008
     """The harness, as its pretraining stage runs it."""
-    clock: Clock = []
     module = PretrainingModule(work.learner(), work.spec, work.steps, seed=0)
     module.curve_every = LONG_RUN // CURVE_POINTS
     feed = Feed(work.step, work.steps)
-
-    def progress(done: int, total: int, **figures: float) -> None:
-        clock.append((done, time.perf_counter()))
-
-    fit(module, feed, folder / "last.ckpt", compute, progress)
-    return clock
+    fit(module, feed, folder / "last.ckpt", compute, work.clock.tick)
 
 
-SYSTEMS: dict[str, Callable[[Workload, Path], Clock]] = {
-    "trainer": run_trainer,
-    "bare": run_bare,
-    "bare_bf16": partial(run_bare, bf16=True),
-    "harness": run_harness,
-    "harness_bf16": partial(run_harness, compute=Compute(precision="bf16-mixed")),
+BF16 = Compute(precision="bf16-mixed")
+
+
+@dataclass(frozen=True)
+class System:
+    """A way to train a workload."""
+
+    run: Callable[[Workload, Path], None]
+    wait_policy: str = "passive"
+    """OMP_WAIT_POLICY; empty leaves it unset."""
+    devices: tuple[str, ...] = ("cpu", "cuda")
+
+
+SYSTEMS = {
+    "trainer": System(run_trainer, ""),
+    "trainer_passive": System(run_trainer, devices=("cpu",)),
+    "trainer_bf16": System(partial(run_trainer, bf16=True), "", ("cuda",)),
+    "bare": System(run_bare),
+    "bare_bf16": System(partial(run_bare, bf16=True)),
+    "bare_compiled": System(partial(run_bare, bf16=True, compiled=True), devices=("cuda",)),
+    "harness": System(run_harness),
+    "harness_bf16": System(partial(run_harness, compute=BF16)),
+    "harness_compiled": System(
+        partial(run_harness, compute=BF16.model_copy(update={"compile": True})),
+        devices=("cuda",),
+    ),
 }
 
 
@@ -278,18 +183,39 @@ def rate(system: str, shape: Shape) -> float:
     torch.set_num_threads(shape.threads)
     work = Workload(shape)
     with tempfile.TemporaryDirectory() as folder:
-        return work.rate(SYSTEMS[system](work, Path(folder)))
+        SYSTEMS[system].run(work, Path(folder))
+    return work.tokens_per_second
+
+
+def rate_in_new_process(system: str, shape: Shape) -> float:
+    """Tokens per second of one system."""
+    with common.environment(OMP_WAIT_POLICY=SYSTEMS[system].wait_policy):
+        return common.in_new_process(rate, system, shape)
+
+
+def peak_rate() -> float | None:
+    """FLOP/s of the GPU in bf16 by its data sheet; null without one."""
+    if not torch.cuda.is_available():
+        return None
+    return known_peak(torch.cuda.get_device_name(), "bf16-mixed")
 
 
 def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Medians and ratios of one workload."""
     shape = WORKLOADS[name]
-    systems = {system: partial(common.in_new_process, rate, system, shape) for system in SYSTEMS}
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    systems = {
+        system: partial(rate_in_new_process, system, shape)
+        for system, facts in SYSTEMS.items()
+        if device in facts.devices
+    }
     rates = common.measure_in_turns(systems, arguments.repeats)
+    medians = {name: float(np.median(all_)) for name, all_ in rates.items()}
     return {
         "workload": name,
         **asdict(shape),
-        "tokens_per_second": {name: round(float(np.median(all_))) for name, all_ in rates.items()},
+        "tokens_per_second": {name: round(median) for name, median in medians.items()},
+        "mfu": mfu(medians, shape),
         "all_tokens_per_second": {name: list(map(round, all_)) for name, all_ in rates.items()},
         "over_trainer": {
             name: round(common.median_ratio(rates, name, "trainer"), 2) for name in rates
@@ -301,6 +227,20 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def mfu(rates: dict[str, float], shape: Shape) -> dict[str, float]:
+    """Model FLOPs utilisation of each system in bf16; empty where the peak is unknown."""
+    peak, flops = peak_rate(), Workload(shape).flops_per_token
+    low = [name for name in rates if name.endswith(("bf16", "compiled"))]
+    return {name: round(rates[name] * flops / peak, 3) for name in low} if peak else {}
+
+
+def shown_rate(workload: dict[str, Any], system: str) -> str:
+    """Tokens per second, against the Trainer, and MFU where it is known."""
+    rate, over = workload["tokens_per_second"][system], workload["over_trainer"][system]
+    share = workload["mfu"].get(system)
+    return f"{rate:,} ({over:.2f} x{'' if share is None else f', MFU {share:.0%}'})"
+
+
 def page(figures: dict[str, Any]) -> str:
     """The figures as markdown."""
     chosen, on = figures["settings"], figures["machine"]
@@ -310,7 +250,8 @@ def page(figures: dict[str, Any]) -> str:
         f"{on['processor']}, {on['device']}, torch {on['torch']}, transformers "
         f"{on['transformers']}."
     )
-    head = ["workload", "shape", *(name.replace("_", " ") for name in SYSTEMS)]
+    systems = list(figures["workloads"][0]["tokens_per_second"])
+    head = ["workload", "shape", *(name.replace("_", " ") for name in systems)]
     head += ["harness / bare", "in bf16"]
     rows = []
     for one in figures["workloads"]:
@@ -318,10 +259,7 @@ def page(figures: dict[str, Any]) -> str:
             f"{one['family']} {one['size']}, {one['batch_size']} x {one['sequence_length']}, "
             f"vocabulary {one['vocab_size']:,}, threads {one['threads']}"
         )
-        rates = [
-            f"{one['tokens_per_second'][name]:,} ({one['over_trainer'][name]:.2f} x)"
-            for name in SYSTEMS
-        ]
+        rates = [shown_rate(one, system) for system in systems]
         ratios = [f"{one[key]:.2f}" for key in ("harness_over_bare", "harness_bf16_over_bare_bf16")]
         rows.append([one["workload"], shape, *rates, *ratios])
     return common.markdown(__file__, "Pretraining throughput", setting, head, rows, 2)
@@ -329,7 +267,7 @@ def page(figures: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures and writes the figures."""
-    chosen = ",".join(name for name in WORKLOADS if name != "smallest")
+    chosen = ",".join(GPU_WORKLOADS if torch.cuda.is_available() else CPU_WORKLOADS)
     arguments = common.parse_arguments(
         __doc__, "pretraining_throughput", workloads=chosen, repeats=5
     )

@@ -76,7 +76,7 @@ class Compute(ConfigModel):
     threads: int | None = Field(default=None, ge=1)
     """CPU threads of one stage, for each of its devices. Null takes OMP_NUM_THREADS if it is set,
     else all cores with a GPU and 1 without, divided by the devices: stages in parallel are faster
-    than threads."""
+    than threads (benchmarks/results/concurrent_runs.md)."""
     resources: StageResources = StageResources()
     """What one stage takes of a node of a cluster."""
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
@@ -85,7 +85,9 @@ class Compute(ConfigModel):
     """Tokens in one forward pass, padding included; larger batches accumulate gradients. Null takes
     65,536 on a GPU and 8,192 elsewhere, and halves it when memory runs out."""
     compile: bool = False
-    """Whether to use torch.compile in pretraining: slow to start, fast on a GPU."""
+    """Whether to use torch.compile in pretraining: slow to start, fast on a GPU. On a CPU it is
+    slower: of `tiny`, 16 x 128 in bf16, MLM has 0.6 and causal models have 0.3 to 0.7 of the
+    tokens per second (measured after 30 updates)."""
     score_every_epoch: bool = False
     """Whether fine-tuning scores the hold-out after every epoch, for a logged curve, where the
     protocol does not do so anyway. It costs time and leaves the results as they are."""

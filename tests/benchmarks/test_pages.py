@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks import common
 from benchmarks.common import RESULTS, measure_in_turns, median_ratio
+from benchmarks.concurrent_runs import NUM_BATCHES, Setting, total_rate
+from benchmarks.pretraining_workloads import Shape
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
 SMALLEST = {
@@ -70,3 +72,27 @@ def test_systems_take_turns_at_going_first() -> None:
     assert "".join(order) == "abba"
     assert found == {"a": [1, 4], "b": [2, 3]}
     assert median_ratio(found, "b", "a") == (2 / 1 + 3 / 4) / 2
+
+
+def test_concurrent_runs_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In real processes, which wait for each other and have the policy of their setting."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    shape = Shape("mlm", "bert", "nano", 2, 16, vocab_size=500, steps=NUM_BATCHES)
+    assert total_rate(Setting(runs=2, threads=1), shape, seconds=0.1) > 0
+    assert "OMP_WAIT_POLICY" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("runs", "threads", "share"), [(1, 1, 2 / 3), (1, 2, 1 / 2), (2, 1, 1 / 2), (2, 2, 2 / 3)]
+)
+def test_fair_share(runs: int, threads: int, share: float) -> None:
+    """Of two CPUs, by hand: one thread beside two busy ones has 2/3 of a CPU, and 1 alone."""
+    assert Setting(runs, threads, busy=2).fair_share(2) == pytest.approx(share)
+    assert Setting(runs, threads).fair_share(2) == 1
+
+
+def test_variables_of_new_processes_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    with common.environment(OMP_WAIT_POLICY=""):
+        assert "OMP_WAIT_POLICY" not in os.environ
+    assert os.environ["OMP_WAIT_POLICY"] == "active"

@@ -38,6 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with `small.yaml` and a text of 12 documents, two of them twice."""
     for name in ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir(tmp_path)
     # 10 words of the sentence, and 12 letters, of which "a" is one of the words.

@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with `small.yaml`; the device's peak is measured in no time."""
     for name in ("OMP_NUM_THREADS", "TOKENIZERS_PARALLELISM", "RAYON_NUM_THREADS"):
         monkeypatch.setenv(name, "1")  # the command sets them, and they are restored
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setattr(utilisation, "MEASURED_SIDES", {"cpu": 64})
     monkeypatch.setattr(utilisation, "MEASURED_SECONDS", 0.01)

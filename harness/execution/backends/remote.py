@@ -12,7 +12,7 @@ from harness.execution.job import Node, StageJob, StageOutput, Workspace
 from harness.execution.worker import follow_stage, run_stage
 from harness.execution.worker_process import limit_threads
 
-FORWARDED = ("HARNESS_DATA", "MLFLOW_TRACKING_URI")
+FORWARDED = ("HARNESS_DATA", "MLFLOW_TRACKING_URI", "OMP_WAIT_POLICY")
 """Environment variables that stages read; a node has others of its own."""
 
 Surroundings = tuple[int, list[str], Path, dict[str, str]]

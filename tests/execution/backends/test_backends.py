@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -29,6 +30,7 @@ from harness.execution.backends.slurm import SlurmBackend
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.run_times import RunTimes, learned_run_times
 from harness.execution.worker import run_stage
+from harness.execution.worker_process import WorkerProcess
 from harness.study import Study
 
 EXPERIMENT = """
@@ -197,6 +199,27 @@ def test_workers_have_the_declared_threads(tmp_path: Path, monkeypatch: pytest.M
     assert slot.pool.submit(torch.get_num_threads).result() == 2
     backend.close()
     assert sys.modules["__main__"] is script and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="OpenMP is of another kind")
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("active", "ACTIVE")])
+def test_threads_sleep_while_they_wait(
+    given: str | None,
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As the OpenMP library of torch reports it, in a worker; a given policy is kept."""
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setenv("OMP_DISPLAY_ENV", "true")
+    if given:
+        monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    worker = WorkerProcess(2)
+    assert worker.submit(torch.get_num_threads).result() == 2
+    worker.close()
+    policies = set(re.findall(r"OMP_WAIT_POLICY = '(\w+)'", capfd.readouterr().err))
+    assert policies == {expected}
 
 
 def test_default_threads(monkeypatch: pytest.MonkeyPatch) -> None:
