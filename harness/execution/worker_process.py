@@ -80,8 +80,8 @@ def limit_threads(threads: int) -> None:
     """Limits the CPU threads of torch and of the tokenizers in this process, which has imported
     neither, and lets threads of torch sleep while they wait, unless OMP_WAIT_POLICY is set."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    # Threads that wait would otherwise keep their CPU: with two threads in a process that has two
-    # CPUs, training slows to a tenth (benchmarks/results/concurrent_runs.md).
+    # Threads that wait would otherwise keep their CPU, which slows training with several threads
+    # to as little as a tenth beside other work (benchmarks/results/concurrent_runs.md).
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     os.environ["RAYON_NUM_THREADS"] = str(threads)
