@@ -14,6 +14,8 @@ from harness.report.run_checks import ZERO_BY_CHANCE, chance, guesses
 from harness.tasks.custom import tasks_of
 from harness.tasks.task import Column
 
+UNTRAINED = "an untrained network"
+
 
 def chance_levels(results: Results, table: Table) -> dict[str, float]:
     """Column to the score x 100 of the best guess: as declared by the task, else 0 of a correlation
@@ -95,5 +97,5 @@ def controls(results: Results) -> dict[str, str]:
         if is_baseline(run.model.family):
             found[arm.name] = "a baseline"
         elif run.budget.is_zero and not started:
-            found[arm.name] = "an untrained network"
+            found[arm.name] = UNTRAINED
     return found

@@ -14,10 +14,16 @@ from harness.leaderboard.build import experiment_table
 from harness.leaderboard.cells import MISSING, seeds_cell
 from harness.leaderboard.measured_rows import run_scores
 from harness.leaderboard.text_tables import TextTable
+from harness.report.chance_checks import UNTRAINED, controls
 from harness.report.difference_tables import FEW_ROWS
 from harness.report.figures.pretraining import learning_curves, loss_curves, task_curves
 from harness.report.layout import Plot, Section
 from harness.report.run_scores import averages
+from harness.report.sections.learning_thresholds import (
+    THRESHOLDS,
+    THRESHOLDS_NOTE,
+    threshold_table,
+)
 from harness.report.sections.loss_differences import (
     BITS_DIFFERENCES,
     BITS_NOTE,
@@ -94,7 +100,11 @@ def learning_section(results: Results) -> Section | None:
     plots = {"learning": Plot(svg, LEARNING_CAPTION)}
     if by_task := task_curves(task_points(results)):
         plots["learning_tasks"] = Plot(by_task, TASKS_CAPTION)
-    return Section("Learning curves", [LEARNING_NOTE], plots, {"": learning_table(results)})
+    notes, tables = [LEARNING_NOTE], {"": learning_table(results)}
+    if (thresholds := thresholds_table(results)).rows:
+        notes.append(THRESHOLDS_NOTE)
+        tables[THRESHOLDS] = thresholds
+    return Section("Learning curves", notes, plots, tables)
 
 
 def hours(results: Results) -> dict[str, Plot]:
@@ -159,6 +169,17 @@ def task_points(results: Results) -> pd.DataFrame:
     points = pd.concat(frames, ignore_index=True)
     spent = points["pretrain_fraction"].astype(float) * points["arm"].map(tokens)
     return points.assign(tokens=spent)[TASK_COLUMNS]
+
+
+def thresholds_table(results: Results) -> TextTable:
+    """Tokens from which on each arm exceeds the first untrained network, by column and in the
+    average; no rows without one."""
+    known = [arm for arm, kind in controls(results).items() if kind == UNTRAINED]
+    if not known:
+        return TextTable([], [])
+    averages = learning_points(results).rename(columns={"average": "score"})
+    found = [task_points(results), averages.assign(column="average")]
+    return threshold_table(pd.concat([one[TASK_COLUMNS] for one in found]), known[0])
 
 
 def learning_table(results: Results) -> TextTable:
