@@ -1,6 +1,7 @@
 """From how many tokens on an arm scores above an untrained network."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -30,7 +31,7 @@ def threshold_table(points: pd.DataFrame, untrained: str) -> TextTable:
     own = points["arm"] == untrained
     levels = dict(list(points[own].groupby("column")["score"]))
     rows = [
-        [arm, *(_cell(group[group["column"] == name], levels.get(name)) for name in columns)]
+        [str(arm), *(_cell(group[group["column"] == name], levels.get(name)) for name in columns)]
         for arm, group in points[~own].groupby("arm", sort=False)
         if group["tokens"].nunique() > 1
     ]
@@ -53,7 +54,7 @@ def threshold(curve: Mapping[float, pd.Series], level: pd.Series) -> float | Non
 
 
 def _cell(points: pd.DataFrame, level: pd.Series | None) -> str:
-    curve = dict(list(points.groupby("tokens")["score"]))
+    curve: dict[Any, pd.Series] = dict(list(points.groupby("tokens")["score"]))
     sides = [*curve.values(), *([] if level is None else [level])]
     if level is None or not curve or not all(_is_complete(side) for side in sides):
         return MISSING
