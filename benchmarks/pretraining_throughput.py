@@ -229,9 +229,12 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def mfu(rates: dict[str, float], shape: Shape) -> dict[str, float]:
     """Model FLOPs utilisation of each system in bf16; empty where the peak is unknown."""
-    peak, flops = peak_rate(), Workload(shape).flops_per_token
-    low = [name for name in rates if name.endswith(("bf16", "compiled"))]
-    return {name: round(rates[name] * flops / peak, 3) for name in low} if peak else {}
+    if not (peak := peak_rate()):
+        return {}
+    flops, low = Workload(shape).flops_per_token, ("bf16", "compiled")
+    return {
+        name: round(rate * flops / peak, 3) for name, rate in rates.items() if name.endswith(low)
+    }
 
 
 def shown_rate(workload: dict[str, Any], system: str) -> str:

@@ -3,16 +3,18 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import common
+from benchmarks import common, pretraining_throughput
 from benchmarks.common import RESULTS, measure_in_turns, median_ratio
 from benchmarks.concurrent_runs import NUM_BATCHES, Setting, total_rate
-from benchmarks.pretraining_workloads import Shape
+from benchmarks.pretraining_workloads import GPU_WORKLOADS, Shape
 
 SCRIPTS = {path.stem for path in RESULTS.parent.glob("*.py") if "__main__" in path.read_text()}
 SMALLEST = {
@@ -47,6 +49,31 @@ def test_a_benchmark_of_training_runs_at_its_smallest(
         rates = one.get("tokens_per_second", one)
         assert min(rates[system] for system in ("trainer", "bare", "harness")) > 0
     assert "| harness |" in out.with_suffix(".md").read_text()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("system", ["trainer_bf16", "bare_bf16", "harness_bf16"])
+@pytest.mark.parametrize("name", ["mlm-base-512", "causal-base", "span-base"])
+def test_workloads_of_gpus_run_on_a_cpu_at_a_small_size(system: str, name: str) -> None:
+    small: dict[str, Any] = {
+        "size": "nano",
+        "batch_size": 2,
+        "sequence_length": 16,
+        "vocab_size": 500,
+    }
+    short = replace(GPU_WORKLOADS[name], **small, threads=1, steps=2, warmup_steps=1)
+    assert pretraining_throughput.rate(system, short) > 0
+
+
+def test_utilisation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BERT base: about 6 x 85M FLOPs per token in the layers, and more for attention and output."""
+    monkeypatch.setattr(pretraining_throughput, "peak_rate", lambda: 989e12)
+    shape = replace(GPU_WORKLOADS["mlm-base-128"], batch_size=2)
+    found = pretraining_throughput.mfu({"bare": 1e6, "bare_bf16": 1e6}, shape)
+    assert found.keys() == {"bare_bf16"}
+    assert 6 * 85e6 * 1e6 / 989e12 < found["bare_bf16"] < 0.6
+    monkeypatch.setattr(pretraining_throughput, "peak_rate", lambda: None)
+    assert pretraining_throughput.mfu({"bare_bf16": 1e6}, shape) == {}
 
 
 def test_a_system_is_measured_in_a_process_of_its_own() -> None:
