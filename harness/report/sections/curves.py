@@ -179,7 +179,9 @@ def thresholds_table(results: Results) -> TextTable:
         return TextTable([], [])
     averages = learning_points(results).rename(columns={"average": "score"})
     found = [task_points(results), averages.assign(column="average")]
-    return threshold_table(pd.concat([one[TASK_COLUMNS] for one in found]), known[0])
+    table = threshold_table(pd.concat([one[TASK_COLUMNS] for one in found]), known[0])
+    order = list(results.arms).index
+    return TextTable(table.head, sorted(table.rows, key=lambda row: order(row[0])))
 
 
 def learning_table(results: Results) -> TextTable:
