@@ -105,7 +105,11 @@ def stats_command(
 
     from harness.core.files import write_atomically
     from harness.data.corpora.statistics import word_counts
-    from harness.experiment.corpus_statistics import corpora_of, corpus_statistics
+    from harness.experiment.corpus_statistics import (
+        PretrainingText,
+        corpora_of,
+        corpus_statistics,
+    )
     from harness.experiment.samples import named_corpus
     from harness.plan.factory import load_plan
     from harness.tasks.evaluation_texts import evaluation_texts
@@ -118,7 +122,7 @@ def stats_command(
         corpora = (
             corpora_of(load_plan(Path(name), set_ or (), variant or ()).arms)
             if is_experiment
-            else {corpus: named_corpus(name)}
+            else {corpus: PretrainingText(named_corpus(name))}
         )
         found = corpus_statistics(corpora, suite, tracked)
         words = word_counts(evaluation_texts(suite)) if suite else None

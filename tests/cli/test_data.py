@@ -85,6 +85,18 @@ def test_statistics_of_an_experiment_are_those_of_each_source(folder: Path) -> N
     ] or [row[:3] for row in rows] == [["masked,", "spans:", "own"], ["masked,", "spans:", "world"]]
 
 
+def test_held_out_text_of_its_own_has_a_row(folder: Path) -> None:
+    (folder / "other.txt").write_text("\n\n".join(["one two three"] * 5))
+    held_out = "pretrain.held_out={source: text, path: other.txt}"
+    corpus = "pretrain.corpus={source: jsonl, path: own.jsonl}"
+    code, output = call("stats", "small.yaml", "--set", corpus, "--set", held_out)
+    assert code == 0, output
+    rows = [line.split() for line in output.splitlines() if line.strip().startswith("masked")]
+    found = {" ".join(row[:4]): row for row in rows}
+    assert found["masked, spans: held out"][4:6] == ["5", "5"]
+    assert found["masked, spans 14 0"][2:4] == ["14", "0"]
+
+
 def test_a_batch_is_printed_before_and_after_the_transform(folder: Path) -> None:
     code, output = call("show", "small.yaml", "--step", "3", "--rows", "2", "--svg", "batch.svg")
     assert code == 0, output

@@ -141,6 +141,34 @@ def test_planted_near_duplicates_are_found() -> None:
     assert all(one in kept for one in [*originals, *far])  # precision
 
 
+def test_near_duplicates_equal_those_of_all_pairs() -> None:
+    """The reference compares each text with all that are kept, by exact Jaccard similarity; no pair
+    is near the threshold, where an estimate may err."""
+    random = Random(1)
+    words = [f"w{number}" for number in range(2_000)]
+    documents = [[" ".join(random.choices(words, k=300))] for _ in range(40)]
+    for _ in range(80):
+        text = random.choice(documents)[0].split()
+        for place in random.sample(range(300), random.choice([0, 1, 3, 60])):
+            text[place] = random.choice(words)
+        documents.append([" ".join(text)])
+    random.shuffle(documents)
+
+    def similarity(one: list[str], other: list[str]) -> float:
+        a, b = ngrams(words_of(one), 3), ngrams(words_of(other), 3)
+        return len(a & b) / len(a | b)
+
+    kept: list[list[str]] = []
+    for document in documents:
+        found = max((similarity(document, other) for other in kept), default=0)
+        assert not 0.55 < found < 0.75
+        if found < 0.65:
+            kept.append(document)
+    step = DeduplicateNear(threshold=0.65, ngram=3, num_permutations=512)
+    assert list(cleaned((step,), documents)) == kept
+    assert 40 < len(kept) < 120
+
+
 def test_length_and_normal_form() -> None:
     documents = [["one"], ["one two", "three"], ["a b c d e"]]
     assert list(cleaned((Length(min_words=2, max_words=4),), documents)) == [documents[1]]
