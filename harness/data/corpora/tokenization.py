@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
-from tokenizers import Encoding, Tokenizer
 
 from harness.core.files import write_atomically
 from harness.data.corpora.mixing import Document, split
+from harness.data.corpora.sentence_encoder import SentenceEncoder
 from harness.data.corpora.stream_writer import EncodedDocument, StreamWriter, Written
 from harness.data.corpora.token_stream import BY_SOURCE
 
@@ -81,7 +81,7 @@ def write_split(
     Raises:
         ValueError: a stream would be empty.
     """
-    encoder = _Encoder(tokenizer_folder)
+    encoder = SentenceEncoder(tokenizer_folder)
     with closing(_SplitWriter(work or out, encoder.dtype)) as writer:
         _write(documents, encoder, writer, report)
         counts = writer.finish()
@@ -93,7 +93,7 @@ def write_split(
 
 def _write(
     documents: Iterable[Document],
-    encoder: "_Encoder",
+    encoder: SentenceEncoder,
     writer: "_SplitWriter",
     report: Callable[[Progress], None],
 ) -> None:
@@ -134,51 +134,6 @@ def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-class _Encoder:
-    """A tokenizer, which treats special tokens in text as text."""
-
-    def __init__(self, folder: Path) -> None:
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
-        self.tokenizer.encode_special_tokens = True  # "<unk>" in a text is text
-        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        self.unk = self.tokenizer.token_to_id(settings["unk_token"])
-        small = self.tokenizer.get_vocab_size() < 2**16
-        self.dtype = np.dtype(np.uint16 if small else np.uint32)
-
-    def documents(
-        self, documents: list[Document], encodings: list[Encoding]
-    ) -> Iterator[EncodedDocument]:
-        """The tokens of each document.
-
-        Args:
-            encodings: of all sentences.
-        """
-        ids = (encoding.ids for encoding in encodings)
-        for document in documents:
-            texts = document.sentences
-            found = list(islice(ids, len(texts)))
-            lengths = np.array([len(i) for i in found], dtype=np.int64)
-            tokens = np.fromiter(chain.from_iterable(found), self.dtype, int(lengths.sum()))
-            sizes = [len(s.encode()) for s, i in zip(texts, found, strict=True) if i]
-            yield EncodedDocument(
-                tokens,
-                lengths[lengths > 0],
-                bytes=np.array(sizes, dtype=np.int64),
-                num_unk=int(np.sum(tokens == self.unk)),
-                num_dropped=int(np.sum(lengths == 0)),
-            )
-
-    def encodings(self, documents: list[Document]) -> list[Encoding]:
-        """The tokens of all sentences of documents."""
-        sentences = list(chain.from_iterable(one.sentences for one in documents))
-        found: list[Encoding] = self.tokenizer.encode_batch_fast(
-            sentences, add_special_tokens=False
-        )
-        return found
 
 
 @dataclass
