@@ -31,6 +31,9 @@ from harness.tasks.task import FileData, PluginData
 
 MAX_COLUMNS = 4
 """Maximum number of arms with one column each in the table of differences."""
+MAX_WIDTH = 100
+"""Maximum width of the list of an arm's differences, in characters: where the output is not a
+terminal, lines have no end."""
 BY_USER = ("axis", "arms", "axis, arms", "base")
 """What sets a field that the experiment declares."""
 
@@ -215,7 +218,8 @@ def _setters(path: str, plan: Plan) -> str:
 def _differences_from_first(plan: Plan, table: Table) -> Table:
     arms = [arm.name for arm in plan.arms]
     table.add_column("arm", no_wrap=True)
-    table.add_column(f"differences from {arms[0]}; (r): set by recipe or size")
+    title = f"differences from {arms[0]}; (r): set by recipe or size"
+    table.add_column(title, max_width=MAX_WIDTH)
     by_user = {path for path, _ in condensed(plan.differences) if _reason(path, plan) in BY_USER}
     for arm, fields in differences_from_first(plan.differences, arms).items():
         texts = [

@@ -55,7 +55,7 @@ def corpus_statistics(
         if text.held_out is not None:
             documents = (_named_held_out(one) for one in documents)
         by_source = statistics(documents, evaluation)
-        if not by_source:
+        if all(one.num_held_out == len(one.lengths) for one in by_source.values()):
             raise ValueError(f"{name} must have documents with text, but has none")
         for source, one in by_source.items():
             found[f"{name}: {source}" if source else name] = one

@@ -95,6 +95,9 @@ def test_held_out_text_of_its_own_has_a_row(folder: Path) -> None:
     found = {" ".join(row[:4]): row for row in rows}
     assert found["masked, spans: held out"][4:6] == ["5", "5"]
     assert found["masked, spans 14 0"][2:4] == ["14", "0"]
+    empty = "pretrain.corpus={source: text, path: empty.txt}"
+    code, output = call("stats", "small.yaml", "--set", empty, "--set", held_out)
+    assert code == 2 and "must have documents with text, but has none" in output
 
 
 def test_a_batch_is_printed_before_and_after_the_transform(folder: Path) -> None:
