@@ -126,7 +126,7 @@ class ClusterEstimate:
         rate = device.bf16 if self.precision == "bf16-mixed" else device.fp32
         text = f"{rate / TERA:g} TFLOP/s in {self.precision}"
         if device.bf16 != device.fp32 and rate != device.fp32:
-            text += f" for pretraining and {device.fp32 / TERA:g} in 32-true for other stages"
+            text += f" for training and {device.fp32 / TERA:g} in 32-true for other stages"
         text += f" ({device.source})"
         if device.utilisation < 1:
             text += (
@@ -164,9 +164,7 @@ def cluster_estimate(
             f"--cluster must have the {devices} devices of a run (compute.devices x num_nodes), "
             f"but is {cluster}; take more, or lower them"
         )
-    seconds = {
-        one.key: _seconds(one, learned, cluster, compute, widths.get(one.key, 1)) for one in todo
-    }
+    seconds = {one.key: _seconds(one, learned, cluster, widths.get(one.key, 1)) for one in todo}
     bounds = ideal_makespan(todo, seconds, cluster.count, widths) if todo else {"work": 0.0}
     return ClusterEstimate(
         cluster,
@@ -179,13 +177,10 @@ def cluster_estimate(
     )
 
 
-def _seconds(
-    stage: Stage, learned: Durations, cluster: Cluster, compute: Compute, width: int
-) -> float:
+def _seconds(stage: Stage, learned: Durations, cluster: Cluster, width: int) -> float:
     """Seconds of a stage on `width` devices; 0 if they are not known."""
     if not stage.flops:
         return learned.of(stage) or 0.0
     device = DEVICES[cluster.name]
-    is_reduced = compute.precision == "bf16-mixed" and uses_devices(stage)
-    rate = device.bf16 if is_reduced else device.fp32
+    rate = device.bf16 if stage.spec.get("precision") == "bf16-mixed" else device.fp32
     return assumed_seconds(stage, width * device.utilisation * rate)

@@ -1,5 +1,6 @@
 """The Lightning module of fine-tuning, and its callback."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,11 +50,21 @@ class FinetuningModule(pl.LightningModule):
             begin_epoch(self.model, step // per_epoch)
         seed_torch(self.device, self.seed, step)
         states = self.model.states(batch)
-        loss = self.loss(self.model.outputs(batch, states), batch)
+        loss = self.loss(self.model.outputs(batch, states).float(), batch)
         self.losses.append(loss.detach())
         if weight := self.finetune.auxiliary_lm_weight:
             loss = loss + weight * self.model.next_token_loss(batch, states)
         return loss
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: Any,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clips by the norm. Lightning's own way refuses fused optimisers with autocast."""
+        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        torch.nn.utils.clip_grad_norm_(weights, gradient_clip_val or math.inf)
 
     def configure_optimizers(self) -> Any:
         """AdamW and its schedule, in Lightning's format."""

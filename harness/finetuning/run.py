@@ -89,7 +89,13 @@ def finetune(
     hook = EpochCallback(progress, on_epoch)
     # Lightning sees one epoch, which holds all epochs of the examples.
     trainer = make_trainer(
-        hook, *callbacks, compute=compute, loggers=loggers, max_epochs=1, gradient_clip_val=1.0
+        hook,
+        *callbacks,
+        compute=compute,
+        loggers=loggers,
+        precision=compute.precision,
+        max_epochs=1,
+        gradient_clip_val=1.0,
     )
     heads = [task.head for task in tasks]
     first = prepared_model(model_folder, heads[0], adaptation, seed, settings)
@@ -151,8 +157,18 @@ def _check_auxiliary(settings: Finetune, reading: str, adaptation: Adaptation) -
 
 
 @torch.inference_mode()
-def predict(model: TaskModel, head: TaskHead, data: Encoded, examples: Examples) -> np.ndarray:
-    """[num_examples] predictions of `TaskHead.predictions`; leaves the model in evaluation mode."""
+def predict(
+    model: TaskModel,
+    head: TaskHead,
+    data: Encoded,
+    examples: Examples,
+    precision: str = DEFAULT_COMPUTE.precision,
+) -> np.ndarray:
+    """[num_examples] predictions of `TaskHead.predictions`; leaves the model in evaluation mode.
+
+    Args:
+        precision: as in `Compute`.
+    """
     model.eval()
     device = next(model.parameters()).device
     order = np.argsort(data.lengths, kind="stable")
@@ -160,6 +176,8 @@ def predict(model: TaskModel, head: TaskHead, data: Encoded, examples: Examples)
     for start in range(0, len(order), EVALUATION_BATCH):
         items = order[start : start + EVALUATION_BATCH]
         batch = {name: value.to(device) for name, value in head.collate(data, items).items()}
-        for item, output in zip(items, head.predict_batch(model, batch), strict=True):
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16-mixed"):
+            found = head.predict_batch(model, batch)
+        for item, output in zip(items, found, strict=True):
             outputs[item] = output
     return head.predictions(outputs, data, examples)

@@ -71,10 +71,14 @@ class StageGraph:
         return {**spec, "plugins": found} if found else spec
 
     def pretrain_spec(self, run: Pretrain, seed: int) -> dict[str, Any]:
-        """The spec of a pretraining run; the precision is included unless it is the default."""
+        """The spec of a pretraining run."""
+        return {"pretrain": self.run_content(run), "seed": seed, **self.precision}
+
+    @property
+    def precision(self) -> dict[str, str]:
+        """The part of a spec that identifies the precision of training; empty for the default."""
         precision = self.experiment.compute.precision
-        reduced = {} if precision == "32-true" else {"precision": precision}
-        return {"pretrain": self.run_content(run), "seed": seed, **reduced}
+        return {} if precision == "32-true" else {"precision": precision}
 
     def text(self, corpus: Corpus) -> dict[str, Any]:
         """The part of a spec that identifies a text, and the texts that are removed from it."""
@@ -98,4 +102,5 @@ class StageGraph:
             "adaptation": self.adaptation_content(evaluate.adaptation),
             "protocol": self.dump(evaluate.protocol),
             "finetune": self.dump(evaluate.finetune),
+            **(self.precision if evaluate.adaptation.trains else {}),
         }

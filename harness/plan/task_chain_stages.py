@@ -139,6 +139,7 @@ class TaskChain:
             "mixing": self.graph.dump(evaluate.multitask) if evaluate.multitask else None,
             "seed": self.seed,
             "pretrain_fraction": fraction if fraction < 1 else None,
+            **self.graph.precision,
         }
         label = f"{self.arm.name}, {' + '.join(task.name for task in tasks)}, seed {self.seed}"
         flops = sum(finetuning_flops(self.arm, task, settings) for task in tasks)

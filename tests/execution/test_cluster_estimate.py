@@ -62,19 +62,22 @@ def test_a_run_on_several_devices_takes_them_together() -> None:
         cluster_estimate(stages, Durations(), Cluster(2, "cpu"), compute)
 
 
-def test_the_precision_is_that_of_pretraining() -> None:
+TRAINING = ("pretrain", "trial", "finetune")
+
+
+def test_the_precision_is_that_of_training() -> None:
     plan = planned(compute={"precision": "bf16-mixed"})
     compute = plan.experiment.compute
     a100 = DEVICES["A100"]
     for one in plan.stages.values():
         if one.flops:
-            peak = a100.bf16 if one.kind == "pretrain" else a100.fp32
+            peak = a100.bf16 if one.kind in TRAINING else a100.fp32
             found = cluster_estimate([one], Durations(), Cluster(1, "A100"), compute)
             updates = 500 * SECONDS_PER_UPDATE if one.kind == "pretrain" else 0
             fixed = SECONDS_PER_STAGE + updates
             assert found.seconds == pytest.approx(fixed + one.flops / 0.3 / peak)
     (_, assumed) = found.lines()
-    assert "312 TFLOP/s in bf16-mixed for pretraining and 19.5 in 32-true" in assumed
+    assert "312 TFLOP/s in bf16-mixed for training and 19.5 in 32-true" in assumed
 
 
 def test_a_budget_in_seconds_is_kept() -> None:

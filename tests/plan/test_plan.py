@@ -1,5 +1,6 @@
 """Plans: shared stages, keys that change exactly with the results, differences between arms."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,24 @@ def test_changes_of_the_result_change_the_key(change: dict[str, Any]) -> None:
 def test_precision_changes_the_key_and_hardware_does_not() -> None:
     assert pretrain_keys().isdisjoint(pretrain_keys(compute={"precision": "bf16-mixed"}))
     assert pretrain_keys() == pretrain_keys(compute={"micro_batch_tokens": 64, "compile": True})
+
+
+def test_the_precision_is_in_the_keys_of_training_alone() -> None:
+    both = [planned(compute={"precision": one}).stages for one in ("32-true", "bf16-mixed")]
+    kinds = [Counter(one.kind for one in stages.values()) for stages in both]
+    assert kinds[0] == kinds[1]
+    same = {both[0][key].kind for key in both[0].keys() & both[1].keys()}
+    assert same == {"tokenizer", "tokenize"}  # a probe has a trained network for a parent
+    reduced = {one.kind for one in both[1].values() if "precision" in one.spec}
+    assert reduced == {"pretrain", "finetune"}
+
+
+def test_prompts_have_no_precision() -> None:
+    prompted = {"compute": {"precision": "bf16-mixed"}}
+    evaluate = {"tasks": ["micro-cola"], "adaptation": "prompt"}
+    stages = planned(**prompted, pretrain=BASE["pretrain"] | {"recipe": "gpt2"}, evaluate=evaluate)
+    (one,) = [stage for stage in stages.stages.values() if stage.kind == "finetune"]
+    assert "precision" not in one.spec
 
 
 def test_changes_without_effect_keep_the_key() -> None:

@@ -203,7 +203,10 @@ class TaskRunner:
 
     def predictor(self, model: TaskModel) -> Predictor:
         """Examples to predictions of a model with this runner's head."""
-        return lambda examples: predict(model, self.head, self.encode(examples), examples)
+        precision = self.context.compute.precision
+        return lambda examples: predict(
+            model, self.head, self.encode(examples), examples, precision
+        )
 
     def _holdout_score(self, predict: Predictor) -> float | None:
         return self._holdout_scores(predict)[self.task.metrics[0]]
