@@ -11,6 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from harness.core.config import ConfigModel
+from harness.data.corpora import CORPORA
+from harness.data.corpora.sources import HubCorpus
 from harness.experiment.checks.grid import FIXED_FIELDS
 from harness.experiment.composition import Composition
 from harness.experiment.experiment import Experiment
@@ -83,6 +85,7 @@ def json_schema() -> Schema:
     before["target_tasks"]["anyOf"][0]["items"] = names
     before["task"] = {**names, "description": before["task"]["description"]}
     _name_texts(definitions["ContinuedPretraining"]["properties"])
+    _name_sources(definitions["HubCorpus"])
     definitions["CustomSuite"]["properties"]["tasks"]["items"]["oneOf"][0]["enum"] = list(TASKS)
     _name_spaces(definitions["Sweep"]["properties"]["space"])
     tidy = _tidy({**schema, "$defs": definitions})
@@ -157,6 +160,14 @@ def _name_texts(continued: Schema) -> None:
     about = {"description": continued["corpus"]["description"]}
     continued["corpus"] = {"anyOf": [{"enum": list(TEXTS)}, for_all, by_task], **about}
     continued["objective"] = _or_name(continued["objective"], OBJECTIVES)
+
+
+def _name_sources(hub: Schema) -> None:
+    """Accepts the name of a corpus as its source, with which all other fields are optional."""
+    on_hub = [name for name, corpus in CORPORA.items() if isinstance(corpus, HubCorpus)]
+    source = hub["properties"]["source"]
+    source["enum"] = [source.pop("const"), *on_hub]
+    hub["required"] = ["source"]
 
 
 def _name_spaces(space: Schema) -> None:

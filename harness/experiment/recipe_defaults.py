@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.core.config import ConfigModel, deep_merge, unknown_name
-from harness.data.corpora import CORPORA
+from harness.data.corpora import CORPORA, with_named_fields
 from harness.data.corpora.sources import Corpus
 from harness.data.tokenizers import TOKENIZERS
 from harness.finetuning.protocol import Protocol
@@ -56,11 +56,6 @@ NOT_OF_A_NAME = ("dropout", "attention_dropout", "initializer_range")
 """Fields of the model that a name leaves to the recipe or to a small size, unless it sets them."""
 
 
-def _named_corpus(value: Any) -> Any:
-    """The fields of a corpus that is given by name; other values as they are."""
-    return CORPORA[value].model_dump() if isinstance(value, str) and value in CORPORA else value
-
-
 def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
     """`fields` with names replaced by values; unknown names are kept, and refused by validation."""
     out = dict(fields)
@@ -70,13 +65,13 @@ def expand_names(fields: Mapping[str, Any]) -> dict[str, Any]:
             value = registry[name]
             out[field] = value.model_dump(exclude={*NOT_OF_A_NAME} - value.model_fields_set)
     for field in ("corpus", "held_out"):
-        if isinstance(corpus := out.get(field), Mapping) and isinstance(
-            corpus.get("sources"), Mapping
-        ):
-            sources = {name: _named_corpus(one) for name, one in corpus["sources"].items()}
-            out[field] = {**corpus, "sources": sources}
+        if isinstance(out.get(field), Mapping):
+            out[field] = corpus = with_named_fields(out[field])
+            if isinstance(sources := corpus.get("sources"), Mapping):
+                parts = {name: with_named_fields(one) for name, one in sources.items()}
+                out[field] = {**corpus, "sources": parts}
     if isinstance(tokenizer := out.get("tokenizer"), Mapping) and "corpus" in tokenizer:
-        out["tokenizer"] = {**tokenizer, "corpus": _named_corpus(tokenizer["corpus"])}
+        out["tokenizer"] = {**tokenizer, "corpus": with_named_fields(tokenizer["corpus"])}
     if isinstance(out.get("objective"), Mapping):
         out["objective"] = _with_kinds(out["objective"])
     for role in ROLES:

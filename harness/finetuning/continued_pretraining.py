@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
-from harness.data.corpora import CORPORA
+from harness.data.corpora import CORPORA, with_named_fields
 from harness.data.corpora.sources import (
     Corpus,
     HubCorpus,
@@ -43,6 +43,7 @@ Text = Annotated[
     MicroworldCorpus | HubCorpus | LocalCorpus | TaskCorpus,
     Field(discriminator="source"),
     BeforeValidator(partial(_by_name, "the corpus", TEXTS)),
+    BeforeValidator(with_named_fields),
 ]
 """A corpus or the text of the task itself, by value or name."""
 NAMED_OBJECTIVE = BeforeValidator(partial(_by_name, "the objective", OBJECTIVES))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.core.config import deep_merge, set_path
-from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus
+from harness.data.corpora import CORPORA
+from harness.data.corpora.sources import HubCorpus, JsonLinesCorpus, MixedCorpus
 from harness.experiment.arms import Arm, combinations, resolve_arm
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Comparison, Experiment, Seeds
@@ -75,6 +76,32 @@ def test_a_corpus_of_another_source_replaces_that_of_the_base() -> None:
     )
     assert files.pretrain.corpus == JsonLinesCorpus(path="x.jsonl")
     assert isinstance(hub.pretrain.corpus, HubCorpus)
+
+
+@pytest.mark.parametrize("text", ["wikitext2", {"source": "wikitext2"}])
+def test_a_named_corpus_may_have_fields_of_its_own(text: Any) -> None:
+    (named,) = arms(pretrain={"corpus": text})
+    assert named.pretrain.corpus == CORPORA["wikitext2"]
+    changed = {"source": "c4", "streaming": True, "max_bytes": 9_000}
+    (one,) = arms(
+        pretrain={
+            "corpus": {"source": "mixture", "sources": {"web": changed, "wiki": text}},
+            "held_out": changed,
+            "tokenizer": {"corpus": changed},
+        },
+        evaluate={"continued_pretraining": [{"corpus": changed, "budget": {"steps": 5}}]},
+    )
+    assert isinstance(one.pretrain.corpus, MixedCorpus)
+    expected = CORPORA["c4"].model_copy(update={"streaming": True, "max_bytes": 9_000})
+    assert one.pretrain.corpus.sources == {"web": expected, "wiki": CORPORA["wikitext2"]}
+    assert one.pretrain.held_out == one.pretrain.tokenizer.corpus == expected
+    (step,) = one.evaluate.continued_pretraining
+    assert step.corpus == expected
+
+
+def test_fields_of_a_named_corpus_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"num_tokens"):
+        arms(pretrain={"corpus": {"source": "c4", "num_tokens": 5}})
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,13 @@
 Masking and other transformations of the text are in `harness.pretraining.objectives`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from harness.data.corpora.named import FACTS
 from harness.data.corpora.sources import Corpus, HubCorpus, MicroworldCorpus
 
-__all__ = ["CORPORA", "FACTS"]
+__all__ = ["CORPORA", "FACTS", "with_named_fields"]
 
 _WIKITEXT = "b08601e04326c79dfdd32d625aee71d232d685c3"
 _C4 = "1588ec454efa1a09f29cd18ddd04fe05fc8653a2"
@@ -71,3 +74,15 @@ CORPORA: dict[str, Corpus] = {
     ),
 }
 """Name to corpus; `FACTS` has what is known of each."""
+
+
+def with_named_fields(value: Any) -> Any:
+    """The fields of a corpus that is given by name, `c4`, or by name with fields of its own,
+    `{source: c4, max_bytes: 20G}`; other values as they are."""
+    if isinstance(value, str):
+        return CORPORA[value].model_dump() if value in CORPORA else value
+    if not isinstance(value, Mapping) or not isinstance(name := value.get("source"), str):
+        return value
+    if name not in CORPORA or name == CORPORA[name].source:  # as of the micro-world
+        return value
+    return CORPORA[name].model_dump() | {k: v for k, v in value.items() if k != "source"}
