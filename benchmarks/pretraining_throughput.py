@@ -49,6 +49,7 @@ from harness.pretraining.objectives.loader import Feed
 from harness.pretraining.optimization import make_optimizer
 from harness.pretraining.run import fit
 from harness.pretraining.schedule import learning_rate_factor
+from harness.pretraining.trainer import choose_attention
 
 LONG_RUN = 10_000
 """Updates of the run that the harness's rows of the learning curve are as rare as in."""
@@ -117,11 +118,15 @@ def run_trainer(work: Workload, folder: Path, bf16: bool = False) -> None:
     trainer.train()
 
 
+BF16 = Compute(precision="bf16-mixed")
+
+
 def run_bare(work: Workload, folder: Path, bf16: bool = False, compiled: bool = False) -> None:
     """A minimal loop with the harness's optimisations."""
     keep_freed_memory()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = work.learner().to(device).train()
+    choose_attention(model, BF16 if bf16 else Compute())
     if compiled:
         model.compile(dynamic=True)
     optimizer = make_optimizer(model, work.spec.optimizer)
@@ -147,9 +152,6 @@ def run_harness(work: Workload, folder: Path, compute: Compute = Compute()) -> N
     module.curve_every = LONG_RUN // CURVE_POINTS
     feed = Feed(work.step, work.steps)
     fit(module, feed, folder / "last.ckpt", compute, work.clock.tick)
-
-
-BF16 = Compute(precision="bf16-mixed")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from harness.finetuning.task_chain import Multitask
 from harness.finetuning.task_model import TaskModel
 from harness.models.backbone import Backbone
 from harness.models.build import load
-from harness.pretraining.trainer import make_trainer, seed_torch
+from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch
 from harness.tasks.examples import Examples
 
 EVALUATION_BATCH = 256
@@ -102,6 +102,7 @@ def finetune(
     # Each head is initialised as for its task alone.
     others = [_with_head(head, first.backbone, adaptation, seed) for head in heads[1:]]
     model = MultitaskModel([first, *others], mixing)
+    choose_attention(model, compute)
     loss = partial(multitask_loss, heads, model.log_variances)
     module = FinetuningModule(model, loss, settings, batches.num_steps, seed)
     module.train()  # loading leaves the backbone in evaluation mode, without dropout

@@ -18,6 +18,10 @@ from harness.models import FAMILIES
 from harness.models.blueprints import Blueprint
 from harness.models.checkpoints.files import METADATA
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
+from harness.models.token_heads import LinearHead
+
+MIN_LOGITS = 2**23
+"""Logits of a batch from which on the loss is computed in parts: for fewer it takes as long."""
 
 
 class SoftPrompt(nn.Module):
@@ -154,6 +158,18 @@ class Backbone(nn.Module):
             ValueError: the network has no token head.
         """
         return self.blueprint.head(self.network)(states)
+
+    def token_loss(self, states: Tensor, targets: Tensor) -> Tensor:
+        """Scalar sum of the cross-entropies of tokens [M] by the token head from [M, H] states.
+
+        Raises:
+            ValueError: the network has no token head.
+        """
+        head = self.blueprint.head(self.network)
+        num_logits = len(targets) * self.network.config.vocab_size
+        if isinstance(head, LinearHead) and num_logits >= MIN_LOGITS:
+            return head.cross_entropy(states, targets)
+        return F.cross_entropy(head(states).float(), targets, reduction="sum")
 
     def save(self, folder: Path, with_head: bool = True) -> None:
         """Writes the network in Hugging Face format (safetensors), with or without its token head,

@@ -15,6 +15,7 @@ from transformers.pytorch_utils import Conv1D
 
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Tokens
+from harness.models.token_heads import LinearHead
 
 
 class GPT(OpenAIGPTLMHeadModel):
@@ -83,7 +84,7 @@ def _llama(architecture: Architecture, size: Size, tokens: Tokens) -> LlamaConfi
 
 
 DECODERS: dict[str, Blueprint] = {
-    "gpt": Blueprint(_gpt, GPT, lambda n: n.lm_head),
-    "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: n.lm_head),
-    "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: n.lm_head),
+    "gpt": Blueprint(_gpt, GPT, lambda n: LinearHead(n.lm_head)),
+    "gpt2": Blueprint(_gpt2, GPT2LMHeadModel, lambda n: LinearHead(n.lm_head)),
+    "llama": Blueprint(_llama, LlamaForCausalLM, lambda n: LinearHead(n.lm_head)),
 }

@@ -18,6 +18,7 @@ from transformers.models.t5.modeling_t5 import T5Stack
 from harness.models import Architecture, Size
 from harness.models.blueprints import Blueprint, Head, Tokens
 from harness.models.counts.shapes import decoder_layers
+from harness.models.token_heads import LinearHead
 
 STANDARD_RANGE = 0.02
 """The initializer_range at which T5's factor is 1."""
@@ -144,13 +145,11 @@ def _t5_head(network: Any) -> Head:
     """The token head; tied embeddings scale the states by d_model^-0.5 (mesh_tensorflow,
     transformer.py)."""
 
-    def logits(states: Tensor) -> Tensor:
-        if network.config.scale_decoder_outputs:
-            states = states * network.config.d_model**-0.5
-        out: Tensor = network.lm_head(states)
-        return out
+    def scaled(states: Tensor) -> Tensor:
+        is_tied = network.config.scale_decoder_outputs
+        return states * network.config.d_model**-0.5 if is_tied else states
 
-    return logits
+    return LinearHead(network.lm_head, scaled)
 
 
 def _bart(architecture: Architecture, size: Size, tokens: Tokens) -> BartConfig:

@@ -28,13 +28,14 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 
 from harness.models import Architecture, Size
-from harness.models.blueprints import Blueprint, Tokens
+from harness.models.blueprints import Blueprint, Head, Tokens
 from harness.models.counts.shapes import (
     embedding_width,
     position_buckets,
     position_rows,
     segment_types,
 )
+from harness.models.token_heads import LinearHead
 
 MAX_PAD_ID = 1
 """RoBERTa's positions start after the padding token's id, and its table has 2 extra rows."""
@@ -173,16 +174,28 @@ def _without_autocast(stack: Any, *, input_ids: Tensor, **inputs: Any) -> BaseMo
     return output
 
 
+def _bert_head(network: Any) -> Head:
+    head = network.cls.predictions
+    return LinearHead(head.decoder, head.transform)
+
+
+def _roberta_head(network: RobertaForMaskedLM) -> Head:
+    head = network.lm_head
+    return LinearHead(head.decoder, nn.Sequential(head.dense, nn.GELU(), head.layer_norm))
+
+
+def _albert_head(network: AlbertForMaskedLM) -> Head:
+    head = network.predictions
+    steps = nn.Sequential(head.dense, head.activation, head.LayerNorm)
+    return LinearHead(head.decoder, steps)
+
+
 ENCODERS: dict[str, Blueprint] = {
     # Devlin et al. 2019; layer_norm_eps as published with each
-    "bert": Blueprint(
-        partial(_bert_like, BertConfig, 1e-12), BertForMaskedLM, lambda n: n.cls.predictions
-    ),
-    "roberta": Blueprint(_roberta, RobertaForMaskedLM, lambda n: n.lm_head),  # Liu et al. 2019
+    "bert": Blueprint(partial(_bert_like, BertConfig, 1e-12), BertForMaskedLM, _bert_head),
+    "roberta": Blueprint(_roberta, RobertaForMaskedLM, _roberta_head),  # Liu et al. 2019
     # Lan et al. 2020, section 3.1: all layers share their weights
-    "albert": Blueprint(
-        partial(_factorised, AlbertConfig), AlbertForMaskedLM, lambda n: n.predictions
-    ),
+    "albert": Blueprint(partial(_factorised, AlbertConfig), AlbertForMaskedLM, _albert_head),
     "electra": Blueprint(  # Clark et al. 2020, with the head of the generator
         partial(_factorised, ElectraConfig),
         ElectraForMaskedLM,
@@ -191,21 +204,21 @@ ENCODERS: dict[str, Blueprint] = {
     "deberta": Blueprint(  # He et al. 2021
         partial(_deberta, DebertaConfig),
         DebertaForMaskedLM,
-        lambda n: n.cls.predictions,
+        _bert_head,
         stack=lambda n: partial(_without_autocast, n.base_model),
     ),
-    "deberta_v3": Blueprint(_deberta_v3, DebertaV2ForMaskedLM, lambda n: n.cls.predictions),
+    "deberta_v3": Blueprint(_deberta_v3, DebertaV2ForMaskedLM, _bert_head),
     "distilbert": Blueprint(
         _distilbert,
         DistilBertForMaskedLM,
-        lambda n: nn.Sequential(
-            n.vocab_transform, nn.GELU(), n.vocab_layer_norm, n.vocab_projector
+        lambda n: LinearHead(
+            n.vocab_projector, nn.Sequential(n.vocab_transform, nn.GELU(), n.vocab_layer_norm)
         ),
     ),
     "modernbert": Blueprint(
         _modernbert,
         ModernBertForMaskedLM,
-        lambda n: nn.Sequential(n.head, n.decoder),
+        lambda n: LinearHead(n.decoder, n.head),
         stack=lambda n: partial(_local_and_global, n.base_model),
     ),
 }

@@ -29,7 +29,7 @@ from harness.pretraining.objectives.loader import Feed, Step, to_step
 from harness.pretraining.objectives.vocabulary import Vocabulary
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.pretraining.steps import planned_steps, training_flops_per_token
-from harness.pretraining.trainer import make_trainer, seed_torch, torch_seed
+from harness.pretraining.trainer import choose_attention, make_trainer, seed_torch, torch_seed
 from harness.pretraining.training_flops import TRAINING
 from harness.pretraining.validation import losses_by_source, validate
 
@@ -203,6 +203,7 @@ def fit(
     profiler: Profiler | None = None,
 ) -> pl.Trainer:
     """The trainer after training `module` to its last step, from `checkpoint` if it exists."""
+    choose_attention(module, compute)
     if compute.compile:
         module.learner.compile(dynamic=True)
     if compute.strategy == "fsdp" and num_ranks() > 1:

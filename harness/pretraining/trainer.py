@@ -12,11 +12,12 @@ import torch
 import transformers
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.plugins.environments import LightningEnvironment
-from torch import Tensor
+from torch import Tensor, nn
 
 from harness.core.compute import Compute
 from harness.core.memory import give_back_freed_memory, keep_freed_memory, trim_freed_memory
-from harness.pretraining.distributed import RankZeroIO, lightning_devices
+from harness.models.cpu_attention import attend_by_products
+from harness.pretraining.distributed import RankZeroIO, lightning_devices, uses_gpus
 
 TRIM_SECONDS = 20.0
 CALLBACKS: dict[str, Callable[[], pl.Callback]] = {}
@@ -48,6 +49,12 @@ def make_trainer(
         callbacks=[FreedMemory(), *callbacks, *(make() for make in CALLBACKS.values())],
         **settings,
     )
+
+
+def choose_attention(model: nn.Module, compute: Compute) -> None:
+    """Has the networks of a model attend in the way that is fastest with these settings."""
+    if compute.precision == "bf16-mixed" and not uses_gpus(compute):
+        attend_by_products(model)
 
 
 class FreedMemory(pl.Callback):

@@ -55,8 +55,15 @@ class Learner(nn.Module):
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """The losses of a batch, and, if `measured`, loss name to whether each prediction is
         correct, [M] bool; the call that may be compiled."""
+        if not measured:
+            return self.losses(batch, component), {}
         predictions = self.predictions(batch, component)
-        return self.losses_of(predictions, batch), correct(predictions) if measured else {}
+        return self.losses_of(predictions, batch), correct(predictions)
+
+    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
+        """Loss name to its sum over the targets [M] of a batch, a scalar []; those of `predictions`
+        up to rounding."""
+        return self.losses_of(self.predictions(batch, component), batch)
 
     def init_from(self, weights: dict[str, Tensor]) -> None:
         """Loads the weights of a saved network, by name."""

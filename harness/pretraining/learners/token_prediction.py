@@ -9,7 +9,13 @@ from torch import Tensor, nn
 from harness.models.backbone import Backbone
 from harness.models.static_embeddings import StaticVectors
 from harness.pretraining.learners.heads import PairHead, SpanBoundary
-from harness.pretraining.learners.learner import Learner, Predictions, gather, network_inputs
+from harness.pretraining.learners.learner import (
+    Learner,
+    Predictions,
+    cross_entropies,
+    gather,
+    network_inputs,
+)
 from harness.pretraining.objectives.loader import TensorBatch
 from harness.pretraining.objectives.objective import Objective
 
@@ -38,11 +44,26 @@ class TokenPrediction(Learner):
 
     def predictions(self, batch: TensorBatch, component: int = 0) -> Predictions:
         """Of tokens, and of pairs and span boundaries if the batch has them."""
-        states = self.backbone(
+        states = self._states(batch, component)
+        logits = self.backbone.token_logits(gather(states, batch["positions"]))
+        return {"token": (logits, batch["targets"]), **self._of_others(states, batch)}
+
+    def losses(self, batch: TensorBatch, component: int = 0) -> dict[str, Tensor]:
+        """Loss name to its sum over the targets [M], a scalar [], without the logits of all."""
+        states = self._states(batch, component)
+        predicted = gather(states, batch["positions"])
+        token = self.backbone.token_loss(predicted, batch["targets"])
+        return {"token": token, **cross_entropies(self._of_others(states, batch))}
+
+    def _states(self, batch: TensorBatch, component: int) -> Tensor:
+        states: Tensor = self.backbone(
             **network_inputs(batch), representation=self.representations[component]
         ).last_hidden_state
-        logits = self.backbone.token_logits(gather(states, batch["positions"]))
-        predictions = {"token": (logits, batch["targets"])}
+        return states
+
+    def _of_others(self, states: Tensor, batch: TensorBatch) -> Predictions:
+        """Of pairs and span boundaries, from the states [B, T, H]."""
+        predictions: Predictions = {}
         if self.pair_head is not None and "pair_label" in batch:
             predictions["pair"] = (self.pair_head(states[:, 0]), batch["pair_label"])
         if self.span_boundary is not None and "span_left" in batch:

@@ -1,0 +1,90 @@
+"""Cross-entropy in parts: equals torch's of all logits, with its gradients."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from harness.models import FAMILIES, MODELS, Size, backbone, token_heads
+from harness.models.backbone import Backbone
+from harness.models.blueprints import Tokens
+from harness.models.build import build
+from harness.models.token_heads import LinearHead
+
+SIZE = Size(num_layers=1, hidden_size=32, num_heads=2, intermediate_size=128)
+PREDICTING = [
+    (name, facts.representations[0])
+    for name, facts in FAMILIES.items()
+    if facts.kind not in ("baseline", "checkpoint")
+]
+
+
+def case(rows: int, bias: bool, seed: int = 0) -> tuple[nn.Linear, Tensor, Tensor]:
+    torch.manual_seed(seed)
+    output = nn.Linear(6, 11, bias=bias)
+    return output, torch.randn(rows, 6, requires_grad=True), torch.randint(0, 11, (rows,))
+
+
+def gradients(loss: Tensor, output: nn.Linear, states: Tensor) -> list[Tensor]:
+    wanted = [states, *output.parameters()]
+    return [loss.detach(), *torch.autograd.grad(3.0 * loss, wanted)]
+
+
+@settings(deadline=None, max_examples=30)
+@given(rows=st.integers(0, 9), part=st.integers(1, 10), bias=st.booleans())
+def test_equals_the_cross_entropy_of_all_logits(rows: int, part: int, bias: bool) -> None:
+    output, states, targets = case(rows, bias)
+    head = LinearHead(output, torch.tanh)
+    whole = F.cross_entropy(head(states), targets, reduction="sum")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(token_heads, "PART_OF_CPU", part)
+        parts = head.cross_entropy(states, targets)
+    for found, expected in zip(
+        gradients(parts, output, states), gradients(whole, output, states), strict=True
+    ):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_autocast_rounds_as_torch_does() -> None:
+    """To bf16 are rounded the operands of products, and the logits and their gradients."""
+    output, states, targets = case(300, bias=True)
+    head = LinearHead(output)
+    with torch.autocast("cpu", torch.bfloat16):
+        whole = F.cross_entropy(head(states).float(), targets, reduction="sum")
+        parts = head.cross_entropy(states, targets)
+    assert parts.dtype == torch.float32
+    both = [gradients(loss, output, states) for loss in (parts, whole)]
+    exact = gradients(F.cross_entropy(head(states), targets, reduction="sum"), output, states)
+    for found, torchs, reference in zip(*both, exact, strict=True):
+        assert found.dtype == reference.dtype
+        far = (torchs - reference).abs().max()
+        assert (found - reference).abs().max() <= 2 * far + 1e-6
+        torch.testing.assert_close(found, torchs, rtol=0.05, atol=0.05)
+
+
+def test_weights_that_are_not_trained_have_no_gradient() -> None:
+    output, states, targets = case(4, bias=True)
+    output.requires_grad_(False)
+    LinearHead(output).cross_entropy(states, targets).backward()
+    assert output.weight.grad is None and states.grad is not None
+
+
+def made(family: str, reading: str) -> Backbone:
+    tokens = Tokens(vocab_size=40, pad=0, start=2, end=3, pair_format=True)
+    fields = {"embedding_size": 16} if family in ("albert", "electra") else {}
+    return build(MODELS[family].model_copy(update=fields), SIZE, tokens, reading, seed=0).eval()
+
+
+@pytest.mark.parametrize(("family", "reading"), PREDICTING)
+def test_every_family_has_the_loss_of_its_logits(
+    family: str, reading: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = made(family, reading)
+    width = SIZE.hidden_size // (2 if reading == "bilm" else 1)
+    states, targets = torch.randn(7, width), torch.randint(0, 40, (7,))
+    expected = F.cross_entropy(network.token_logits(states), targets, reduction="sum")
+    for least in (0, 10**9):
+        monkeypatch.setattr(backbone, "MIN_LOGITS", least)
+        torch.testing.assert_close(network.token_loss(states, targets), expected)
