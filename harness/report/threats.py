@@ -34,6 +34,8 @@ FEW_STAGES = 5
 """Up to this number, unfinished stages are named one by one."""
 ENOUGH_SEEDS = 10
 """Pretraining seeds per arm from which on their number is not mentioned."""
+TWO_GROUPS = "arms whose runs fall into two groups"
+"""Name of the check."""
 ENOUGH_GROUPS = 30
 """Groups of examples from which on their number is not mentioned: few are five to thirty in
 Cameron, Gelbach & Miller 2008 ("Bootstrap-based improvements for inference with clustered errors",
@@ -56,12 +58,11 @@ def findings(
     """One or two sentences on each threat found, and the names of the checks that found nothing;
     for the arguments, see `threats`."""
     found = _checked(results, table, scores)
-    if any(one for pair in pairs for one in pair.differences.values()):
-        found["arms whose runs fall into two groups"] = [
-            *split_runs(pair.differences for pair in pairs)
-        ]
+    groups = [*split_runs(pair.differences for pair in pairs)]
+    judged = any(one for pair in pairs for one in pair.differences.values())
     threats_found = [
         *_few_seeds(table),
+        *groups,
         *pretraining_checks.short_pretraining(results),
         *_unlike_arms(results),
         *equal_arms(results),
@@ -74,7 +75,8 @@ def findings(
         *_unfinished(results),
         *(f"{line}." for line in results.plan.unsupported_lines),
     ]
-    return threats_found, [name for name, sentences in found.items() if not sentences]
+    absent = [name for name, sentences in found.items() if not sentences]
+    return threats_found, [*absent, *([TWO_GROUPS] if judged and not groups else [])]
 
 
 def _adopted(results: Results) -> Iterator[str]:

@@ -63,7 +63,11 @@ class Spread:
     def least(self, first: Array, second: Array) -> MeanVariance | None:
         """The variance between seeds that two arms have at least: `variance` where runs of an arm
         in the table fall into two groups, as these two may show one of them by chance, or where one
-        of the two has too few runs to show both."""
+        of the two has too few runs to show both.
+
+        Args:
+            first, second: scores [num_seeds].
+        """
         few = min(len(first), len(second)) < LEAST_RUNS
         return self.variance if self.groups or few else None
 

@@ -84,7 +84,7 @@ def mean_variance(arms: Mapping[str, Array]) -> MeanVariance:
     are few where the variance is that of few arms. Arms whose runs are equal are left out.
 
     Args:
-        arms: as for `two_groups`.
+        arms: arm to the scores [num_seeds] of its runs.
     """
     varying = list(_varying(arms).values())
     if not varying:
