@@ -14,7 +14,8 @@ which was the procedure before:
 - one: an arm of that distribution, and a normal one; and how many of the false verdicts fall on
   samples that show both groups (the rest show one, as those of an arm without groups do);
 - of eight: two arms in an experiment of eight of the same distribution, all others included;
-- ranks: whether a board of these eight has a second rank.
+- ranks: whether a board of these eight has a second rank;
+- shared: the same, if all start from the same checkpoints, and runs fail in fine-tuning.
 
 The power is that of normal seeds, where the procedure should cost nothing.
 """
@@ -22,23 +23,27 @@ The power is that of normal seeds, where the procedure should cost nothing.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from scipy.special import stdtr
 from scipy.stats import false_discovery_control
 
 from benchmarks import common
-from harness.analysis.statistics.two_groups import APART, LEAST_RUNS
+from benchmarks.simulated_decisions import (
+    ARMS,
+    LEVEL,
+    PAIRS,
+    decide,
+    decide_paired,
+    several_ranks,
+)
 
 RESULTS = common.RESULTS / "seed_distributions.json"
 SEEDS = (2, 3, 5, 10)
-ARMS = 8
-PAIRS = np.array(list(combinations(range(ARMS), 2)))
-LEVEL = 0.05
+SHARED = 10.0
+"""Standard deviation of what arms share that start from the same checkpoint."""
 DIFFERENCES = {2: (8.0, 15.0), 3: (3.0, 5.0), 5: (2.0, 2.5), 10: (1.2, 1.6)}
 """Seeds to true differences, in standard deviations, at which power is measured."""
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -88,82 +93,6 @@ FAMILIES = (
 )
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """p of all pairs of arms in each trial, [num_trials, num_pairs]."""
-
-    welch: np.ndarray
-    shipped: np.ndarray
-    groups: np.ndarray
-    """[num_trials, num_arms], whether runs of an arm fall into two groups."""
-
-
-def decide(scores: np.ndarray, pairs: np.ndarray) -> Decisions:
-    """The tests of all pairs of arms, as `harness.analysis.comparison` applies them to arms that
-    are not paired.
-
-    Args:
-        scores: [num_trials, num_arms, num_seeds].
-        pairs: [num_pairs, 2] places of arms.
-    """
-    num_seeds = scores.shape[-1]
-    variances, freedom = scores.var(-1, ddof=1), num_seeds - 1.0
-    differences = scores.mean(-1)[:, pairs[:, 0]] - scores.mean(-1)[:, pairs[:, 1]]
-    groups = two_groups(scores)
-    varying = (np.ptp(scores, axis=-1) > 0).sum(-1, keepdims=True)
-    mean = variances.sum(-1, keepdims=True) / np.maximum(varying, 1)
-    of_mean = freedom * variances.sum(-1, keepdims=True) ** 2
-    of_mean /= (variances**2).sum(-1, keepdims=True)
-    less = (variances < mean) & (groups.any(-1, keepdims=True) | (num_seeds < LEAST_RUNS))
-    own = np.full_like(variances, freedom)
-    alone = _p_values(differences, variances / num_seeds, own, pairs)
-    least = np.where(less, mean, variances) / num_seeds
-    floored = _p_values(differences, least, np.where(less, np.maximum(of_mean, own), own), pairs)
-    return Decisions(alone, np.maximum(alone, floored), groups)
-
-
-def _p_values(
-    differences: np.ndarray, variances: np.ndarray, freedoms: np.ndarray, pairs: np.ndarray
-) -> np.ndarray:
-    """Welch's test.
-
-    Args:
-        variances, freedoms: [num_trials, num_arms], of the means of arms.
-    """
-    first, second = (variances[:, pairs[:, side]] for side in (0, 1))
-    spread = sum((variances**2 / freedoms)[:, pairs[:, side]] for side in (0, 1))
-    with np.errstate(invalid="ignore"):  # two arms without spread, which are equal
-        freedom = (first + second) ** 2 / spread
-        statistic = np.abs(differences) / np.sqrt(first + second)
-    return np.where(differences == 0, 1.0, 2 * stdtr(freedom, -statistic))
-
-
-def two_groups(scores: np.ndarray) -> np.ndarray:
-    """[num_trials, num_arms]: whether runs of an arm fall into two groups.
-
-    Args:
-        scores: [num_trials, num_arms, num_seeds].
-    """
-    ordered = np.sort(scores, axis=-1)
-    num_seeds = scores.shape[-1]
-    deviations = np.abs(ordered - np.median(ordered, axis=-1, keepdims=True))
-    if num_seeds % 2:
-        deviations = np.delete(deviations, num_seeds // 2, axis=-1)
-    varying = np.ptp(scores, axis=-1, keepdims=True) > 0
-    deviations = np.where(varying, deviations, np.nan).reshape(len(scores), -1)
-    typical = np.nanmedian(deviations, axis=-1)
-    gaps = np.diff(ordered, axis=-1).max(axis=-1)
-    return np.asarray((gaps > APART * typical[:, None]) & (num_seeds >= LEAST_RUNS))
-
-
-def several_ranks(scores: np.ndarray, p_values: np.ndarray) -> np.ndarray:
-    """[num_trials]: whether an arm of a board is separated from the best."""
-    adjusted = false_discovery_control(p_values, axis=-1)
-    best = scores.mean(-1).argmax(-1)[:, None]
-    with_best = (best == PAIRS[:, 0]) | (best == PAIRS[:, 1])
-    return np.asarray(((adjusted < LEVEL) & with_best).any(-1))
-
-
 def per_cent(found: np.ndarray) -> float:
     """The share of true values."""
     return round(100 * float(np.mean(found)), 1)
@@ -180,6 +109,8 @@ def measure(family: Family, num_seeds: int, trials: int, boards: int, seed: int)
     if family.name.startswith("normal, "):  # half of the arms have the other variance
         board[:, ::2] = family.other(rng, (boards, ARMS // 2, num_seeds))
     of_board = decide(board, PAIRS)
+    shared = board + SHARED * rng.standard_normal((boards, 1, num_seeds))
+    of_shared = decide_paired(shared, PAIRS)
     false, seen = one.shipped[:, 0] < LEVEL, one.groups.any(-1)
     enough = seen.sum() >= 1000  # a standard error of at most 0.7
     return {
@@ -187,9 +118,12 @@ def measure(family: Family, num_seeds: int, trials: int, boards: int, seed: int)
         "both": [per_cent(p < LEVEL) for p in (both.welch, both.shipped)],
         "one": [per_cent(p < LEVEL) for p in (one.welch, one.shipped)],
         "seen": per_cent(seen),
-        "false if seen": per_cent(false[seen]) if enough else None,
+        "false if seen": per_cent(np.asarray(false[seen])) if enough else None,
         "of eight": [per_cent(p[:, 0] < LEVEL) for p in (of_board.welch, of_board.shipped)],
         "ranks": [per_cent(several_ranks(board, p)) for p in (of_board.welch, of_board.shipped)],
+        "shared": [
+            per_cent(several_ranks(shared, p)) for p in (of_shared.welch, of_shared.shipped)
+        ],
     }
 
 
@@ -202,12 +136,17 @@ def power(num_seeds: int, difference: float, trials: int, boards: int, seed: int
     two = decide(rng.standard_normal((trials, 2, num_seeds)) + of_two, PAIRS[:1])
     board = decide(rng.standard_normal((boards, ARMS, num_seeds)) + shift, PAIRS)
     across = (PAIRS[:, 0] < ARMS // 2) & (PAIRS[:, 1] >= ARMS // 2)
-    adjusted = [false_discovery_control(p, axis=-1) for p in (board.welch, board.shipped)]
+    shared = decide_paired(rng.standard_normal((boards, ARMS, num_seeds)) + shift, PAIRS)
+    adjusted, of_shared = (
+        [false_discovery_control(p, axis=-1) for p in (found.welch, found.shipped)]
+        for found in (board, shared)
+    )
     return {
         "seeds": num_seeds,
         "difference": difference,
         "verdict": [per_cent(p < LEVEL) for p in (two.welch, two.shipped)],
         "board": [per_cent(p[:, across] < LEVEL) for p in adjusted],
+        "shared": [per_cent(p[:, across] < LEVEL) for p in of_shared],
     }
 
 
@@ -221,9 +160,20 @@ def page(figures: dict[str, Any]) -> str:
         "arms have equal means: false verdicts in per cent, by Welch's test alone → as shipped. "
         "An interval covers the true difference in all other cases. Both, one: two arms; seen: "
         "samples of 'one' in which an arm shows two groups, and false verdicts among these. Of "
-        "eight: a verdict on two of eight equal arms; ranks: boards of these with a second rank."
+        "eight: a verdict on two of eight equal arms; ranks: boards of these with a second rank; "
+        "shared: such boards of arms that start from the same checkpoints and fail independently."
     )
-    head = ("seeds are", "seeds", "both", "one", "seen", "false if seen", "of eight", "ranks")
+    head = (
+        "seeds are",
+        "seeds",
+        "both",
+        "one",
+        "seen",
+        "false if seen",
+        "of eight",
+        "ranks",
+        "shared",
+    )
     rows = [
         [
             *(row["family"], str(row["seeds"]), _change(row["both"]), _change(row["one"])),
@@ -231,16 +181,14 @@ def page(figures: dict[str, Any]) -> str:
                 f"{row['seen']:.1f}",
                 "–" if row["false if seen"] is None else str(row["false if seen"]),
             ),
-            *(_change(row["of eight"]), _change(row["ranks"])),
+            *(_change(row["of eight"]), _change(row["ranks"]), _change(row["shared"])),
         ]
         for row in figures["rows"]
     ]
     of_power = [
         [
-            str(row["seeds"]),
-            f"{row['difference']:g}",
-            _change(row["verdict"]),
-            _change(row["board"]),
+            *(str(row["seeds"]), f"{row['difference']:g}"),
+            *(_change(row[name]) for name in ("verdict", "board", "shared")),
         ]
         for row in figures["power"]
     ]
@@ -249,8 +197,9 @@ def page(figures: dict[str, Any]) -> str:
         __file__,
         "Power with normal seeds",
         "True differences in standard deviations, found in per cent: a verdict on two arms; pairs "
-        "of a board, 4 of whose 8 arms are better, by adjusted p.",
-        ("seeds", "difference", "verdict", "board"),
+        "of a board, 4 of whose 8 arms are better, by adjusted p; the same where all start "
+        "from the same checkpoints.",
+        ("seeds", "difference", "verdict", "board", "shared"),
         of_power,
         num_text_columns=0,
     )

@@ -23,7 +23,7 @@ SCORES = {
 def _compared(arms, *, paired=False):
     """A function that compares arms on one column, without variance of examples."""
     layout = suite_columns("glue-v1", tasks=["sst2"])
-    seeds = np.arange(3)
+    seeds = np.arange(5)
     runs = {
         arm: {
             "sst2": Runs(
@@ -55,12 +55,13 @@ def test_a_difference_names_the_arm_whose_runs_fall_into_two_groups():
 
 
 def test_a_checkpoint_that_fails_in_every_arm_is_no_group_of_their_differences():
-    arms = {arm: [scores[0], scores[1] - 0.3, scores[2]] for arm, scores in SCORES.items()}
-    arms["a"][1] = 0.06
+    arms = {arm: [*scores, scores[2] + 0.01, 0.05] for arm, scores in SCORES.items()}
+    arms["a"][1], arms["c"][4], arms["d"][4] = 0.37, 0.02, 0.01
     found = _compared(arms, paired=True)("b", "c")[AVERAGE]
     assert found.split is None
-    pair = _compared({arm: arms[arm] for arm in "bc"}, paired=True)("b", "c")[AVERAGE]
-    assert found.p_value == pytest.approx(pair.p_value)
+    alone = _compared({arm: arms[arm] for arm in "bc"}, paired=True)("b", "c")[AVERAGE]
+    assert found.p_value == pytest.approx(alone.p_value)
+    assert _compared(arms)("b", "c")[AVERAGE].split
 
 
 def test_two_seeds_take_the_variance_of_all_arms():

@@ -10,7 +10,7 @@ from harness.analysis.columns import combine
 from harness.analysis.comparison.resampling import ArmRuns, cell_name
 from harness.analysis.statistics.bootstrap import Array, Difference, common_seeds
 from harness.analysis.statistics.two_groups import (
-    LEAST_RUNS,
+    LEAST_FREEDOM,
     MeanVariance,
     Split,
     TwoGroups,
@@ -59,16 +59,18 @@ class Spread:
     groups: Mapping[str, TwoGroups]
     """Of the arms whose runs fall into two groups."""
     variance: MeanVariance
+    sides: int = 2
+    """Variances that a difference estimates from its seeds: of each arm; 1 of paired arms."""
 
     def least(self, first: Array, second: Array) -> MeanVariance | None:
         """The variance between seeds that two arms have at least: `variance` where runs of an arm
-        in the table fall into two groups, as these two may show one of them by chance, or where one
-        of the two has too few runs to show both.
+        in the table fall into two groups, as these two may show one of them by chance, or where the
+        variance of these two is known from fewer than LEAST_FREEDOM degrees of freedom.
 
         Args:
             first, second: scores [num_seeds].
         """
-        few = min(len(first), len(second)) < LEAST_RUNS
+        few = self.sides * (min(len(first), len(second)) - 1) < LEAST_FREEDOM
         return self.variance if self.groups or few else None
 
     def split(self, arms: Mapping[str, Array]) -> Split | None:
@@ -105,7 +107,7 @@ def paired_spread(arms: Mapping[str, Array]) -> Spread:
     rest = without_seed_effects(arms)
     of_arms, lost = mean_variance(rest), 1 / len(rest)  # the mean of all arms is estimated
     differences = MeanVariance(2 * of_arms.value, (1 - lost) * of_arms.freedom)
-    return Spread(two_groups(rest), differences)
+    return Spread(two_groups(rest), differences, sides=1)
 
 
 def compared_by_seeds(

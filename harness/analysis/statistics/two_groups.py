@@ -8,8 +8,9 @@ that is its median. The median over all arms (a pooled MAD) is not moved by a fe
 and is known where one arm's runs are too few for a spread of their own.
 
 An arm may have runs of one group only by luck, while other arms show that there are two. Where
-there are two groups in a table, its arms are therefore taken to spread at least as much as all of
-them do on average: `welch` with `least` = `mean_variance`.
+there are two groups in a table, or the seeds of two arms are too few to rely on, these are
+therefore taken to spread at least as much as all arms do on average: `welch` with `least` =
+`mean_variance`.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,11 @@ ROUNDING = 1e-9
 """Runs whose scores differ by less are equal."""
 LEAST_RUNS = 3
 """Runs of an arm that are needed to tell two groups from spread."""
+
+
+LEAST_FREEDOM = 3
+"""Degrees of freedom below which the variance of two arms alone is not relied on: 2 seeds, or 3 of
+arms with the same checkpoints, which are often alike by chance where runs fail."""
 
 
 @dataclass(frozen=True)

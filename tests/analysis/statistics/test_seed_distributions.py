@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.seed_distributions import FAMILIES, PAIRS, RESULTS, decide
+from benchmarks.seed_distributions import FAMILIES, RESULTS
+from benchmarks.simulated_decisions import PAIRS, decide, decide_paired
 from harness.analysis.comparison.differences import LEVEL
-from harness.analysis.comparison.seed_scores import compared_by_seeds
+from harness.analysis.comparison.seed_scores import compared_by_seeds, paired_spread
+from harness.analysis.statistics.welch import welch
 from tests.paths import ROOT
 
 DOCS = ROOT / "docs" / "statistics.md"
@@ -30,6 +32,19 @@ def test_the_simulation_decides_as_the_package_does(name, seeds):
         assert named == {arm for arm, is_split in zip("abcdefgh", groups, strict=True) if is_split}
 
 
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_the_simulation_of_paired_arms_decides_as_the_package_does(seeds):
+    family = next(one for one in FAMILIES if one.name == "10 % fail by 30 sd")
+    rng = np.random.default_rng(seeds)
+    tables = family.draw(rng, (4, 8, seeds)) + 10 * rng.standard_normal((4, 1, seeds))
+    for table, p_values in zip(tables, decide_paired(tables, PAIRS).shipped, strict=True):
+        known = paired_spread(dict(enumerate(table)))
+        for (i, j), p_value in zip(PAIRS, p_values, strict=True):
+            sides = [np.tile(table[arm], (3, 1)) for arm in (i, j)]
+            found = welch(*sides, paired=True, least=known.least(table[i], table[j]))
+            assert p_value == pytest.approx(found.p_value, rel=1e-6, abs=1e-11)
+
+
 def test_what_is_shipped_keeps_its_level_where_arms_are_alike():
     """All verdicts and ranks of equal arms in experiments of eight, and of two with 3 seeds or more
     stay below 7 per cent, except where the docs say so."""
@@ -37,7 +52,7 @@ def test_what_is_shipped_keeps_its_level_where_arms_are_alike():
     above = {
         (row["family"], row["seeds"], name)
         for row in rows
-        for name in ("both", "of eight", "ranks")
+        for name in ("both", "of eight", "ranks", "shared")
         if row[name][1] > 7
     }
     assert {(name, seeds) for _, seeds, name in above if seeds > 2} <= {("ranks", 3)}
@@ -49,8 +64,8 @@ def test_what_is_shipped_keeps_its_level_where_arms_are_alike():
 def test_the_table_of_the_docs_is_what_was_measured():
     rows = {(row["family"], row["seeds"]): row for row in json.loads(RESULTS.read_text())["rows"]}
     text = DOCS.read_text()
-    lines = re.findall(r"^\| ([^|]+) \| (both|one|of eight|ranks) \|(.+)\|$", text, re.M)
+    lines = re.findall(r"^\| ([^|]+) \| (both|one|of eight|ranks|shared) \|(.+)\|$", text, re.M)
     for family, name, cells in lines:
         for seeds, cell in zip((2, 3, 5, 10), cells.split("|"), strict=True):
             assert [float(x) for x in cell.split("→")] == rows[family, seeds][name]
-    assert len(lines) == 24
+    assert len(lines) == 30

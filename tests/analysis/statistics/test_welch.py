@@ -136,8 +136,8 @@ def test_intervals_with_seeds_and_examples_hold_the_truth(seeds, paired):
 
 @pytest.mark.parametrize(("seeds", "held"), [(3, 0.92), (5, 0.845), (10, 0.81)])
 def test_coverage_is_lost_if_only_one_arm_diverges(seeds, held):
-    """One run in ten is 20 points lower, the others have a standard deviation of 2: the coverage in
-    docs/statistics.md. Most samples have no such run."""
+    """One run in ten is 20 points lower, the others have a standard deviation of 2. Most samples
+    have no such run, so that no rule can tell (docs/statistics.md, "Runs in two groups")."""
     rng = np.random.default_rng(seeds)
     arms = 2 * rng.standard_normal((600, 2, seeds))
     arms[:, 0] -= 20 * (rng.random((600, seeds)) < 0.1)
