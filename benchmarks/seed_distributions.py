@@ -93,7 +93,7 @@ FAMILIES = (
 )
 
 
-def per_cent(found: np.ndarray) -> float:
+def per_cent(found: np.ndarray | np.bool) -> float:
     """The share of true values."""
     return round(100 * float(np.mean(found)), 1)
 
@@ -118,7 +118,7 @@ def measure(family: Family, num_seeds: int, trials: int, boards: int, seed: int)
         "both": [per_cent(p < LEVEL) for p in (both.welch, both.shipped)],
         "one": [per_cent(p < LEVEL) for p in (one.welch, one.shipped)],
         "seen": per_cent(seen),
-        "false if seen": per_cent(np.asarray(false[seen])) if enough else None,
+        "false if seen": per_cent(false[seen]) if enough else None,
         "of eight": [per_cent(p[:, 0] < LEVEL) for p in (of_board.welch, of_board.shipped)],
         "ranks": [per_cent(several_ranks(board, p)) for p in (of_board.welch, of_board.shipped)],
         "shared": [

@@ -26,7 +26,7 @@ from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
 from harness.leaderboard.ranked import ranked, tied
 from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
-from harness.leaderboard.table import Table
+from harness.leaderboard.table import Row, Table
 from harness.plan.protocol import recorded_protocols
 from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -44,6 +44,8 @@ class StoreBoard:
     """Row to its experiment and the resolved fields of its arm."""
     compared: Compared | None
     """Compares two rows by name; null if rows cannot be compared."""
+    imported: tuple[Row, ...] = ()
+    """Imported rows that are ranked together with the measured ones."""
 
 
 def board_table(
@@ -116,7 +118,7 @@ def store_board(
 
     found = ranked(table, scores, store, finished, paired, blocks)
     table = replace(found.table, published=(*table.published, *found.published))
-    return StoreBoard(table, arms, found.compared)
+    return StoreBoard(table, arms, found.compared, tuple(found.imported.values()))
 
 
 def _shared_layout(table: Table) -> SuiteColumns | None:

@@ -27,6 +27,8 @@ class Ranked:
     table: Table
     compared: Compared | None
     """Compares two rows by name; null if rows cannot be compared."""
+    imported: Mapping[str, Row]
+    """The imported rows that are ranked together with the measured ones, by their unique names."""
     published: tuple[Published, ...] = ()
     """The imported blocks, with the ranks of their rows."""
 
@@ -76,7 +78,7 @@ def ranked(
             alone = replace(table, rows=())
             _, _, rows = _ranked(alone, scores.iloc[:0], store, {}, paired, [block])
         published.append(_with_ranks(block, rows))
-    return Ranked(table, compared, tuple(published))
+    return Ranked(table, compared, found, tuple(published))
 
 
 def _with_ranks(block: ImportedBlock, ranks: Mapping[str, Row]) -> Published:

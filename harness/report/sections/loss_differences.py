@@ -67,7 +67,7 @@ def _compared(
     Args:
         losses: arm to [num_seeds].
     """
-    found = {}
+    found: dict[tuple[str, str], Difference] = {}
     for group in groups:
         own = {arm: losses[arm] for arm in group if arm in losses}
         compared = compared_by_seeds(own, LEVEL)

@@ -13,9 +13,12 @@ from harness.analysis.recording import record_results
 from harness.exchange.results.export_results import export_results, runs_of_results
 from harness.exchange.results.import_results import import_results
 from harness.exchange.results.schema import EXAMPLES, SCORES, examples_path
-from harness.leaderboard.boards import board_table
+from harness.leaderboard.boards import board_table, store_board
+from harness.leaderboard.ranks import adjusted_p
 from harness.leaderboard.render import render
 from harness.leaderboard.table import Row, Table
+from harness.plan.protocol import protocol_digest
+from harness.report.site.board_page import differences
 from harness.store.store import Store
 from harness.study import Study
 from harness.tasks.scores import save_counts
@@ -98,6 +101,21 @@ def test_imported_and_measured_rows_are_ranked_together(tmp_path: Path) -> None:
     assert imported_rows(table)["nsp"].average.best  # type: ignore[union-attr]
 
 
+def test_adjusted_p_covers_the_pairs_with_imported_rows(tmp_path: Path) -> None:
+    here, other = filled(tmp_path / "here", ["nsp", "none"]), filled(tmp_path / "other", ["nsp"])
+    path = exported(other, tmp_path / "x.parquet")
+    scores = pd.read_parquet(path).assign(stage=None)  # else it counts as computed here
+    pq.write_table(pa.Table.from_pandas(scores, schema=SCORES, preserve_index=False), path)
+    import_results(path, here.store)
+    board = store_board("micro-glue-v1", here.store, tasks=TASKS)
+    assert board.compared and len(board.imported) == 1
+    together = replace(board.table, rows=(*board.table.rows, *board.imported))
+    alone = adjusted_p(board.table, board.compared)["SST-2"][0, 1]
+    # Both pairs with `none` have the same p, the smallest of three.
+    assert adjusted_p(together, board.compared)["SST-2"][0, 1] == pytest.approx(1.5 * alone)
+    assert len(differences(board.table, board.compared, board.imported)["SST-2"]) == 1
+
+
 def test_without_counts_or_on_other_examples_there_is_no_rank(tmp_path: Path) -> None:
     here = filled(tmp_path / "here", ["none"])
     other = filled(tmp_path / "other", ["nsp"], labels=1 - LABELS)
@@ -117,8 +135,6 @@ def test_rows_of_another_protocol_are_ranked_in_their_block(both: Study, tmp_pat
     here, there = filled(tmp_path / "here", ["none"]), tmp_path / "x.parquet"
     exported(both, there)
     scores = pd.read_parquet(there)
-    from harness.plan.protocol import protocol_digest
-
     text = scores["protocol"].iloc[0].replace('"max"', '"mean"')
     scores = scores.assign(protocol=text, protocol_digest=protocol_digest(text), stage=None)
     pq.write_table(pa.Table.from_pandas(scores, schema=SCORES, preserve_index=False), there)
