@@ -31,7 +31,7 @@ def unseen(found: Difference) -> str:
     if not 0 < found.num_seeds < SHOWN_SEEDS:
         return ""
     share = 100 * unseen_share(found.num_seeds)
-    return f"; of an arm, up to {share:.0f} % of runs may fail unseen with {found.num_seeds} seeds"
+    return f"; with {found.num_seeds} seeds, up to {share:.0f} % of an arm's runs may fail unseen"
 
 
 def split_runs(differences: Iterable[Differences]) -> Iterator[str]:

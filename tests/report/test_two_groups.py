@@ -83,7 +83,7 @@ def test_two_seeds_take_the_variance_of_all_arms():
         (
             0.5,
             "the interval lies above zero; runs of a (1 of 3 is 34.5 points from the others) fall "
-            "into two groups; of an arm, up to 63 % of runs may fail unseen with 3 seeds",
+            "into two groups; with 3 seeds, up to 63 % of an arm's runs may fail unseen",
         ),
     ],
 )
