@@ -72,7 +72,9 @@ def two_groups(arms: Mapping[str, Array]) -> dict[str, TwoGroups]:
         arms: arm to the scores [num_seeds] of its runs.
     """
     ordered = {arm: np.sort(scores) for arm, scores in _varying(arms).items()}
-    deviations = np.concatenate([_deviations(scores) for scores in ordered.values()] or [[0.0]])
+    if not ordered:
+        return {}
+    deviations = np.concatenate([_deviations(scores) for scores in ordered.values()])
     # Of scores of few values, such as those at a maximum, most may equal their median.
     typical = float(np.median(deviations)) or float(deviations.mean())
     found = {}
