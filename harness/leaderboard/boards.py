@@ -1,8 +1,7 @@
 """Leaderboards over a store: all experiments on a suite."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -10,27 +9,24 @@ from pydantic import ValidationError
 
 from harness.analysis.columns import SuiteColumns, part_of_average
 from harness.analysis.comparison.differences import (
-    MAX_ROWS,
     Compared,
-    comparer,
     same_checkpoints,
 )
-from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.scores import scores_frame
-from harness.analysis.results import Results, stage_counts
+from harness.analysis.results import Results
 from harness.experiment.arms import Arm
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.compatibility import unsupported_reason
 from harness.leaderboard.board_filter import BoardFilter
 from harness.leaderboard.build import build, build_columns, experiment_table, row_names
 from harness.leaderboard.facets import facets
-from harness.leaderboard.imported import with_imports
+from harness.leaderboard.imported import imported_blocks
 from harness.leaderboard.measured_rows import is_baseline
 from harness.leaderboard.missing import Reasons, reasons
 from harness.leaderboard.published import Board, board_of_suite, load_board
-from harness.leaderboard.ranks import TOO_MANY, with_ties, without_ties
+from harness.leaderboard.ranked import ranked, tied
 from harness.leaderboard.row_notes import merged, unfinished, unlike_protocols
-from harness.leaderboard.table import Table
+from harness.leaderboard.table import Row, Table
 from harness.plan.protocol import recorded_protocols
 from harness.plan.task_chain_stages import chain_unsupported_reason
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -48,6 +44,8 @@ class StoreBoard:
     """Row to its experiment and the resolved fields of its arm."""
     compared: Compared | None
     """Compares two rows by name; null if rows cannot be compared."""
+    imported: tuple[Row, ...] = ()
+    """Imported rows that are ranked together with the measured ones."""
 
 
 def board_table(
@@ -112,12 +110,15 @@ def store_board(
         missing=_missing(table, scores, specs, arms),
         row_notes=_row_notes(table, scores, specs, arms, baselines),
     )
-    table, compared = ranked(
-        table, scores, store, finished, lambda first, second: pretrain[first] == pretrain[second]
-    )
     select = board_filter.imported if board_filter else None
-    table = with_imports(table, store, specs.values(), select, tasks)
-    return StoreBoard(table, arms, compared)
+    blocks = imported_blocks(table, store, specs.values(), select, tasks)
+
+    def paired(first: str, second: str) -> bool:
+        return {first, second} <= pretrain.keys() and pretrain[first] == pretrain[second]
+
+    found = ranked(table, scores, store, finished, paired, blocks)
+    table = replace(found.table, published=(*table.published, *found.published))
+    return StoreBoard(table, arms, found.compared, tuple(found.imported.values()))
 
 
 def _shared_layout(table: Table) -> SuiteColumns | None:
@@ -220,49 +221,6 @@ def ranked_table(
         results.finished,
         same_checkpoints(results.plan.differences),
     )
-
-
-def tied(
-    table: Table,
-    scores: pd.DataFrame,
-    store: Store,
-    finished: Mapping[str, StageResult] | None = None,
-    paired: Callable[[str, str], bool] = lambda first, second: False,
-) -> Table:
-    """`table` with ranks shared by arms that do not differ significantly. If that cannot be
-    computed, the ranks stay as they are and the table says why.
-
-    Args:
-        scores: the scores that the table was built from.
-        finished: result of `Store.finished`, if already read.
-        paired: whether two rows start from the same checkpoints.
-    """
-    return ranked(table, scores, store, finished, paired)[0]
-
-
-def ranked(
-    table: Table,
-    scores: pd.DataFrame,
-    store: Store,
-    finished: Mapping[str, StageResult] | None,
-    paired: Callable[[str, str], bool],
-) -> tuple[Table, Compared | None]:
-    """`tied`, and a function that compares two rows; null if that cannot be computed."""
-    if not table.rows:
-        return table, None
-    if len(table.rows) > MAX_ROWS:
-        return without_ties(table, TOO_MANY), None
-    named = scores.assign(arm=row_names(scores))
-    found = finished or store.finished(named["key"].unique())
-    if missing := set(named["key"]) - set(found):
-        return without_ties(table, f"{len(missing)} runs are no longer in the store"), None
-    counts = cache(lambda key: stage_counts(store, found[key]))
-    try:
-        runs = arm_runs([row.name for row in table.rows], named, counts, table.layout)
-        compared = comparer(runs, table.layout, paired)
-        return with_ties(table, compared), compared
-    except ValueError as error:
-        return without_ties(table, str(error)), None
 
 
 def _board(name: str) -> Board:

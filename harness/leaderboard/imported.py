@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -14,6 +14,22 @@ from harness.store.recorded import imported_scores
 from harness.store.store import Store
 
 
+@dataclass(frozen=True)
+class ImportedBlock:
+    """The imported results of one source and protocol."""
+
+    published: Published
+    source: str
+    digest: str
+    """Of the protocol."""
+    scores: pd.DataFrame
+    """Imported scores, of which `published` has the rows, named by `row_names`."""
+
+    def unique(self, row: str) -> str:
+        """A name of a row that no other block has."""
+        return f"{row} ({self.source}, {self.digest})"
+
+
 def with_imports(
     table: Table,
     store: Store,
@@ -21,7 +37,21 @@ def with_imports(
     select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
     tasks: Sequence[str] | None = None,
 ) -> Table:
-    """The table with the imported results on its suite, one block per source and protocol.
+    """The table with the imported results on its suite, one block per source and protocol, without
+    ranks; for the arguments, see `imported_blocks`."""
+    blocks = imported_blocks(table, store, measured, select, tasks)
+    published = (*table.published, *(block.published for block in blocks))
+    return replace(table, published=published) if blocks else table
+
+
+def imported_blocks(
+    table: Table,
+    store: Store,
+    measured: Iterable[Mapping[str, Any]],
+    select: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
+    tasks: Sequence[str] | None = None,
+) -> list[ImportedBlock]:
+    """The imported results on the suite of a table, one block per source and protocol.
 
     Args:
         measured: specs of the experiments with rows in the table
@@ -31,23 +61,23 @@ def with_imports(
     """
     imported = imported_scores(store)
     if imported is None:
-        return table
+        return []
     imported = select(imported) if select else imported
     suite = table.suite.name.partition("[")[0]  # that of a part lists its tasks
     imported = imported[imported["suite"] == suite]
     imported = imported[imported["task"].isin(tasks)] if tasks else imported
     protocols = {digest for spec in measured for digest in _protocols(spec)}
-    blocks = [
-        _block(
+    return [
+        ImportedBlock(
+            _block(
+                str(source), str(digest), scores, build_columns(scores, table.layout), protocols
+            ),
             str(source),
             str(digest),
             scores,
-            build_columns(scores, table.layout),
-            protocols,
         )
         for (source, digest), scores in imported.groupby(["source", "protocol_digest"])
     ]
-    return replace(table, published=(*table.published, *blocks))
 
 
 def _protocols(spec: Mapping[str, Any]) -> set[str]:

@@ -22,9 +22,11 @@ TOO_MANY = f"there are more than {MAX_ROWS} rows"
 RANKING = (
     "Arms share a rank if they do not differ significantly from its highest-scoring arm. The test "
     "is that of the report's intervals (seed and example variance); p is adjusted by Benjamini and "
-    "Hochberg's method over all pairs of arms, with threshold 0.05. Rows with "
-    "one pretraining seed have no rank, because the variation between runs is unknown. Bold scores "
-    "share the first rank of their column, if not all rows do."
+    "Hochberg's method over all pairs of arms, with threshold 0.05. Where runs of a row fall into "
+    "two groups, and with two seeds (three, of rows with the same checkpoints), every row is taken "
+    "to vary between seeds at least as much as all rows do on average. Rows with one pretraining "
+    "seed have no rank, because the variation between runs is unknown. Bold scores share the first "
+    "rank of their column, if not all rows do."
 )
 
 

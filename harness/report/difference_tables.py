@@ -8,7 +8,7 @@ from harness.analysis.statistics.bootstrap import Difference
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.render import csv_text
 from harness.leaderboard.text_tables import TextTable
-from harness.report.verdict import Pair
+from harness.report.verdict import UNITS, Pair
 
 FEW_ROWS = 15
 """Up to this number, all differences are shown; above it, those of the averages."""
@@ -17,6 +17,8 @@ NOTE = (
     "Welch's degrees of freedom; fine-tuning runs are averaged within their seed) and dev "
     f"examples ({REPLICATES:,} resamples, the same for all runs; of whole groups where a task "
     "declares them). Arms that start from the same checkpoints are compared seed by seed (paired). "
+    "Where runs of an arm fall into two groups, and with two seeds (three, if paired), every "
+    "arm is taken to vary between seeds at least as much as all arms do on average. "
     "p is two-sided. Adjusted p controls the "
     "false discovery rate (Benjamini and Hochberg): for an average, among the averages of all "
     "pairs of arms, as for the ranks; for a column, among all columns of all pairs (bold scores"
@@ -33,8 +35,6 @@ MANY_NOTE = (
     "because it covers all pairs."
 )
 ELSEWHERE = " Pairs without a difference in the average appear only in the table of all columns."
-UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
-"""Units of the outcomes of which less is better."""
 ROUNDING = 1e-9
 """Differences below it are rounding errors."""
 HEAD = ["difference", "95 % interval", "p", "adjusted p"]

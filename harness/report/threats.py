@@ -11,7 +11,7 @@ from harness.analysis.frames.runs import finetune_runs_frame
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
-from harness.analysis.statistics.seed_limits import seed_note
+from harness.analysis.statistics.seed_limits import seed_note, unseen_note
 from harness.leaderboard.table import Table
 from harness.plan.checks.settings import (
     more_pretraining,
@@ -24,6 +24,7 @@ from harness.report.comparison import compared_arms
 from harness.report.difference_tables import num_columns
 from harness.report.equal_arms import equal_arms
 from harness.report.run_scores import RunScores
+from harness.report.two_groups import split_runs
 from harness.report.verdict import Pair
 from harness.tasks.metrics import METRICS
 from harness.tasks.scores import GROUPS
@@ -33,6 +34,8 @@ FEW_STAGES = 5
 """Up to this number, unfinished stages are named one by one."""
 ENOUGH_SEEDS = 10
 """Pretraining seeds per arm from which on their number is not mentioned."""
+TWO_GROUPS = "arms whose runs fall into two groups"
+"""Name of the check."""
 ENOUGH_GROUPS = 30
 """Groups of examples from which on their number is not mentioned: few are five to thirty in
 Cameron, Gelbach & Miller 2008 ("Bootstrap-based improvements for inference with clustered errors",
@@ -55,8 +58,11 @@ def findings(
     """One or two sentences on each threat found, and the names of the checks that found nothing;
     for the arguments, see `threats`."""
     found = _checked(results, table, scores)
+    groups = [*split_runs(pair.differences for pair in pairs)]
+    judged = any(one for pair in pairs for one in pair.differences.values())
     threats_found = [
         *_few_seeds(table),
+        *groups,
         *pretraining_checks.short_pretraining(results),
         *_unlike_arms(results),
         *equal_arms(results),
@@ -69,7 +75,8 @@ def findings(
         *_unfinished(results),
         *(f"{line}." for line in results.plan.unsupported_lines),
     ]
-    return threats_found, [name for name, sentences in found.items() if not sentences]
+    absent = [name for name, sentences in found.items() if not sentences]
+    return threats_found, [*absent, *([TWO_GROUPS] if judged and not groups else [])]
 
 
 def _adopted(results: Results) -> Iterator[str]:
@@ -141,6 +148,9 @@ def _few_seeds(table: Table) -> Iterator[str]:
         named = ", ".join(arm for arm, seeds in arms.items() if seeds == count)
         several = len(set(arms.values())) > 1
         yield seed_note(count, f"Some arms ({named})") if several else seed_note(count)
+    repeated = [count for count in arms.values() if count > 1]
+    if repeated and (note := unseen_note(min(repeated))):
+        yield note
 
 
 def _unlike_arms(results: Results) -> list[str]:

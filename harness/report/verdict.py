@@ -14,20 +14,23 @@ from harness.analysis.comparison.differences import (
     enough_seeds,
     screened,
 )
+from harness.analysis.comparison.seed_scores import compared_by_seeds
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import holm
-from harness.analysis.statistics.welch import welch_over_seeds
 from harness.experiment.experiment import LOSSES
 from harness.leaderboard.table import Table
 from harness.report.sections.transfer import comparable
+from harness.report.two_groups import reason, unseen
 
 Names = tuple[str, str]
 Key = tuple[str, str, str]
 """Two arms and an outcome."""
 MANY_ARMS = 8
 """With more arms than this, not all pairs are shown."""
+UNITS = {"loss": "nats per predicted token", "bits_per_byte": "bits per byte"}
+"""Units of the outcomes of which less is better."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ def judge(pair: Pair) -> Verdict:
 
     With one pretraining seed (of the arm with fewer, on all tasks of the average) it is
     inconclusive, because the interval does not include the variation between pretraining runs.
+    Where runs of an arm fall into two groups, the reason says so; that of a decision says which
+    share of an arm's runs may fail without being seen.
     """
     found, is_loss = pair.judged, pair.outcome in LOSSES
     if found is None:
@@ -91,14 +96,16 @@ def judge(pair: Pair) -> Verdict:
         return Verdict(pair, "inconclusive", f"not every arm of the pair has {lacking}")
     if not enough_seeds(found):
         return Verdict(pair, "inconclusive", _one_run(pair.single_runs))
+    groups = reason(found, UNITS.get(pair.outcome, "points"))
     if found.low <= 0 <= found.high:
-        return Verdict(pair, "inconclusive", "the interval includes zero")
+        return Verdict(pair, "inconclusive", f"the interval includes zero{groups}")
     if pair.claim is not None and pair.claim >= 1 - LEVEL:
-        reason = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
-        return Verdict(pair, "inconclusive", reason)
+        holms = "the interval excludes zero, but p is not below 0.05 after Holm's correction"
+        return Verdict(pair, "inconclusive", f"{holms}{groups}")
     above = found.low > 0
     word: Literal["confirmed", "refuted"] = "refuted" if above == is_loss else "confirmed"
-    return Verdict(pair, word, f"the interval lies {'above' if above else 'below'} zero")
+    side = "above" if above else "below"
+    return Verdict(pair, word, f"the interval lies {side} zero{groups}{unseen(found)}")
 
 
 def expectations(results: Results, pairs: Sequence[Pair]) -> list[Pair]:
@@ -128,9 +135,10 @@ def _loss_pairs(results: Results) -> Iterator[Pair]:
         losses = runs.dropna(subset=one.outcome).groupby("arm")[one.outcome]
         groups = comparable(results, by_byte=one.outcome == "bits_per_byte")
         found = None
-        if set(names) <= losses.groups.keys() and any(set(names) <= set(g) for g in groups):
-            first, second = (losses.get_group(arm).to_numpy(float) for arm in names)
-            found = welch_over_seeds(first, second, LEVEL)
+        group = next((group for group in groups if set(names) <= set(group)), ())
+        values = {str(arm): own.to_numpy(float) for arm, own in losses if arm in group}
+        if set(names) <= values.keys():
+            found = compared_by_seeds(values, LEVEL)(*names)
         single = [arm for arm in names if arm in checkpoints]
         yield Pair(*names, True, {one.outcome: found}, single, outcome=one.outcome)
 

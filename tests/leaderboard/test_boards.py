@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from harness.cli.app import app
 from harness.leaderboard import ranks
 from harness.leaderboard.board_filter import BoardFilter
-from harness.leaderboard.boards import board_table, store_board, tied
+from harness.leaderboard.boards import board_table, store_board
 from harness.leaderboard.build import build
+from harness.leaderboard.ranked import tied
 from harness.leaderboard.render import render
 from harness.leaderboard.table import NO_AVERAGES
 from harness.store.recorded import SCORE_COLUMNS, RecordedExperiment, recorded_experiments

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.leaderboard.boards import tied
 from harness.leaderboard.build import build
 from harness.leaderboard.published import (
     Board,
@@ -20,6 +19,7 @@ from harness.leaderboard.published import (
     published_index,
     published_table,
 )
+from harness.leaderboard.ranked import tied
 from harness.leaderboard.render import markdown_escape, render
 from harness.leaderboard.table import METRIC_LABELS, protocol_line
 from harness.tasks import SUITES, TASKS

@@ -1,17 +1,24 @@
 """The differences between two arms, with their uncertainty."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
 from harness.analysis.averages import Term
 from harness.analysis.columns import SuiteColumns, combine
-from harness.analysis.comparison.resampling import ArmRuns, cell_name
-from harness.analysis.statistics.bootstrap import Difference, common_seeds
+from harness.analysis.comparison.resampling import ArmRuns
+from harness.analysis.comparison.seed_scores import (
+    SeedScores,
+    Spread,
+    paired_spread,
+    seed_scores,
+    spread,
+)
+from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg
-from harness.analysis.statistics.welch import seed_means, welch
+from harness.analysis.statistics.welch import welch
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import Column
 
@@ -34,23 +41,26 @@ Key = TypeVar("Key")
 def comparer(
     runs: Mapping[str, ArmRuns], columns: SuiteColumns, paired: Callable[[str, str], bool]
 ) -> Compared:
-    """A function that compares two arms by name, and computes each pair once, in either order.
+    """A function that compares two arms by name, and computes each pair once, in either order. The
+    spread between seeds of all arms counts (`harness.analysis.comparison.seed_scores.Spread`).
 
     Args:
         runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
         paired: whether two arms start from the same checkpoints.
     """
+    outcomes = {column.name: _Outcome(runs, [(column,)], paired) for column in columns.columns}
+    average = _Outcome(runs, columns.terms, paired)
 
     @cache
     def found(first: str, second: str) -> Differences:
-        one, other, same = runs.get(first, {}), runs.get(second, {}), paired(first, second)
+        one, other = runs.get(first, {}), runs.get(second, {})
         of_columns = {
             column.name: None
             if one.get(column.task) is other.get(column.task)
-            else _difference(one, other, [(column,)], same)
+            else outcomes[column.name].difference(first, second)
             for column in columns.columns
         }
-        return of_columns | {AVERAGE: _difference(one, other, columns.terms, same)}
+        return of_columns | {AVERAGE: average.difference(first, second)}
 
     def compared(first: str, second: str) -> Differences:
         if first <= second:
@@ -92,43 +102,69 @@ def enough_seeds(found: Difference) -> bool:
 
 def above_level(arm: ArmRuns, column: Column, level: float) -> Difference | None:
     """The score of an arm in a column minus a fixed level, both x 100; null if it lacks a score."""
-    if column.task not in arm:
+    found = seed_scores(arm, [(column,)])
+    if not found:
         return None
-    scores = _seed_scores({column.task: arm[column.task]}, [column])
-    if not scores:
-        return None
-    found = 100 * scores[column]
-    difference = welch(found, np.full_like(found, level), paired=True, level=LEVEL)
+    fixed = np.full_like(found.scores, level)
+    difference = welch(found.scores, fixed, paired=True, level=LEVEL)
     return difference.within(100 - _width(column) - level, 100 - level)
 
 
-def _difference(
-    first: ArmRuns, second: ArmRuns, terms: Sequence[Term], paired: bool
-) -> Difference | None:
-    columns = [column for term in terms for column in term]
-    tasks = {column.task for column in columns}
-    if not tasks <= first.keys() & second.keys():
-        return None
-    sides = [{task: arm[task] for task in tasks} for arm in (first, second)]
-    seeds = [common_seeds(side) for side in sides]
-    scores = [_seed_scores(side, columns) for side in sides]
-    if not all(map(len, seeds)) or not all(scores):
-        return None
-    means = [100 * combine(terms, found) for found in scores]
-    found = welch(*means, paired=paired and np.array_equal(seeds[0], seeds[1]), level=LEVEL)
-    most = float(combine(terms, {column: np.array(_width(column)) for column in columns}))
-    return found.within(-most, most)
+class _Outcome:
+    """A column or an average, in which arms are compared."""
+
+    def __init__(
+        self,
+        runs: Mapping[str, ArmRuns],
+        terms: Sequence[Term],
+        paired: Callable[[str, str], bool],
+    ) -> None:
+        self._runs, self._terms, self._paired = runs, terms, paired
+        self._of_groups: dict[tuple[str, ...], Spread] = {}
+
+    def difference(self, first: str, second: str) -> Difference | None:
+        """The first arm minus the second; null if one of them lacks a score."""
+        one, other = self._known.get(first), self._known.get(second)
+        if not one or not other:
+            return None
+        group = self._groups[first]
+        paired = second in group
+        known = self._paired_spread(group) if paired else self._spread
+        sides = {first: one.scores[0], second: other.scores[0]}
+        least = known.least(*sides.values())
+        found = welch(one.scores, other.scores, paired=paired, level=LEVEL, least=least)
+        widths = {column: np.array(_width(column)) for term in self._terms for column in term}
+        most = float(combine(self._terms, widths))
+        return found.within(-most, most).with_split(known.split(sides))
+
+    @cached_property
+    def _known(self) -> dict[str, SeedScores]:
+        found = {name: seed_scores(arm, self._terms) for name, arm in self._runs.items()}
+        return {name: scores for name, scores in found.items() if scores}
+
+    @cached_property
+    def _spread(self) -> Spread:
+        return spread({name: found.scores[0] for name, found in self._known.items()})
+
+    @cached_property
+    def _groups(self) -> dict[str, tuple[str, ...]]:
+        """Arm to the arms with its checkpoints, itself included."""
+        return {
+            first: tuple(
+                name
+                for name, found in self._known.items()
+                if name == first
+                or (self._paired(first, name) and np.array_equal(found.seeds, one.seeds))
+            )
+            for first, one in self._known.items()
+        }
+
+    def _paired_spread(self, group: tuple[str, ...]) -> Spread:
+        if group not in self._of_groups:
+            self._of_groups[group] = paired_spread({n: self._known[n].scores[0] for n in group})
+        return self._of_groups[group]
 
 
 def _width(column: Column) -> float:
     """The largest possible score x 100 of a column minus the smallest."""
     return 100 * float(np.mean([1 - METRICS[metric].least for metric in column.metrics]))
-
-
-def _seed_scores(arm: ArmRuns, columns: Sequence[Column]) -> dict[Column, np.ndarray]:
-    """Column to its score [1 + REPLICATES, num_seeds]; empty if the arm lacks a metric."""
-    cells = seed_means(arm)
-    wanted = {c: [(c.task, cell_name(c.split, metric)) for metric in c.metrics] for c in columns}
-    if not all(cell in cells for found in wanted.values() for cell in found):
-        return {}
-    return {c: np.mean([cells[cell] for cell in found], axis=0) for c, found in wanted.items()}

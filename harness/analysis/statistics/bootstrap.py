@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.analysis.statistics.two_groups import Split
+
 Array = np.ndarray
 CHUNK = 2_000_000
 """Maximum number of draws (replicates x units) in memory."""
@@ -49,11 +51,17 @@ class Difference:
     """Two-sided; with the bootstrap at least 2 / num_replicates."""
     num_seeds: int = 0
     """Smaller number of pretraining seeds of both arms; 0 if unknown."""
+    split: Split | None = None
+    """Null if no runs are known to fall into two groups."""
 
     @property
     def turned(self) -> "Difference":
         """Second arm minus first arm."""
         return replace(self, estimate=-self.estimate, low=-self.high, high=-self.low)
+
+    def with_split(self, split: Split | None) -> "Difference":
+        """The same with the groups into which runs fall."""
+        return replace(self, split=split)
 
     def within(self, least: float, most: float) -> "Difference":
         """The same with an interval that has no values below `least` and above `most`."""

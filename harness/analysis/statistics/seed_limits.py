@@ -2,6 +2,9 @@
 
 from math import comb
 
+SHOWN_SEEDS = 29
+"""Seeds of which one in ten failing runs shows itself in 19 of 20 cases."""
+
 
 def seed_limits(num_seeds: int) -> tuple[float, float]:
     """The smallest two-sided p values that tests without distributional assumptions can give.
@@ -21,6 +24,23 @@ def seed_limits(num_seeds: int) -> tuple[float, float]:
     return 2 / comb(2 * num_seeds, num_seeds), 2 / 2**num_seeds
 
 
+def unseen_share(num_seeds: int) -> float:
+    """The share of runs that fail of which `num_seeds` runs show none in 1 of 20 cases."""
+    return float(1 - 0.05 ** (1 / num_seeds))
+
+
+def unseen_note(num_seeds: int) -> str:
+    """That runs that fail may not be among those seen, which no interval includes; empty for
+    SHOWN_SEEDS and more."""
+    if num_seeds >= SHOWN_SEEDS:
+        return ""
+    return (
+        f"An arm may have runs that fail although its {num_seeds} seeds show none: in 1 of 20 "
+        f"cases if {100 * unseen_share(num_seeds):.0f} % of its runs fail, more often if fewer do. "
+        "Intervals and verdicts hold for runs such as those seen."
+    )
+
+
 def seed_note(num_seeds: int, arms: str = "The arms") -> str:
     """What `num_seeds` pretraining seeds cannot show about `arms`, in a few sentences.
 
@@ -38,7 +58,9 @@ def seed_note(num_seeds: int, arms: str = "The arms") -> str:
             f"{arms} have 2 pretraining seeds, which hardly bound a difference: the variation "
             "between seeds is estimated from two runs of an arm, so intervals are three to seven "
             "times as wide as with 5 seeds, and an inconclusive difference may still be large. "
-            "Declare 3 seeds or more to compare arms."
+            "Two groups of runs cannot be told from spread: where three in ten runs fail, up to "
+            "one in ten verdicts on two equal arms is false. Declare 3 seeds or more to compare "
+            "arms."
         )
     return (
         f"{arms} have {num_seeds} pretraining seeds. So few runs give a rough estimate of the "

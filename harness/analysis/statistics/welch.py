@@ -27,6 +27,7 @@ from harness.analysis.statistics.bootstrap import (
     check_finite,
     common_seeds,
 )
+from harness.analysis.statistics.two_groups import MeanVariance
 
 LEAST_P = 1e-12
 """Smaller p-values are returned as 0."""
@@ -73,7 +74,14 @@ def seed_means(arm: Mapping[str, Runs]) -> dict[tuple[str, str], Array]:
     }
 
 
-def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> Difference:
+def welch(
+    first: Array,
+    second: Array,
+    *,
+    paired: bool,
+    level: float = 0.95,
+    least: MeanVariance | None = None,
+) -> Difference:
     """First arm minus second arm, with its interval and two-sided p.
 
     With one seed, an arm has no part of the seeds, and the interval applies to its one checkpoint.
@@ -84,6 +92,8 @@ def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> 
             examples, which are the same for both arms.
         paired: whether runs with the same index are dependent, such as runs from the same
             checkpoint. This gives S - 1 degrees of freedom instead of up to 2 S - 2.
+        least: variance between seeds that each arm has at least (if paired, their difference), of
+            which it may show less by chance. The wider of the intervals with and without it counts.
 
     Raises:
         ValueError: arms without seeds or with fewer than two resamples, paired arms with different
@@ -91,44 +101,55 @@ def welch(first: Array, second: Array, *, paired: bool, level: float = 0.95) -> 
     """
     _check(first, second, paired)
     estimate = float(first[0].mean() - second[0].mean())
-    uncertainty = _uncertainty([first - second] if paired else [first, second])
-    half, p_value = uncertainty.half_width(level), uncertainty.p_value(estimate)
+    sides = [first - second] if paired else [first, second]
+    known = [_uncertainty(sides, bound) for bound in dict.fromkeys((None, least))]
+    half = max(one.half_width(level) for one in known)
+    p_value = max(one.p_value(estimate) for one in known)
     num_seeds = min(first.shape[1], second.shape[1])
     return Difference(estimate, estimate - half, estimate + half, p_value, num_seeds)
 
 
-def welch_over_seeds(first: Array, second: Array, level: float = 0.95) -> Difference:
+def welch_over_seeds(
+    first: Array, second: Array, level: float = 0.95, least: MeanVariance | None = None
+) -> Difference:
     """`welch` of two unpaired arms by values of their seeds alone, without resampled examples.
 
     Args:
         first, second: [num_seeds], such as held-out losses.
+        least: as for `welch`.
 
     Raises:
         ValueError: as `welch` does.
     """
     sides = (np.tile(side, (3, 1)) for side in (first, second))  # the sample and two resamples
-    return welch(*sides, paired=False, level=level)
+    return welch(*sides, paired=False, level=level, least=least)
 
 
-def _uncertainty(sides: Sequence[Array]) -> _Uncertainty:
+def _uncertainty(sides: Sequence[Array], least: MeanVariance | None) -> _Uncertainty:
     """Uncertainty of the mean of one side, or of the difference of the means of two."""
-    parts = [_seed_part(side[0]) for side in sides]
-    spread = sum(
-        part**2 / (side.shape[1] - 1) for part, side in zip(parts, sides, strict=True) if part
-    )
+    parts = [_seed_part(side[0], least) for side in sides]
+    spread = sum(part**2 / freedom for part, freedom in parts if part)
     examples = sum(_shared_variance(side[1:]) for side in sides)
     if len(sides) == 2:
         means = [side[1:].mean(axis=1) for side in sides]
         examples -= 2 * float(np.cov(*means)[0, 1])
+    of_seeds = sum(part for part, _ in parts)
     return _Uncertainty(
-        seeds=sum(parts),
+        seeds=of_seeds,
         examples=max(0.0, examples),
-        freedom=sum(parts) ** 2 / spread if spread else 1.0,
+        freedom=of_seeds**2 / spread if spread else 1.0,
     )
 
 
-def _seed_part(means: Array) -> float:
-    return float(means.var(ddof=1)) / len(means) if len(means) > 1 else 0.0
+def _seed_part(means: Array, least: MeanVariance | None) -> tuple[float, float]:
+    """Variance of the mean of seeds, and its degrees of freedom; 0 with one seed."""
+    own = len(means) - 1
+    if not own:
+        return 0.0, 1.0
+    variance = float(means.var(ddof=1))
+    if least and variance < least.value:
+        return least.value / len(means), max(least.freedom, own)
+    return variance / len(means), own
 
 
 def _shared_variance(replicates: Array) -> float:

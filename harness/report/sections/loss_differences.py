@@ -1,16 +1,16 @@
 """Differences in held-out pretraining loss between arms."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from harness.analysis.comparison.differences import LEVEL, enough_seeds, screened
+from harness.analysis.comparison.seed_scores import compared_by_seeds
 from harness.analysis.frames.runs import pretrain_runs_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Difference
-from harness.analysis.statistics.welch import welch_over_seeds
 from harness.experiment.experiment import Loss
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.text_tables import TextTable
@@ -46,14 +46,11 @@ def loss_differences(results: Results, outcome: Loss = "loss") -> pd.DataFrame:
     runs = results.get(pretrain_runs_frame).dropna(subset=outcome)
     losses = {str(arm): own.to_numpy(float) for arm, own in runs.groupby("arm")[outcome]}
     names = {first: name for name, (first, *_) in shared_runs(results).items() if first in losses}
-    pairs = _pairs(comparable(results), names)
+    known = {arm: losses[arm] for arm in names}
+    found = _compared(comparable(results), known)
     if outcome == "bits_per_byte":
-        in_nats = set(pairs)
-        pairs = [one for one in _pairs(comparable(results, True), names) if one not in in_nats]
-    found = {
-        (first, second): welch_over_seeds(losses[first], losses[second], LEVEL)
-        for first, second in pairs
-    }
+        by_byte = _compared(comparable(results, by_byte=True), known)
+        found = {pair: one for pair, one in by_byte.items() if pair not in found}
     adjusted = screened(found)
     rows = [
         (*(names[arm] for arm in pair), *_numbers(one), adjusted.get(pair, np.nan))
@@ -62,11 +59,20 @@ def loss_differences(results: Results, outcome: Loss = "loss") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _pairs(groups: Sequence[Sequence[str]], known: Collection[str]) -> list[tuple[str, str]]:
-    """All pairs of known arms of a group."""
-    return [
-        pair for group in groups for pair in combinations([arm for arm in group if arm in known], 2)
-    ]
+def _compared(
+    groups: Sequence[Sequence[str]], losses: Mapping[str, np.ndarray]
+) -> dict[tuple[str, str], Difference]:
+    """All pairs of arms of a group to their difference.
+
+    Args:
+        losses: arm to [num_seeds].
+    """
+    found: dict[tuple[str, str], Difference] = {}
+    for group in groups:
+        own = {arm: losses[arm] for arm in group if arm in losses}
+        compared = compared_by_seeds(own, LEVEL)
+        found |= {pair: compared(*pair) for pair in combinations(own, 2)}
+    return found
 
 
 def _numbers(found: Difference) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +16,7 @@ from harness.experiment.recipe_defaults import ROLES
 from harness.leaderboard.boards import StoreBoard
 from harness.leaderboard.latex import tex
 from harness.leaderboard.ranks import adjusted_p
-from harness.leaderboard.table import Table, column_label
+from harness.leaderboard.table import Row, Table, column_label
 from harness.plan.costs import pretraining_cost
 from harness.pretraining.recipes.pretrain import Pretrain
 from harness.report.difference_tables import p_cell
@@ -39,7 +40,7 @@ def view_data(board: StoreBoard, experiments: Sequence[RecordedExperiment]) -> s
     """
     table = board.table
     labels = {AVERAGE: AVERAGE, **{c.name: column_label(c) for c in table.columns}}
-    found = differences(table, board.compared) if board.compared else {}
+    found = differences(table, board.compared, board.imported) if board.compared else {}
     return json.dumps(
         {
             "suite": table.suite.name,
@@ -54,8 +55,16 @@ def view_data(board: StoreBoard, experiments: Sequence[RecordedExperiment]) -> s
     )
 
 
-def differences(table: Table, compared: Compared) -> dict[str, list[list[Any]]]:
-    """Column, or AVERAGE if it is shown, to the differences of all pairs of rows that are known."""
+def differences(
+    table: Table, compared: Compared, imported: Sequence[Row] = ()
+) -> dict[str, list[list[Any]]]:
+    """Column, or AVERAGE if it is shown, to the differences of all pairs of rows that are known.
+
+    Args:
+        imported: rows that are ranked with those of the table, so that p is adjusted for their
+            pairs too.
+    """
+    together = replace(table, rows=(*table.rows, *imported))
     names = [row.name for row in table.rows]
     pairs = {(i, j): compared(names[i], names[j]) for i, j in combinations(range(len(names)), 2)}
     return {
@@ -64,7 +73,7 @@ def differences(table: Table, compared: Compared) -> dict[str, list[list[Any]]]:
             for (i, j), of in pairs.items()
             if (one := of[name])
         ]
-        for name, adjusted in adjusted_p(table, compared).items()
+        for name, adjusted in adjusted_p(together, compared).items()
         if name != AVERAGE or table.shows_average
     }
 

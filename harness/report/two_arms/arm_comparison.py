@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.comparison.differences import AVERAGE, MIN_SEEDS, Differences
-from harness.analysis.statistics.seed_limits import seed_note
+from harness.analysis.statistics.seed_limits import seed_note, unseen_note
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.render import Format
 from harness.leaderboard.table import Table, column_label
@@ -15,6 +15,7 @@ from harness.leaderboard.text_tables import TextTable, render_text_tables
 from harness.report.arm_tables import value_text
 from harness.report.difference_tables import interval, p_cell, points
 from harness.report.disagreements.answers import CAVEAT, NOT_INDEPENDENT, Flips
+from harness.report.two_groups import split_runs
 
 NUMBERS = [
     *("difference", "low", "high", "p_value", "p_holm"),
@@ -113,9 +114,13 @@ def _differences(comparison: ArmComparison) -> TextTable:
     first, second = comparison.names
     head = ["", first, second, "difference", "95 % interval", "p", "p (Holm)"]
     found = comparison.differences[AVERAGE]
-    few = [found.num_seeds] if found and 0 < found.num_seeds <= MIN_SEEDS else []
+    num_seeds = found.num_seeds if found else 0
+    few = [num_seeds] if 0 < num_seeds <= MIN_SEEDS else []
+    limits = [*map(seed_note, few), *([unseen_note(num_seeds)] if num_seeds > 1 else [])]
     rule = [f"Average {table.average.name}: {table.average.formula}."]
-    notes = [*(rule if table.shows_average else []), NOTE, *map(seed_note, few), *comparison.notes]
+    groups = split_runs([comparison.differences])
+    shown_rule = rule if table.shows_average else []
+    notes = [*shown_rule, NOTE, *groups, *filter(None, limits), *comparison.notes]
     title = " − ".join(comparison.labels or comparison.names)
     return TextTable(head, rows, title=title, notes=notes)
 

@@ -18,7 +18,7 @@ from harness.analysis.comparison.resampling import arm_runs
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results
 from harness.analysis.statistics.multiple_testing import holm
-from harness.leaderboard.build import build
+from harness.leaderboard.build import build, experiment_comparer
 from harness.plan.differences import condensed, differing_fields
 from harness.report.disagreements.answers import Flips, arm_predictions, flipped_examples
 from harness.report.two_arms.arm_comparison import ArmComparison
@@ -55,8 +55,12 @@ def compare_arms(
     is_one_plan = one.results.plan is other.results.plan
     asked = one.results.plan.declared if is_one_plan else frozenset()
     shown = {path: row for path, row in condensed(fields) if path not in one.searched}
-    runs = arm_runs(names, scores, counts, table.layout)
-    found = comparer(runs, table.layout, same_checkpoints(fields))(*names)
+    if is_one_plan:  # the spread of the other arms counts too, as in the report
+        compared = experiment_comparer(one.results, table)
+    else:
+        runs = arm_runs(names, scores, counts, table.layout)
+        compared = comparer(runs, table.layout, same_checkpoints(fields))
+    found = compared(*names)
     return ArmComparison(
         names,
         table,

@@ -10,6 +10,7 @@ import pandas as pd
 from harness.analysis.columns import SuiteColumns
 from harness.analysis.comparison.differences import MIN_SEEDS, comparer
 from harness.analysis.comparison.resampling import REPLICATES, arm_runs, cell_name
+from harness.analysis.frames.imported_examples import Examples, contents
 from harness.analysis.results import Results
 from harness.analysis.statistics.bootstrap import Runs
 from harness.leaderboard.build import build
@@ -17,14 +18,13 @@ from harness.report.disagreements.answers import Flips, flipped_examples
 from harness.report.two_arms.arm_comparison import ArmComparison
 from harness.report.two_arms.compare import compare_arms, holm_of
 from harness.report.two_arms.measured import (
-    Examples,
     MeasuredArm,
     is_measured,
     measured_arm,
     of_results,
 )
 from harness.tasks.custom import suite_named, tasks_of
-from harness.tasks.scores import GROUPS, LABELS
+from harness.tasks.scores import LABELS
 from harness.tasks.task import Column, Task
 
 SEEDS_ALONE = "{}: the examples of a run are unknown, so the interval is over seeds alone."
@@ -148,9 +148,8 @@ def _examples(sides: Sides, scores: pd.DataFrame, task: str) -> RunExamples | No
         if examples is None or not cells <= examples[1].keys():
             return None
         frame, counts = examples
-        for split, of_split in frame.groupby("split"):
-            content = _labels(of_split), counts.get(cell_name(str(split), GROUPS), NONE).tolist()
-            if known.setdefault(str(split), content) != content:
+        for split, content in contents(examples).items():
+            if known.setdefault(split, content) != content:
                 raise ValueError(f"{' and '.join(sides)}: the examples of {task} {split} differ")
         checked = {cell_name(split, LABELS): NONE for split in known}
         found[key] = frame, {**counts, **checked}
@@ -214,15 +213,3 @@ def _notes(runs: Mapping[str, Runs], examples: Mapping[str, RunExamples | None])
     for task, found in examples.items():
         if not found:
             yield (SEEDS_ALONE if task in runs else NO_INTERVAL).format(task)
-
-
-def _labels(rows: pd.DataFrame) -> list[Any]:
-    """Index and label of each example, in one order and as plain values."""
-    ordered = rows.sort_values("index")
-    return [*zip(ordered["index"].tolist(), map(_plain, ordered["label"]), strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(part) for part in value]
-    return value if value is None or isinstance(value, str) else float(value)

@@ -1,14 +1,12 @@
 """An arm by its results alone: of a study, of an experiment recorded in the store, or imported."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from harness.analysis.frames.imported_examples import Examples, run_examples, run_names
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.results import Results, stage_counts
 from harness.core.config import unknown_name
@@ -21,12 +19,8 @@ from harness.store.recorded import (
     recorded_experiments,
 )
 from harness.store.store import Store
-from harness.tasks.scores import GROUPS, PREDICTIONS
+from harness.tasks.scores import PREDICTIONS
 from harness.tasks.task import Suite
-
-Counts = Mapping[str, np.ndarray]
-Examples = tuple[pd.DataFrame, Counts]
-"""Of one run: split, index, label and prediction; counts, as `stage_counts` returns them."""
 
 
 @dataclass(frozen=True)
@@ -147,35 +141,15 @@ def _imported(store: Store, name: str) -> Iterator[MeasuredArm]:
             yield MeasuredArm(
                 str(experiment),
                 str(arm),
-                rows.assign(key=_keys(rows))[SCORE_COLUMNS],
+                rows.assign(key=run_names(rows))[SCORE_COLUMNS],
                 str(protocol),
-                partial(_of_import, dict(iter(found.groupby(_keys(found))))),
+                partial(_of_import, dict(iter(found.groupby(run_names(found))))),
                 source=str(source),
             )
 
 
-def _keys(rows: pd.DataFrame) -> "pd.Series[Any]":
-    """A name for each imported run."""
-    seeds = rows["pretrain_seed"].astype(str) + "." + rows["finetune_seed"].astype(str)
-    return rows["task"] + "/" + seeds
-
-
 def _of_import(runs: Mapping[str, pd.DataFrame], key: str) -> Examples | None:
-    if key not in runs:
-        return None
-    rows = runs[key].sort_values("index")
-    counts: dict[str, np.ndarray] = {}
-    for split, own in rows.groupby("split"):
-        if own["group"].notna().all():
-            counts[f"{split}/{GROUPS}"] = pd.factorize(own["group"], sort=True)[0]
-        found = [json.loads(text) if text else {} for text in own["counts"]]
-        for metric in set.intersection(*(set(one) for one in found)):
-            counts[f"{split}/{metric}"] = np.array([one[metric] for one in found], dtype=float)
-    values = {
-        name: [json.loads(text or "null") for text in rows[name]]
-        for name in ("label", "prediction")
-    }
-    return rows[["split", "index"]].assign(**values), counts
+    return run_examples(runs[key]) if key in runs else None
 
 
 def _some(scores: pd.DataFrame, label: str) -> pd.DataFrame:

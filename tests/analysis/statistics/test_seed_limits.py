@@ -1,9 +1,15 @@
 """The exact limits of few seeds, as counted by hand."""
 
 import pytest
-from scipy.stats import t
+from scipy.stats import binomtest, t
 
-from harness.analysis.statistics.seed_limits import seed_limits, seed_note
+from harness.analysis.statistics.seed_limits import (
+    SHOWN_SEEDS,
+    seed_limits,
+    seed_note,
+    unseen_note,
+    unseen_share,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +31,17 @@ def test_seed_note():
     assert "these checkpoints only" in seed_note(1)
     two = seed_note(2, "Some arms (a)")
     assert two.startswith("Some arms (a) have 2 pretraining seeds, which hardly bound a difference")
+
+
+def test_failures_that_seeds_do_not_show():
+    """The share at which no failed run is drawn in 5 %: the upper end of the exact interval of a
+    share of which none is seen (Clopper and Pearson 1934), one-sided."""
+    for seeds in (2, 3, 10):
+        upper = binomtest(0, seeds, alternative="less").proportion_ci(0.95).high
+        assert unseen_share(seeds) == pytest.approx(upper)
+    assert unseen_share(SHOWN_SEEDS) < 0.1 < unseen_share(SHOWN_SEEDS - 1)
+    assert "its 3 seeds show none: in 1 of 20 cases if 63 % of its runs fail" in unseen_note(3)
+    assert not unseen_note(SHOWN_SEEDS)
 
 
 def test_intervals_of_two_seeds_are_three_to_seven_times_as_wide_as_of_five():

@@ -5,6 +5,7 @@ import pytest
 import scipy.stats
 
 from harness.analysis.statistics.bootstrap import Runs, bootstrap_scores
+from harness.analysis.statistics.two_groups import MeanVariance
 from harness.analysis.statistics.welch import seed_means, welch
 
 RESAMPLES = 40
@@ -135,8 +136,8 @@ def test_intervals_with_seeds_and_examples_hold_the_truth(seeds, paired):
 
 @pytest.mark.parametrize(("seeds", "held"), [(3, 0.92), (5, 0.845), (10, 0.81)])
 def test_coverage_is_lost_if_only_one_arm_diverges(seeds, held):
-    """One run in ten is 20 points lower, the others have a standard deviation of 2: the coverage in
-    docs/statistics.md. Most samples have no such run."""
+    """One run in ten is 20 points lower, the others have a standard deviation of 2. Most samples
+    have no such run, so that no rule can tell (docs/statistics.md, "Runs in two groups")."""
     rng = np.random.default_rng(seeds)
     arms = 2 * rng.standard_normal((600, 2, seeds))
     arms[:, 0] -= 20 * (rng.random((600, seeds)) < 0.1)
@@ -166,3 +167,25 @@ def test_the_number_of_seeds_is_that_of_the_arm_with_fewer():
 def test_arms_that_do_not_fit_are_refused(first, second, paired):
     with pytest.raises(ValueError, match="arms need scores"):
         welch(np.zeros(first), np.zeros(second), paired=paired)
+
+
+def test_an_arm_has_at_least_the_variance_that_is_given():
+    """Welch's test with the variance and the degrees of freedom of the first arm replaced."""
+    first, second = np.array([1.0, 1.1, 0.9]), np.array([-4.0, -4.0, 0.0, 4.0, 4.0])
+    found = welch(certain(first), certain(second), paired=False, least=MeanVariance(9.0, 8.0))
+    parts = 9 / 3, 16 / 5
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 8 + parts[1] ** 2 / 4)
+    half = scipy.stats.t.ppf(0.975, freedom) * np.sqrt(sum(parts))
+    assert found.high - found.estimate == pytest.approx(half)
+    p_value = 2 * scipy.stats.t.sf(abs(found.estimate) / np.sqrt(sum(parts)), freedom)
+    assert found.p_value == pytest.approx(p_value)
+    less = welch(certain(first), certain(second), paired=False, least=MeanVariance(0.001, 8.0))
+    assert less == welch(certain(first), certain(second), paired=False)
+
+
+def test_a_least_variance_narrows_no_interval():
+    """With more degrees of freedom, the interval with it may be narrower than the one without."""
+    first, second = np.array([5.0, 5.1]), np.array([0.0, 0.1])
+    alone = welch(certain(first), certain(second), paired=False)
+    found = welch(certain(first), certain(second), paired=False, least=MeanVariance(0.006, 30.0))
+    assert (found.low, found.p_value) == (alone.low, alone.p_value)

@@ -10,6 +10,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from harness.analysis.comparison.differences import AVERAGE
+from harness.analysis.statistics.two_groups import Split, TwoGroups
 from harness.experiment.declaration import Declaration
 from harness.report.two_arms import compare
 from harness.report.two_arms.arm_comparison import ArmComparison
@@ -54,6 +55,17 @@ def test_differences_are_those_of_the_report(
     assert frame.loc[columns, "p_holm"].to_numpy() == pytest.approx(adjusted)
     assert frame["p_holm"].isna().tolist() == [True] + [False] * len(columns)
     assert comparison.fields == {"pretrain.recipe": {"good": "good", EVIL: EVIL}}
+
+
+def test_runs_in_two_groups_and_unseen_failures_are_noted(comparison: ArmComparison) -> None:
+    groups = TwoGroups("good", few=1, runs=3, distance=34.5)
+    found = comparison.differences[AVERAGE]
+    assert found
+    split = replace(found, num_seeds=3, split=Split((groups,), 12))
+    text = str(replace(comparison, differences={**comparison.differences, AVERAGE: split}))
+    assert "good in the average (1 of 3 is 34.5 points from the others)" in text
+    assert "although its 3 seeds show none: in 1 of 20 cases if 63 % of its runs fail" in text
+    assert "fall into two groups" not in str(comparison)
 
 
 def test_flipped_examples_are_right_in_every_seed_of_one_arm_only(
