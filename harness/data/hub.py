@@ -178,9 +178,14 @@ def digest(files: Iterable[Path]) -> str:
     folders."""
     total = hashlib.sha256()
     for file in files:
-        state = file.stat()
-        total.update(_file_digest(file, state.st_size, state.st_mtime_ns))
+        total.update(file_digest(file))
     return f"sha256:{total.hexdigest()}"
+
+
+def file_digest(file: Path) -> bytes:
+    """SHA-256 of a file."""
+    state = file.stat()
+    return _file_digest(file, state.st_size, state.st_mtime_ns)
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.experiment.checkpoint_experiment import load_evaluation
 from harness.experiment.source import DeclarationError
-from harness.models.checkpoints import files
+from harness.models.checkpoints import files, weight_files
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan
 from harness.study import Study
@@ -200,7 +200,7 @@ def test_a_pretrained_arm_and_a_checkpoint_in_one_experiment(bert: Path, tmp_pat
     plan = load_plan(path)
     seeds = [run.pretrain_seed for run in plan.finetune_runs if run.arm == "theirs"]
     assert seeds == [0], "a checkpoint was pretrained once"
-    assert plan.costs["theirs"].parameters == files.num_weights(bert)
+    assert plan.costs["theirs"].parameters == weight_files.num_weights(bert)
     assert plan.costs["theirs"].flops is None
     output = CliRunner().invoke(app, ["plan", str(path)]).output
     rows = [line.split() for line in output.splitlines()]
