@@ -3,13 +3,13 @@
 Weights are safetensors, or pickles restricted to tensors (`weights_only`).
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
@@ -188,11 +188,10 @@ def check_tokens(backbone: Backbone, tokenizer: Path) -> None:
     Raises:
         ValueError: the tokenizer has larger ids.
     """
-    vocabulary = json.loads((tokenizer / "tokenizer.json").read_text())
-    added = [token["id"] for token in vocabulary.get("added_tokens") or []]
+    numbers = Tokenizer.from_file(str(tokenizer / "tokenizer.json")).get_vocab().values()
     embeddings: Any = backbone.network.get_input_embeddings()
-    if added and max(added) >= embeddings.num_embeddings:
+    if max(numbers) >= embeddings.num_embeddings:
         raise ValueError(
-            f"the tokenizer has a token of number {max(added)}, but the network embeds "
+            f"the tokenizer has a token of number {max(numbers)}, but the network embeds "
             f"{embeddings.num_embeddings}: they do not belong together"
         )

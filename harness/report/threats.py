@@ -65,7 +65,7 @@ def findings(
         *_approximations(results, table),
         *search_checks.untuned(results),
         *results.experiment.threats,
-        *_of_checkpoints(results),
+        *of_checkpoints(results),
         *_adopted(results),
         *_unfinished(results),
         *(f"{line}." for line in results.plan.unsupported_lines),
@@ -73,7 +73,7 @@ def findings(
     return threats_found, [name for name, sentences in found.items() if not sentences]
 
 
-def _of_checkpoints(results: Results) -> Iterator[str]:
+def of_checkpoints(results: Results) -> Iterator[str]:
     """What checkpoints lack, and what of them is not used."""
     for arm, imported in results.imported.items():
         yield from (f"The checkpoint of {arm} {note}." for note in imported.get("notes", ()))

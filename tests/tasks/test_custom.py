@@ -1,6 +1,7 @@
 """Tasks of a user's own files, declared in the experiment and nowhere else."""
 
 import csv
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,15 @@ def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be read as jsonl") as caught:
         hub.load_file("jsonl", path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "changed"])
+def test_a_damaged_compressed_file_is_one_line(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / f"{damage}.jsonl.gz"
+    whole = gzip.compress(b'{"a": 1}\n', mtime=0)
+    path.write_bytes(whole[:-8] if damage == "cut off" else whole[:10] + b"\xff" * 20)
+    with pytest.raises(ValueError, match=r"jsonl\.gz cannot be read as jsonl: [^\n]+\Z"):
+        hub.load_file("jsonl", path)
 
 
 def test_metrics_of_a_kind_are_metrics() -> None:

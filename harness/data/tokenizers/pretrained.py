@@ -62,6 +62,8 @@ def _load(folder: Path) -> PreTrainedTokenizerFast:
         found: Any = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
+        if isinstance(found, PreTrainedTokenizerFast):
+            found.backend_tokenizer.encode("a ☃")  # fails without the token of unknown text
     except Exception as error:  # converters raise many types for malformed files
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(f"the tokenizer in {folder} cannot be read: {reason}") from error

@@ -70,7 +70,12 @@ def export(selected: SelectedModel, store: Store, out: Path) -> Path:
             notes = write_network(folders[0] / "model", folders[1], draft)
         if selected.card.scores:
             write_eval_results(selected.card.scores, draft)
-        card = replace(selected.card, notes=notes, parameters=weight_files.num_weights(draft))
+        card = replace(
+            selected.card,
+            notes=notes,
+            parameters=weight_files.num_weights(draft),
+            weights=weight_files.weights_digest(draft),
+        )
         write_card(replace(card, embeds_texts=(draft / MODULES).is_file()), draft)
     return out
 
