@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import transformers
 from tokenizers import Tokenizer
+from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
@@ -19,12 +20,14 @@ from harness.models.build import blueprint_in, load, wrap
 from harness.models.checkpoints.configuration import check_config
 from harness.models.checkpoints.files import CONFIG, METADATA, positions, read_config
 from harness.models.checkpoints.loading import (
+    UNREADABLE,
     Loaded,
     check_finite,
     check_shapes,
     described,
     of_the_body,
     read_network,
+    reason,
 )
 from harness.models.checkpoints.networks import AUTO, HEADS
 from harness.models.checkpoints.objectives import TYPES, objective_name
@@ -47,7 +50,8 @@ def adopt(folder: Path) -> Backbone:
     is_own = (folder / METADATA).is_file()
     backbone = _own(folder) if is_own else _published(folder)
     check_finite(backbone.network, folder)
-    backbone.imported = {"weights": weights_digest(folder), **backbone.imported}
+    _check_states(backbone, folder)
+    backbone.imported = {**backbone.imported, "weights": weights_digest(folder)}
     return backbone
 
 
@@ -166,11 +170,7 @@ def _fitted(network: PreTrainedModel, representation: str, headless: bool) -> Ba
 @torch.no_grad()
 def agrees(backbone: Backbone) -> bool:
     """Whether states and token head of the backbone give the logits of the network's forward."""
-    rows = torch.arange(5, 17).view(2, 6) % int(backbone.network.config.vocab_size)
-    mask = torch.tensor([[1] * 6, [1] * 4 + [0] * 2])
-    inputs = {"input_ids": rows, "attention_mask": mask}
-    if backbone.representation == "encoder_decoder":
-        inputs["decoder_input_ids"] = rows
+    inputs = _sample(backbone)
     try:
         theirs = backbone.network(**inputs).logits
         ours = backbone.token_logits(backbone(**inputs).last_hidden_state)
@@ -178,8 +178,36 @@ def agrees(backbone: Backbone) -> bool:
         return False
     if ours.shape != theirs.shape:
         return False
-    real = mask.bool()
+    real = inputs["attention_mask"].bool()
     return torch.allclose(ours[real], theirs[real], rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def _sample(backbone: Backbone) -> dict[str, Tensor]:
+    """Inputs [2, 6], the second padded."""
+    rows = torch.arange(5, 17).view(2, 6) % int(backbone.network.config.vocab_size)
+    inputs = {"input_ids": rows, "attention_mask": torch.tensor([[1] * 6, [1] * 4 + [0] * 2])}
+    if backbone.representation == "encoder_decoder":
+        inputs["decoder_input_ids"] = rows
+    return inputs
+
+
+@torch.no_grad()
+def _check_states(backbone: Backbone, folder: Path) -> None:
+    """Checks that the network runs: a configuration may hold values that only fail then.
+
+    Raises:
+        ValueError: it fails, or its states are infinite or NaN.
+    """
+    inputs = _sample(backbone)
+    try:
+        states = backbone.eval()(**inputs).last_hidden_state
+    except UNREADABLE as error:
+        raise ValueError(f"the network in {folder} cannot be run: {reason(error)}") from error
+    if states is None or not states[inputs["attention_mask"].bool()].isfinite().all():
+        raise ValueError(
+            f"the network in {folder} must give finite states, but gives infinite ones or NaN: see "
+            f"the values in its {CONFIG}"
+        )
 
 
 def check_tokens(backbone: Backbone, tokenizer: Path) -> None:

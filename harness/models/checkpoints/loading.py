@@ -17,8 +17,11 @@ from harness.models.checkpoints.weight_files import tensor_shapes
 
 ENCODER_DECODER = ("encoder", "decoder", "shared")
 """Parts of an encoder-decoder beside its `base_model_prefix`."""
-OLD_BUFFERS = (".attn.masked_bias", ".attn.attention.bias", ".attn.attention.masked_bias")
-"""Constants in files of earlier versions of transformers."""
+OLD_BUFFERS = (
+    *(".attn.bias", ".attn.masked_bias", ".attn.attention.bias", ".attn.attention.masked_bias"),
+    *(".attention.bias", ".attention.masked_bias", ".inv_freq", ".position_ids", ".version"),
+)
+"""Constants in files of earlier versions of transformers, such as causal masks."""
 UNREADABLE = (
     *(OSError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError, EOFError),
     # of configurations with values that no network has, and of packages that they ask for

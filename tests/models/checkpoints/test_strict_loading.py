@@ -104,6 +104,14 @@ def test_weights_of_another_network_are_refused(folder: Path, name: str) -> None
         assert name in refused(folder)
 
 
+def test_constants_of_earlier_versions_are_no_weights(tmp_path: Path) -> None:
+    make("gpt2").save_pretrained(tmp_path)
+    old = {"attn.bias": torch.ones(1, 1, 64, 64), "attn.masked_bias": torch.tensor(-1e4)}
+    named = {f"transformer.h.0.{name}": value for name, value in old.items()}
+    change_weights(tmp_path, lambda weights: weights.update(named))
+    assert adopt(tmp_path).imported["notes"] == []
+
+
 def test_fewer_layers_than_the_file_has_are_refused(published: Path) -> None:
     change_json(published / "config.json", num_hidden_layers=1)
     assert "such as bert.encoder.layer.1" in refused(published)
@@ -172,6 +180,14 @@ def test_the_import_records_the_digest_of_the_weights(folder: Path, tmp_path: Pa
     (folder / "model-2.safetensors").write_bytes(content)
     assert weight_files.weights_digest(folder) not in ("", expected)
     assert weight_files.weights_digest(tmp_path) == ""
+
+
+def test_the_digest_is_that_of_the_files_that_were_imported_last(own: Path, tmp_path: Path) -> None:
+    adopt(own).save(tmp_path / "out")
+    save_file(load_file(own / "model.safetensors"), tmp_path / "out" / "model.safetensors")
+    digest = weight_files.weights_digest(tmp_path / "out")
+    assert digest != weight_files.weights_digest(own)
+    assert adopt(tmp_path / "out").imported["weights"] == digest
 
 
 KERNELS: list[Mapping[str, Any]] = [
@@ -270,6 +286,7 @@ def test_weights_from_elsewhere_are_refused(folder: Path, fields: dict[str, Any]
         ({"num_attention_heads": 0}, "config.json describes no network"),
         ({"hidden_act": "evil"}, "config.json describes no network"),
         ({"id2label": 3}, "config.json cannot be read"),
+        ({"layer_norm_eps": -1e30}, "must give finite states, but gives infinite ones or NaN"),
     ],
     ids=str,
 )
