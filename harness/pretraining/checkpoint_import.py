@@ -47,24 +47,35 @@ def adopt(folder: Path) -> Backbone:
             weights of the network.
     """
     check_config(read_config(folder), folder / CONFIG)
-    is_own = (folder / METADATA).is_file()
-    backbone = _own(folder) if is_own else _published(folder)
+    check_weights(folder)
+    backbone = load(folder) if (folder / METADATA).is_file() else _published(folder)
     check_finite(backbone.network, folder)
     _check_states(backbone, folder)
     backbone.imported = {**backbone.imported, "weights": weights_digest(folder)}
     return backbone
 
 
-def _own(folder: Path) -> Backbone:
-    """A network that the harness saved or exported."""
-    check_shapes(blueprint_in(folder).network, folder)
-    return load(folder)
+def check_weights(folder: Path) -> None:
+    """Checks that weights in safetensors files have the shapes of the network, without loading
+    them.
+
+    Raises:
+        ValueError: they have not, or as `check_type`.
+    """
+    check_type(folder)
+    is_own = (folder / METADATA).is_file()
+    auto = blueprint_in(folder).network if is_own else AUTO[_objective(folder).representation]
+    check_shapes(auto, folder)
+
+
+def _objective(folder: Path) -> Objective:
+    objective = OBJECTIVES[objective_name(read_config(folder))]
+    assert isinstance(objective, Objective)
+    return objective
 
 
 def _published(folder: Path) -> Backbone:
-    check_type(folder)
-    objective = OBJECTIVES[objective_name(read_config(folder))]
-    assert isinstance(objective, Objective)
+    objective = _objective(folder)
     representation = objective.representation
     torch.manual_seed(
         0
@@ -131,11 +142,8 @@ def check_type(folder: Path) -> None:
 def _read(folder: Path, representation: str) -> Loaded:
     """The network in float32. What it lacks is of the token head, and what it has besides is of
     the pooler and of heads for tasks."""
-    auto = AUTO[representation]
-    check_shapes(auto, folder)
-    loaded = read_network(
-        auto, folder, trust_remote_code=False, weights_only=True, dtype=torch.float32
-    )
+    options = {"trust_remote_code": False, "weights_only": True, "dtype": torch.float32}
+    loaded = read_network(AUTO[representation], folder, **options)
     network = loaded.network
     if body := {name for name in loaded.missing if of_the_body(name, network, representation)}:
         raise ValueError(f"{folder} lacks weights of the network, such as {min(body)}")

@@ -259,6 +259,10 @@ def test_folders_that_hold_no_checkpoint_are_refused(bert: Path, tmp_path: Path)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
     _refused(folder, "damaged or truncated")
+    shutil.copyfile(bert / "model.safetensors", weights)
+    config = json.loads((bert / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 64}))
+    _refused(folder, "has the shape [32], but config.json describes [64]")
     (folder / "tokenizer.json").unlink()
     _refused(folder, "has no tokenizer.json")
 
