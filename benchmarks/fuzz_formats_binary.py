@@ -266,7 +266,9 @@ def main() -> None:
                     counts[
                         "read" if outcome(name, seed, Path(folder)) == "read" else "refused"
                     ] += 1
-                except Exception as error:  # any exception is what is looked for
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # any other is what is looked for, also a panic
                     counts["faults"] += 1
                     print(f"{name}, seed {seed}: {type(error).__name__}: {str(error)[:200]!r}")
         failed += counts["faults"]

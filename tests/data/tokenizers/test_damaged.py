@@ -56,6 +56,19 @@ def test_a_tokenizer_without_the_token_of_unknown_text_is_refused(folder: Path) 
     refused(folder)
 
 
+@pytest.mark.parametrize("template", ["single", "pair"])
+def test_a_tokenizer_at_which_its_library_panics_is_refused(folder: Path, template: str) -> None:
+    unknown = {"SpecialToken": {"id": "[NONE]", "type_id": 0}}
+    change(folder, lambda content: content["post_processor"][template].append(unknown))
+    refused(folder)
+
+
+def test_a_huge_number_of_a_token_is_refused_before_memory_is_taken_for_it(folder: Path) -> None:
+    change(folder, lambda content: content["model"]["vocab"].update({"cat": 10**9}))
+    with pytest.raises(ValueError, match="up to 2,097,152, but has one of number 1,000,000,000"):
+        pretrained.check(folder)
+
+
 def test_every_token_must_be_embedded(folder: Path, tmp_path: Path) -> None:
     change(folder, lambda content: content["model"]["vocab"].update({"cat": 10**6}))
     pretrained.adopt(folder, tmp_path / "ours")
