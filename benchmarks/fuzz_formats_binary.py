@@ -119,9 +119,14 @@ def _checkpoint(folder: Path, own: bool) -> Path:
             model = MODELS["bert"].model_copy(update={"max_position": 16})
             build(model, TINY, Tokens(VOCAB, 0, 2, 3), "bidirectional", 0).save(valid)
         else:
-            sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-            sizes |= {"intermediate_size": 16, "max_position_embeddings": 16}
-            config = transformers.BertConfig(vocab_size=VOCAB, **sizes)
+            config = transformers.BertConfig(
+                vocab_size=VOCAB,
+                hidden_size=8,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                intermediate_size=16,
+                max_position_embeddings=16,
+            )
             transformers.BertForMaskedLM(config).save_pretrained(valid)
     return valid
 

@@ -96,14 +96,19 @@ def load(folder: Path) -> Backbone:
     if own := metadata.get("embedding"):
         backbone.embedding = SentenceEmbedding.read(own)
     backbone.imported = metadata.get("imported", {})
-    required = loaded.missing
+    required = {*loaded.missing}
     if not backbone.has_trained_head:
         required = {n for n in required if of_the_body(n, loaded.network, names[-1])}
-    for differing, lacks in ((required, "lacks"), (loaded.unexpected, "has other")):
-        if differing:
+    network = f"the {metadata['family']} that its {METADATA} names"
+    differences = {
+        f"lacks weights of {network}": required,
+        f"has weights that are not of {network}": loaded.unexpected,
+    }
+    for what, weights in differences.items():
+        if weights:
             raise ValueError(
-                f"{folder} {lacks} weights of the {metadata['family']} that {METADATA} names, such "
-                f"as {min(differing)}: copy the files again from where they were saved"
+                f"{folder} {what}, such as {min(weights)}: copy the files again from where they "
+                "were saved"
             )
     return backbone
 

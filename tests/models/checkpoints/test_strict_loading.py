@@ -324,7 +324,7 @@ def test_damaged_json_is_one_line(own: Path, name: str, text: str) -> None:
         ("blueprint", ["bert"], "blueprint must be one of bert, "),
         ("blueprint", "gpt2", "lacks weights of the bert"),
         ("blueprint", "checkpoint", "config.json describes no network"),
-        ("blueprint", "majority", "has other weights of the bert"),
+        ("blueprint", "majority", "has weights that are not of the bert"),
         ("objective", "mlm", "objective must be a JSON object"),
         ("embedding", {"pooling": "x"}, "embedding is invalid"),
     ],

@@ -82,7 +82,7 @@ def scored(questions):
 
 
 some = st.tuples(st.lists(texts, min_size=1, max_size=3), texts)
-none = st.tuples(st.just([]), texts)
+none = st.tuples(st.lists(texts, max_size=0), texts)
 
 
 @given(st.lists(some, min_size=1, max_size=6))
