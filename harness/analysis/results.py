@@ -135,6 +135,18 @@ class Results:
                 lengths[run.arm] = metadata.get("embedding", {}).get("max_length")
         return {arm: length for arm, length in lengths.items() if length}
 
+    @property
+    def imported(self) -> dict[str, dict[str, Any]]:
+        """Arm with a checkpoint to what its import recorded: the digest of its `weights`, and
+        `notes` on what it lacks; without arms that are not imported yet."""
+        found = {}
+        for arm in self.plan.arms:
+            keys = (key for (name, _), key in self.plan.pretrain_keys.items() if name == arm.name)
+            key = next(keys, "") if arm.pretrain.model.checkpoint else ""
+            if key in self.finished:
+                found[arm.name] = read_metadata(self.files(key) / "model").get("imported", {})
+        return found
+
     def trained_in(self, run: FinetuneRun) -> str:
         """Key of the stage that trains a run; tasks learned jointly have a separate one."""
         return self.plan.stages[run.key].parents.get("head", run.key)

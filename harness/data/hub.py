@@ -7,6 +7,7 @@ With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read fro
 import functools
 import hashlib
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ SHUFFLE_BUFFER = 10_000
 """Rows from which the next one is drawn when a stream is shuffled."""
 MIRROR = "HARNESS_DATA"
 """Environment variable with the folder of mirrors."""
+DAMAGED = (ValueError, OSError, EOFError, zlib.error)
+"""Errors of damaged files; the last two of files by gzip that are cut off or changed."""
 
 
 def mirror(path: str) -> Path | None:
@@ -108,7 +111,8 @@ def _clear_errors(path: str, config: str | None, split: str) -> Iterator[None]:
             f"set {MIRROR} to a folder with a copy of it"
         ) from error
     except (
-        *(ValueError, OSError, ImportError, RuntimeError),  # a library or a script is needed
+        *(ImportError, RuntimeError),  # a library or a script is needed
+        *DAMAGED,
         datasets.exceptions.DatasetsError,
     ) as error:
         # Errors of pyarrow are ValueError or OSError; errors of a builder hide the cause.
@@ -154,7 +158,7 @@ def load_file(file_format: str, path: Path) -> "Dataset":
         return datasets.load_dataset(
             builder, data_files={"rows": str(path)}, split="rows", **options
         )
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
+    except (*DAMAGED, datasets.exceptions.DatasetsError) as error:
         reason = one_line(error.__cause__ or error)
         raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error
 
@@ -178,9 +182,14 @@ def digest(files: Iterable[Path]) -> str:
     folders."""
     total = hashlib.sha256()
     for file in files:
-        state = file.stat()
-        total.update(_file_digest(file, state.st_size, state.st_mtime_ns))
+        total.update(file_digest(file))
     return f"sha256:{total.hexdigest()}"
+
+
+def file_digest(file: Path) -> bytes:
+    """SHA-256 of a file."""
+    state = file.stat()
+    return _file_digest(file, state.st_size, state.st_mtime_ns)
 
 
 @functools.cache

@@ -80,9 +80,9 @@ def _checked(model: str, revision: str | None) -> str | None:
     if why := files.problem(folder):
         raise ValueError(why)
     from harness.data.tokenizers import pretrained
-    from harness.pretraining.checkpoint_import import check_type  # loads torch, as the run will
+    from harness.pretraining.checkpoint_import import check_weights  # loads torch, as the run will
 
-    check_type(folder)
+    check_weights(folder)
     pretrained.check(folder)
     pinned = not local and COMMIT.fullmatch(folder.name)
     return folder.name if pinned else revision

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import torch
 from torch import nn
-from transformers import AutoConfig
 from transformers.pytorch_utils import Conv1D
 
 from harness.finetuning.module_names import MODULE_NAMES, ModuleNames
+from harness.models.checkpoints.loading import UNREADABLE, described
 from harness.models.checkpoints.networks import AUTO
 from harness.models.checkpoints.objectives import representations
 
@@ -50,10 +50,10 @@ def names_in(folder: Path) -> ModuleNames | None:
     """The module names of the checkpoint in `folder`, built without weights; null if it cannot be
     built that way."""
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = described(folder)
         with torch.device("meta"):
             network = AUTO[representations(folder)[0]].from_config(config)
-    except (TypeError, ValueError, RuntimeError):
+    except UNREADABLE:
         return None  # its code computes with weights: found when it is trained
     return names_of(network)
 

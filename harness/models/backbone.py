@@ -71,6 +71,7 @@ class Backbone(nn.Module):
         representation: the default representation.
         objective: its last training objective as plain data; empty if unknown.
         embedding: how a sentence-transformers model embeds a text; null for other networks.
+        imported: of a checkpoint, what identifies and describes it (`checkpoint_import`).
         soft_prompt: vectors that precede every input; their states are not returned.
     """
 
@@ -89,12 +90,21 @@ class Backbone(nn.Module):
         self.facts = FAMILIES[family]
         self.objective: dict[str, Any] = {}
         self.embedding: SentenceEmbedding | None = None
+        self.imported: dict[str, Any] = {}
         self.soft_prompt: SoftPrompt | None = None
 
     @property
     def hidden_size(self) -> int:
         """Width of the states."""
         return int(self.network.config.hidden_size)
+
+    @property
+    def has_trained_head(self) -> bool:
+        """Whether the token head is trained: not by replaced-token detection, and not in a
+        checkpoint without one, which an import completes with random weights."""
+        if self.objective.get("output", {}).get("kind") == "replaced_token":
+            return False
+        return getattr(self.network.config, "harness_head", "") != "none"
 
     def forward(
         self,
@@ -184,6 +194,8 @@ class Backbone(nn.Module):
         }
         if self.embedding:
             metadata["embedding"] = self.embedding.model_dump()
+        if self.imported:
+            metadata["imported"] = self.imported
         (folder / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
 
 

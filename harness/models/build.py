@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from harness.models import Architecture, Size
 from harness.models.backbone import Backbone
 from harness.models.blueprints import Blueprint, Tokens, blueprint_name
-from harness.models.checkpoints.files import read_metadata
+from harness.models.checkpoints.files import METADATA, read_metadata
+from harness.models.checkpoints.loading import of_the_body, read_network
 from harness.models.checkpoints.networks import CHECKPOINTS
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding
 from harness.models.decoders import DECODERS
@@ -83,16 +83,49 @@ def build(
 
 
 def load(folder: Path) -> Backbone:
-    """The network that `Backbone.save` wrote to `folder`."""
+    """The network that `Backbone.save` wrote to `folder`.
+
+    Raises:
+        ValueError: the files are damaged, or have not exactly the weights of the network.
+    """
     metadata = read_metadata(folder)
-    blueprint = BLUEPRINTS[metadata["blueprint"]]
-    transformers.logging.disable_progress_bar()
-    network = blueprint.network.from_pretrained(folder, local_files_only=True, use_safetensors=True)
-    backbone = wrap(network, metadata["blueprint"], metadata["family"], metadata["representation"])
+    loaded = read_network(blueprint_in(folder).network, folder, use_safetensors=True)
+    names = [metadata[name] for name in ("blueprint", "family", "representation")]
+    backbone = wrap(loaded.network, *names)
     backbone.objective = metadata.get("objective", {})
     if own := metadata.get("embedding"):
         backbone.embedding = SentenceEmbedding.read(own)
+    backbone.imported = metadata.get("imported", {})
+    required = {*loaded.missing}
+    if not backbone.has_trained_head:
+        required = {n for n in required if of_the_body(n, loaded.network, names[-1])}
+    network = f"the {metadata['family']} that its {METADATA} names"
+    differences = {
+        f"lacks weights of {network}": required,
+        f"has weights that are not of {network}": loaded.unexpected,
+    }
+    for what, weights in differences.items():
+        if weights:
+            raise ValueError(
+                f"{folder} {what}, such as {min(weights)}: copy the files again from where they "
+                "were saved"
+            )
     return backbone
+
+
+def blueprint_in(folder: Path) -> Blueprint:
+    """The blueprint of the network that `Backbone.save` wrote to `folder`.
+
+    Raises:
+        ValueError: there is no such blueprint.
+    """
+    name = read_metadata(folder).get("blueprint")
+    if name not in [*BLUEPRINTS]:
+        raise ValueError(
+            f"{folder / METADATA}: blueprint must be one of {', '.join(BLUEPRINTS)}, but is "
+            f"{name!r}"
+        )
+    return BLUEPRINTS[name]
 
 
 def wrap(network: PreTrainedModel, name: str, family: str, representation: str) -> Backbone:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from harness.data.corpora.packing import PAIR_FORMATS
 from harness.experiment.arms import Arm
 from harness.finetuning.protocol import Finetune
-from harness.models.checkpoints import files
+from harness.models.checkpoints import files, weight_files
 from harness.models.counts.backbones import count_parameters
 from harness.models.counts.shapes import has_decoder
 from harness.models.flops import Lengths, forward_flops
@@ -69,7 +69,7 @@ def pretraining_cost(spec: Pretrain, vocab_size: int | None = None) -> Cost:
     """
     if spec.model.checkpoint:
         folder = files.found(spec.model.checkpoint, spec.model.revision)
-        return Cost(None, None, files.num_weights(folder) or None, None)
+        return Cost(None, None, weight_files.num_weights(folder) or None, None)
     counted = with_vocabulary(spec, vocab_size) if vocab_size else spec
     parameters = count_parameters(
         spec.model,
@@ -98,7 +98,7 @@ def continued_cost(run: Pretrain, start: Pretrain, vocab_size: int | None = None
     if not start.model.checkpoint:
         return pretraining_cost(run, vocab_size)
     folder = files.found(start.model.checkpoint, start.model.revision)
-    parameters = files.num_weights(folder) or None
+    parameters = weight_files.num_weights(folder) or None
     if run.budget.seconds:
         return Cost(None, None, parameters, None)
     steps = planned_steps(run)
@@ -135,7 +135,7 @@ def _forward_flops(run: Pretrain, tokens: int) -> float:
     """FLOPs of a forward pass over one input; for checkpoints 2 per weight and token."""
     if run.model.checkpoint:
         folder = files.found(run.model.checkpoint, run.model.revision)
-        return 2.0 * files.num_weights(folder) * tokens
+        return 2.0 * weight_files.num_weights(folder) * tokens
     target = tokens if has_decoder(run.model, run.representation) else 0  # reads the input, too
     return forward_flops(
         run.model,

@@ -71,12 +71,19 @@ def findings(
         *_approximations(results, table),
         *search_checks.untuned(results),
         *results.experiment.threats,
+        *of_checkpoints(results),
         *_adopted(results),
         *_unfinished(results),
         *(f"{line}." for line in results.plan.unsupported_lines),
     ]
     absent = [name for name, sentences in found.items() if not sentences]
     return threats_found, [*absent, *([TWO_GROUPS] if judged and not groups else [])]
+
+
+def of_checkpoints(results: Results) -> Iterator[str]:
+    """What checkpoints lack, and what of them is not used."""
+    for arm, imported in results.imported.items():
+        yield from (f"The checkpoint of {arm} {note}." for note in imported.get("notes", ()))
 
 
 def _adopted(results: Results) -> Iterator[str]:

@@ -20,7 +20,7 @@ from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.experiment.checkpoint_experiment import load_evaluation
 from harness.experiment.source import DeclarationError
-from harness.models.checkpoints import files
+from harness.models.checkpoints import files, weight_files
 from harness.plan.factory import load_plan, make_plan
 from harness.plan.plan import Plan
 from harness.study import Study
@@ -200,7 +200,7 @@ def test_a_pretrained_arm_and_a_checkpoint_in_one_experiment(bert: Path, tmp_pat
     plan = load_plan(path)
     seeds = [run.pretrain_seed for run in plan.finetune_runs if run.arm == "theirs"]
     assert seeds == [0], "a checkpoint was pretrained once"
-    assert plan.costs["theirs"].parameters == files.num_weights(bert)
+    assert plan.costs["theirs"].parameters == weight_files.num_weights(bert)
     assert plan.costs["theirs"].flops is None
     output = CliRunner().invoke(app, ["plan", str(path)]).output
     rows = [line.split() for line in output.splitlines()]
@@ -259,6 +259,10 @@ def test_folders_that_hold_no_checkpoint_are_refused(bert: Path, tmp_path: Path)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
     _refused(folder, "damaged or truncated")
+    shutil.copyfile(bert / "model.safetensors", weights)
+    config = json.loads((bert / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "hidden_size": 64}))
+    _refused(folder, "has the shape [32], but config.json describes [64]")
     (folder / "tokenizer.json").unlink()
     _refused(folder, "has no tokenizer.json")
 

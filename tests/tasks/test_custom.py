@@ -1,7 +1,9 @@
 """Tasks of a user's own files, declared in the experiment and nowhere else."""
 
 import csv
+import gzip
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from harness.tasks.custom import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import FileData, Split, Task
+from tests.paths import ROOT
 
 GOOD, BAD = ("a fine and lovely meal, really", "a cold and awful meal, really")
 
@@ -283,12 +286,41 @@ def test_names_of_classes_in_a_csv_stay_names(tmp_path: Path, names: tuple[str, 
     assert load_examples(task, "train").labels.tolist() == [0, 1]
 
 
+def test_senteval_s_split_of_sick_r_is_a_task(tmp_path: Path) -> None:
+    """As in docs/tasks.md; the columns are those of SemEval 2014."""
+    page = (ROOT / "docs" / "tasks.md").read_text()
+    suite = textwrap.dedent(page[page.index("    evaluate:\n      suite:\n        name: sickr") :])
+    suite = suite[: suite.index("pearson]") + len("pearson]")]
+    rows = [
+        ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"),
+        ("1", "A dog runs", "A cat sleeps", "1.5", "NEUTRAL"),
+        ("2", "A dog runs", "A dog is running", "4.9", "ENTAILMENT"),
+    ]
+    file = tmp_path / "SICK_test_annotated.txt"
+    file.write_text("".join("\t".join(row) + "\n" for row in rows))
+    (spec,) = yaml.safe_load(suite)["evaluate"]["suite"]["tasks"]
+    spec["data"]["files"]["test"] = str(file)
+    (task,) = Evaluate.model_validate({"suite": {"name": "x-v1", "tasks": [spec]}}).chosen.values()
+    found = load_examples(task, task.evaluation[0])
+    assert found.texts == [("A dog runs", "A cat sleeps"), ("A dog runs", "A dog is running")]
+    assert found.labels.tolist() == [1.5, 4.9]
+
+
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text('{"a": 1}\n{"a": \n')
     with pytest.raises(ValueError, match="cannot be read as jsonl") as caught:
         hub.load_file("jsonl", path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "changed"])
+def test_a_damaged_compressed_file_is_one_line(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / f"{damage}.jsonl.gz"
+    whole = gzip.compress(b'{"a": 1}\n', mtime=0)
+    path.write_bytes(whole[:-8] if damage == "cut off" else whole[:10] + b"\xff" * 20)
+    with pytest.raises(ValueError, match=r"jsonl\.gz cannot be read as jsonl: [^\n]+\Z"):
+        hub.load_file("jsonl", path)
 
 
 def test_metrics_of_a_kind_are_metrics() -> None:

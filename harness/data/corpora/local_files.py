@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -105,7 +106,7 @@ def lines(file: Path) -> Iterator[str]:
             for number, line in numbered:
                 check_length(len(line), f"{file}:{number}")
                 yield line
-    except (UnicodeDecodeError, OSError, EOFError) as error:
+    except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
         raise ValueError(
             f"{file} must be {kinds.get(file.suffix, 'UTF-8')} text, but {error}"
         ) from error

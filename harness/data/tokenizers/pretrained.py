@@ -21,6 +21,10 @@ SUBSTITUTES = {
     "mask_token": ("unk_token", "pad_token"),  # used for masked models only, which have one
 }
 """Role to the roles whose token replaces a missing one, in order of preference."""
+PANIC = "PanicException"
+"""What Rust's code raises where it did not expect an error: no `Exception`, and not importable."""
+MAX_TOKENS = 2**21
+"""More than any vocabulary has; saving a tokenizer takes memory for all numbers it skips."""
 ROLES = ("bos_token", "eos_token", "unk_token", *SUBSTITUTES)
 
 
@@ -62,13 +66,24 @@ def _load(folder: Path) -> PreTrainedTokenizerFast:
         found: Any = AutoTokenizer.from_pretrained(
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # converters raise many types for malformed files
+        if isinstance(found, PreTrainedTokenizerFast):
+            # fails without the token of unknown text, or those of its template
+            found.backend_tokenizer.encode("a ☃")
+            found.backend_tokenizer.encode("a ☃", "a")
+    except BaseException as error:  # converters raise many types for malformed files
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ValueError(f"the tokenizer in {folder} cannot be read: {reason}") from error
     if not isinstance(found, PreTrainedTokenizerFast):
         raise ValueError(
             f"the tokenizer in {folder} is a {type(found).__name__}, not a fast tokenizer: convert "
             "it to a tokenizer.json"
+        )
+    if (largest := max(found.get_vocab().values())) >= MAX_TOKENS:
+        raise ValueError(
+            f"the tokenizer in {folder} must number its tokens up to {MAX_TOKENS:,}, but has one "
+            f"of number {largest:,}"
         )
     return found
 

@@ -75,13 +75,21 @@ def is_sentinel(token: str) -> bool:
     return SENTINEL.fullmatch(token) is not None
 
 
+def tokens_by_id(tokenizer: PreTrainedTokenizerFast) -> list[str]:
+    """Token of each id up to the largest; empty for ids that a published tokenizer skips."""
+    tokens = [""] * (max(tokenizer.get_vocab().values()) + 1)
+    for token, number in tokenizer.get_vocab().items():
+        tokens[number] = token
+    return tokens
+
+
 def word_starts(tokenizer: PreTrainedTokenizerFast) -> np.ndarray:
     """[vocab_size] bool: whether a token starts a word; True for special tokens.
 
     Words of byte-level BPE and Unigram are delimited by white space, so that punctuation belongs to
     the preceding word; for WordPiece punctuation marks are words.
     """
-    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    tokens = tokens_by_id(tokenizer)
     special = set(tokenizer.all_special_tokens)
     if isinstance(tokenizer.backend_tokenizer.model, models.WordPiece):
         starts = [not token.startswith(PREFIX) for token in tokens]

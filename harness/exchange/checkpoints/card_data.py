@@ -80,6 +80,8 @@ class Card:
     """Runs of continued pretraining, in order."""
     parameters: int | None = None
     """Number in the exported files; null before they are written."""
+    weights: str = ""
+    """Digest of the weights in the exported files; empty before they are written."""
     notes: Sequence[str] = ()
     """What users of the files must know, a sentence each."""
     embeds_texts: bool = False

@@ -22,7 +22,8 @@ def training_rows(card: Card) -> list[tuple[str, str]]:
     """(name, value) of everything that determined the network."""
     rows = _of_checkpoint(card) if card.run.model.checkpoint else _of_run(card)
     steps = enumerate(card.steps, 1)
-    return rows + [(f"continued pretraining {n}", step_line(step)) for n, step in steps]
+    rows += [(f"continued pretraining {n}", step_line(step)) for n, step in steps]
+    return rows + ([("weights", card.weights)] if card.weights else [])
 
 
 def _of_checkpoint(card: Card) -> list[tuple[str, str]]:

@@ -40,18 +40,10 @@ def write_network(model: Path, tokenizer: Path, out: Path) -> list[str]:
         raise ValueError(why)
     transformers.logging.disable_progress_bar()
     backbone = untied(load(model))
-    backbone.save(out, with_head=has_trained_head(backbone))
+    backbone.save(out, with_head=backbone.has_trained_head)
     _name_class(backbone, out)
     _write_tokenizer(backbone, tokenizer, out)
     return notes(backbone)
-
-
-def has_trained_head(backbone: Backbone) -> bool:
-    """Whether the token head is trained: not by replaced-token detection, and not in a checkpoint
-    without one, which an import completes with random weights."""
-    if backbone.objective.get("output", {}).get("kind") == "replaced_token":
-        return False
-    return getattr(backbone.network.config, "harness_head", "") != "none"
 
 
 def unsupported_reason(family: str, representation: str) -> str:
@@ -90,7 +82,7 @@ def untied(backbone: Backbone) -> Backbone:
 def notes(backbone: Backbone) -> list[str]:
     """What users cannot see from the files, a sentence each."""
     found = []
-    if not has_trained_head(backbone):
+    if not backbone.has_trained_head:
         found.append(NO_HEAD)
     if own := backbone.embedding:
         found.append(
@@ -111,7 +103,7 @@ def notes(backbone: Backbone) -> list[str]:
 def _name_class(backbone: Backbone, out: Path) -> None:
     """Names transformers' class in the configuration, where the network's is a subclass of it."""
     network = backbone.network
-    classes = type(network if has_trained_head(backbone) else network.base_model).__mro__
+    classes = type(network if backbone.has_trained_head else network.base_model).__mro__
     base = next(c for c in classes if c.__module__.startswith("transformers"))
     config = AutoConfig.from_pretrained(out)
     config.architectures = [base.__name__]

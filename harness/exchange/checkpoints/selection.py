@@ -24,7 +24,7 @@ from harness.exchange.checkpoints.eval_results import write_eval_results
 from harness.exchange.checkpoints.model_card import write_card
 from harness.experiment.arms import Arm
 from harness.leaderboard.table import protocol_line
-from harness.models.checkpoints import files
+from harness.models.checkpoints import files, weight_files
 from harness.models.checkpoints.sentence_embeddings import MODULES
 from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.plan.protocol import protocol_of
@@ -70,7 +70,12 @@ def export(selected: SelectedModel, store: Store, out: Path) -> Path:
             notes = write_network(folders[0] / "model", folders[1], draft)
         if selected.card.scores:
             write_eval_results(selected.card.scores, draft)
-        card = replace(selected.card, notes=notes, parameters=files.num_weights(draft))
+        card = replace(
+            selected.card,
+            notes=notes,
+            parameters=weight_files.num_weights(draft),
+            weights=weight_files.weights_digest(draft),
+        )
         write_card(replace(card, embeds_texts=(draft / MODULES).is_file()), draft)
     return out
 

@@ -3,20 +3,21 @@
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from harness.core.files import searched_from
 from harness.data import hub
+from harness.models import FAMILIES
 from harness.models.checkpoints import sentence_embeddings
+from harness.models.checkpoints.configuration import ADAPTER, check_config
+from harness.models.checkpoints.weight_files import WEIGHTS, damage, weights
 
 CONFIG = "config.json"
 METADATA = "harness.json"
 """Properties of a network that the harness trained, which transformers' configuration lacks."""
-WEIGHTS = ("*.safetensors", "*.bin")
-"""Formats of weights in order of preference."""
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
 SENTENCEPIECE = "*.model"
 TOKENIZER = (
@@ -102,9 +103,11 @@ def problem(folder: Path) -> str:
     if not folder.is_dir():
         return f"there is no folder {folder}{searched_from(folder)}"
     if not (folder / CONFIG).is_file():
-        return f"{folder} must be a model in Hugging Face format, but has no {CONFIG}"
+        adapter = "; merge the adapter into its network" if (folder / ADAPTER).exists() else ""
+        return f"{folder} must be a model in Hugging Face format, but has no {CONFIG}{adapter}"
     try:
-        read_config(folder)
+        check_config(read_config(folder), folder / CONFIG)
+        own_family(folder)
         sentence_embeddings.read_embedding(folder)
     except ValueError as error:
         return str(error)
@@ -134,23 +137,52 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises:
         ValueError: it is not a JSON object.
     """
+    return _read_object(folder / CONFIG)
+
+
+def _read_object(file: Path) -> dict[str, Any]:
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{folder / CONFIG} is not JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{folder / CONFIG} must be a JSON object")
-    return config
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} must be a JSON object")
+    return content
 
 
 def own_family(folder: Path) -> str:
-    """The family of a network that the harness trained; empty for others."""
+    """The family of a network that the harness trained; empty for others.
+
+    Raises:
+        ValueError: METADATA is damaged.
+    """
     return str(read_metadata(folder)["family"]) if (folder / METADATA).is_file() else ""
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """Blueprint, family, representation and objective of a network that the harness trained."""
-    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text())
+    """Blueprint, family, representation and objective of a network that the harness trained.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    file = folder / METADATA
+    metadata = _read_object(file)
+    family = metadata.get("family")
+    known = (
+        FAMILIES[family].representations if isinstance(family, str) and family in FAMILIES else ()
+    )
+    for name, allowed in (("family", FAMILIES), ("representation", known)):
+        if metadata.get(name) not in [*allowed]:
+            raise ValueError(
+                f"{file}: {name} must be one of {', '.join(allowed)}, but is {metadata.get(name)!r}"
+            )
+    if not isinstance(metadata.get("objective", {}), dict):
+        raise ValueError(f"{file}: objective must be a JSON object")
+    if (own := metadata.get("embedding")) is not None:
+        try:
+            sentence_embeddings.SentenceEmbedding.read(own)
+        except ValueError as error:
+            raise ValueError(f"{file}: embedding is invalid: {hub.one_line(error)}") from error
     return metadata
 
 
@@ -188,47 +220,3 @@ def positions(config: Mapping[str, Any]) -> float:
     given = [config[name] for name in names if isinstance(config.get(name), int)]
     offset = 2 if "roberta" in str(config.get("model_type")) else 0  # before the first position
     return given[0] - offset if given and given[0] > 0 else math.inf
-
-
-def weights(folder: Path) -> list[Path]:
-    """The weight files in `folder`, in the preferred format; empty if there are none."""
-    for pattern in WEIGHTS:
-        if files := sorted(folder.glob(pattern)):
-            return files
-    return []
-
-
-def num_weights(folder: Path | None) -> int:
-    """Number of weights in the safetensors files, heads included; 0 if unknown."""
-    files = weights(folder) if folder else []
-    shapes = [shape for file in files for shape in _shapes(file)]
-    return sum(math.prod(shape) for shape in shapes)
-
-
-def _shapes(file: Path) -> Iterator[list[int]]:
-    header = _header(file) if file.suffix == ".safetensors" else {}
-    yield from (entry["shape"] for name, entry in header.items() if name != "__metadata__")
-
-
-def _header(file: Path) -> dict[str, Any]:
-    """The header of a safetensors file: 8 bytes with its length, then JSON."""
-    with file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if length > file.stat().st_size:
-            raise ValueError("its header is truncated")
-        header: dict[str, Any] = json.loads(stream.read(length))
-    end = max((e["data_offsets"][1] for n, e in header.items() if n != "__metadata__"), default=0)
-    if file.stat().st_size != 8 + length + end:
-        raise ValueError(f"it must have {8 + length + end} bytes, but has {file.stat().st_size}")
-    return header
-
-
-def damage(file: Path) -> str:
-    """The problem of a file according to its header; empty if there is none, or no header."""
-    if file.suffix != ".safetensors":
-        return ""
-    try:
-        _header(file)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"{file} is damaged or truncated: {error}"
-    return ""

@@ -66,6 +66,10 @@ class AnyNetwork(PreTrainedModel):
             folder, trust_remote_code=False, **options
         )
 
+    @classmethod
+    def _from_config(cls, config: Any, **options: Any) -> Any:
+        return AUTO[config.harness_reading].from_config(config, **options)
+
 
 def _config(architecture: Architecture, size: Size, tokens: Tokens) -> PreTrainedConfig:
     raise ValueError("a checkpoint is imported, not built from a configuration")

@@ -37,7 +37,8 @@ BY_REPRESENTATION = {
 def objective_name(config: Mapping[str, Any]) -> str:
     """The objective closest to that of a published checkpoint, inferred from its configuration."""
     kind = str(config.get("model_type", ""))
-    architecture = next(iter(config.get("architectures") or ()), "")
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
     if kind == "electra" and architecture.endswith("ForMaskedLM"):
         return "mlm"  # a generator
     if kind in BY_TYPE:

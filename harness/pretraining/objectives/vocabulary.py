@@ -54,10 +54,11 @@ class Vocabulary:
         """The vocabulary of the tokenizer in `folder`; pairs follow its template."""
         from transformers import PreTrainedTokenizerFast
 
-        from harness.data.tokenizers.training import around, is_sentinel, word_starts
+        from harness.data.tokenizers.training import around, is_sentinel, tokens_by_id, word_starts
 
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-        special = np.zeros(len(tokenizer), dtype=bool)
+        tokens = tokens_by_id(tokenizer)
+        special = np.array([not token for token in tokens])  # what is no token is not ordinary
         special[tokenizer.all_special_ids] = True
         further = {
             token: tokenizer.convert_tokens_to_ids(token)
@@ -69,7 +70,7 @@ class Vocabulary:
         before, after = around(tokenizer)
         pair = tokenizer("a", "a", return_token_type_ids=True)
         return cls(
-            size=len(tokenizer),
+            size=len(tokens),
             pad=tokenizer.pad_token_id,
             cls=tokenizer.cls_token_id,
             sep=tokenizer.sep_token_id,
@@ -81,15 +82,17 @@ class Vocabulary:
             second_type=pair["token_type_ids"][-1],
             sentinels=np.array([further[name] for name in names], dtype=np.int64),
             extra={token: i for token, i in further.items() if not is_sentinel(token)},
-            words=_words(tokenizer, starts & ~special),
+            words=_words(tokenizer, tokens, starts & ~special),
         )
 
 
-def _words(tokenizer: "PreTrainedTokenizerFast", starts: np.ndarray) -> tuple[str, ...]:
+def _words(
+    tokenizer: "PreTrainedTokenizerFast", tokens: Sequence[str], starts: np.ndarray
+) -> tuple[str, ...]:
     """Word of each token; byte-level BPE and Unigram have punctuation without a word-start mark."""
     decode = tokenizer.backend_tokenizer.decoder.decode
     special = set(tokenizer.all_special_ids)
-    texts = [decode([token]) for token in tokenizer.convert_ids_to_tokens(list(range(len(starts))))]
+    texts = [decode([token]) for token in tokens]
     return tuple(
         text.strip() if starts[i] or (i not in special and not any(map(str.isalnum, text))) else ""
         for i, text in enumerate(texts)

@@ -4,6 +4,10 @@ Each year of STS consists of subsets, and papers rarely state how they combine t
 Spearman correlation over all pairs (as SimCSE), or `mean`, the mean correlation over the subsets
 (Gao et al. 2021, appendix B). They are two suites here.
 
+SICK-R is all 9,927 pairs of SICK, as in MTEB. Papers that evaluate with SentEval (senteval/sick.py;
+Conneau and Kiela 2018) have the 4,927 pairs of its test split, which is no data set on the Hub: see
+docs/tasks.md.
+
 STS-B is drawn from STS 2012 to 2017, so a model trained on one must not be tested on the other.
 """
 

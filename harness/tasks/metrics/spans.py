@@ -1,7 +1,8 @@
 """Metrics of short answers: exact match and token F1 of SQuAD (Rajpurkar et al. 2016, 2018).
 
-torchmetrics follows the official script evaluate-v1.1; `references` adds the rules of
-evaluate-v2.0 for questions without an answer.
+Data in which every question has an answer are scored as by the official script evaluate-v1.1, data
+with questions without an answer as by evaluate-v2.0. The scripts differ where an answer normalises
+to nothing, such as "The": 1.1 compares it, with an F1 of 0; 2.0 drops it.
 """
 
 import re
@@ -36,14 +37,19 @@ def exact(answer: str, reference: str) -> float:
 
 
 def references(label: Any) -> tuple[str, ...]:
-    """Correct answers of an `Answers` or a tuple of texts; the empty text if there are none."""
-    texts = getattr(label, "texts", label)
-    return tuple(text for text in texts if normalise(text)) or ("",)
+    """Correct answers of an `Answers` or a tuple of texts by the rules of SQuAD 2.0; the empty text
+    if there are none."""
+    return tuple(text for text in _texts(label) if normalise(text)) or ("",)
+
+
+def _texts(label: Any) -> tuple[str, ...]:
+    return tuple(getattr(label, "texts", label))
 
 
 @lru_cache(maxsize=100_000)  # the score and the counts of a run, for both metrics
 def squad(answer: str, correct: tuple[str, ...]) -> dict[str, float]:
-    """`exact_match` and `f1` of an answer in 0..1, with the best of the correct ones."""
+    """`exact_match` and `f1` of an answer in 0..1, with the best of the correct ones; two texts
+    that normalise to nothing have an F1 of 1, as in SQuAD 2.0."""
     from torchmetrics.functional.text import squad
 
     answers: Any = {"text": list(correct), "answer_start": [0] * len(correct)}
@@ -52,12 +58,22 @@ def squad(answer: str, correct: tuple[str, ...]) -> dict[str, float]:
     return {name: float(score) / 100 for name, score in found.items()}
 
 
+def _by_version_1(answer: str, label: Any) -> dict[str, float]:
+    found = squad(answer, _texts(label))
+    return found if normalise(answer) else {**found, "f1": 0.0}  # no word in common
+
+
+def _by_version_2(answer: str, label: Any) -> dict[str, float]:
+    return squad(answer, references(label))
+
+
 def _metric(name: str, key: str) -> Metric:
     """The mean over examples of a score of `squad`."""
 
     def scores(labels: Array, predictions: Array, groups: Groups, names: Names) -> Array:
+        score = _by_version_1 if all(map(_texts, labels)) else _by_version_2
         pairs = zip(predictions, labels, strict=True)
-        return np.array([squad(str(text), references(gold))[key] for text, gold in pairs])
+        return np.array([score(str(text), gold)[key] for text, gold in pairs])
 
     note = "as in SQuAD: lower case, no articles and punctuation, best of the right answers"
     return mean_metric(name, scores, note)

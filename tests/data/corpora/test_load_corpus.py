@@ -155,7 +155,12 @@ def test_damaged_jsonl_is_named(tmp_path: Path, content: bytes, message: str) ->
 
 
 @pytest.mark.parametrize(
-    "content", [b"plain text", gzip.compress(b"A long text. " * 50, mtime=0)[:-20]]
+    "content",
+    [
+        b"plain text",
+        gzip.compress(b"A long text. " * 50, mtime=0)[:-20],
+        gzip.compress(b"A long text. ", mtime=0)[:10] + b"\xff" * 20,  # no deflated data
+    ],
 )
 def test_damaged_gzip_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.txt.gz").write_bytes(content)

@@ -1,5 +1,6 @@
 """Export of an imported checkpoint: the files it came with, never a head of random weights."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,8 @@ from safetensors.torch import load_file
 from harness.exchange.checkpoints import selection
 from harness.exchange.checkpoints.arm_models import ArmModels
 from harness.models.checkpoints import files
+from harness.report.provenance import report_provenance
+from harness.report.threats import of_checkpoints
 from harness.study import Study
 from tests.experiment.test_checkpoint_experiment import VOCAB, write_bert
 from tests.models.checkpoints.test_sentence_embeddings import write_modules, write_network
@@ -61,6 +64,24 @@ def test_a_checkpoint_is_exported_as_imported(original: Path, tmp_path: Path) ->
     assert "library_name: sentence-transformers" in card and "SentenceTransformer(" in card
     model, _ = ArmModels(study.results, None).load()
     assert isinstance(model, transformers.BertModel)
+
+
+def test_a_checkpoint_is_identified_by_the_digest_of_its_weights(
+    original: Path, tmp_path: Path
+) -> None:
+    study = imported(original, tmp_path)
+    digest = hashlib.sha256((original / "model.safetensors").read_bytes()).hexdigest()
+    assert study.results.imported["theirs"]["weights"] == f"sha256:{digest}"
+    assert report_provenance(study.results)["weights of checkpoints"] == {
+        "theirs": f"sha256:{digest}"
+    }
+    assert f"sha256:{digest}" in export(study, tmp_path / "out")
+
+
+def test_reports_say_what_a_checkpoint_lacks(original: Path, tmp_path: Path) -> None:
+    head, pooler = of_checkpoints(imported(original, tmp_path).results)
+    assert head.startswith("The checkpoint of theirs has no whole token head (no cls.predictions")
+    assert pooler.startswith("The checkpoint of theirs has a pretrained pooler, which is not used")
 
 
 def test_a_checkpoint_that_has_changed_is_exported_without_a_head(

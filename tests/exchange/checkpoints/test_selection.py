@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from harness.cli.app import app
 from harness.core.files import DRAFT
 from harness.exchange.checkpoints import network, selection
-from harness.models.checkpoints.files import num_weights
+from harness.models.checkpoints.weight_files import num_weights
 from harness.study import Study
 from tests.stage_runner import StageRunner
 

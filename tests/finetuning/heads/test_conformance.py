@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from harness.core.compute import Compute
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
+from harness.finetuning import run
 from harness.finetuning.adaptation import ADAPTATIONS
 from harness.finetuning.heads import HEADS, task_head
 from harness.finetuning.heads.head import TaskHead
@@ -162,6 +163,36 @@ def test_padding_changes_nothing(
             assert same(read[0], read[1])
 
 
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize(("family", "reading"), NETWORKS)
+def test_neither_batch_size_nor_order_changes_predictions(
+    kind: str,
+    family: str,
+    reading: str,
+    tokenizer: PreTrainedTokenizerFast,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head, examples = make_head(kind, tokenizer), make_examples(kind)
+    torch.manual_seed(0)
+    model = head.make_model(make_backbone(family, reading, tokenizer), ADAPTATIONS["full"])
+
+    def predicted(batch_size: int, order: np.ndarray) -> np.ndarray:
+        monkeypatch.setattr(run, "EVALUATION_BATCH", batch_size)
+        some = examples.take(order)
+        found = np.empty(len(order), dtype=object)
+        found[order] = column(list(predict(model, head, head.encode(some), some)))
+        return found
+
+    numbers = np.arange(len(examples))
+    expected = predicted(128, numbers)
+    for batch_size, order in ((1, numbers), (5, numbers[::-1]), (128, np.roll(numbers, 5))):
+        found = predicted(batch_size, order)
+        if isinstance(expected[0], float):
+            np.testing.assert_allclose(list(found), list(expected), atol=1e-5)
+        else:
+            assert list(found) == list(expected)
+
+
 @pytest.mark.parametrize("kind", ["extraction", "tagging"])
 @pytest.mark.parametrize(("family", "reading"), NETWORKS)
 def test_padding_does_not_enter_the_statistics(
@@ -245,7 +276,7 @@ def test_the_seed_decides(
     data = head.encode(examples)
     settings = Finetune(learning_rate=1e-3, batch_size=8, epochs=2)
 
-    def run(seed: int) -> tuple[float, np.ndarray]:
+    def trained(seed: int) -> tuple[float, np.ndarray]:
         if kind == "similarity":
             model = prepared_model(tmp_path, head, ADAPTATIONS[adaptation], seed, settings)
             return 0.0, predict(model, head, data, examples)
@@ -253,10 +284,10 @@ def test_the_seed_decides(
         done = finetune(tmp_path, tasks, settings, seed=seed, adaptation=method)
         return done.losses[0], predict(done.model.part(0), head, data, examples)
 
-    (loss, first), (again, second) = run(0), run(0)
+    (loss, first), (again, second) = trained(0), trained(0)
     assert loss == again and same(first, second)
     if kind != "similarity":
-        assert run(1)[0] != loss
+        assert trained(1)[0] != loss
 
 
 @pytest.mark.parametrize("kind", HEADS)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.analysis.power import power_line
-from harness.models.checkpoints.files import num_weights
+from harness.models.checkpoints.weight_files import num_weights
 from harness.plan.checks.tokenizers import FEW_UNKNOWN, MANY_PIECES, fertility
 from harness.plan.learned_vocabularies import UNKNOWN_SHARE, with_learned_vocabularies
 from harness.plan.plan import Plan

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from harness.tasks.examples import Answers, column
@@ -99,6 +99,26 @@ def test_sums_of_any_shape_are_scored_at_once(name, data):
     assert scores[0, 0] == 0
     each = [[metric.from_counts(one) for one in row] for row in sums]
     assert scores == pytest.approx(np.array(each), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@given(data=st.data())
+@settings(max_examples=30, suppress_health_check=[*HealthCheck], deadline=None)
+def test_the_order_of_examples_changes_no_score(name, data):
+    strategy, names = EXAMPLES[name]
+    rows = data.draw(st.lists(strategy, min_size=1, max_size=10))
+    groups = data.draw(st.lists(st.sampled_from("xyz"), min_size=len(rows), max_size=len(rows)))
+    order = data.draw(st.permutations(range(len(rows))))
+    if name in OF_QUERIES:  # of equal similarities, the first comes first
+        places = {(group, prediction) for group, (_, prediction) in zip(groups, rows, strict=True)}
+        assume(len(places) == len(rows))
+
+    def score(numbers):
+        labels, predictions = (column([rows[i][side] for i in numbers]) for side in (0, 1))
+        own = np.array([groups[i] for i in numbers], dtype=object)
+        return METRICS[name](labels, predictions, own, names)
+
+    assert score(order) == pytest.approx(score(range(len(rows))), abs=1e-9, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -1,0 +1,94 @@
+"""The files of weights in a checkpoint: their names and shapes, without loading them."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.data import hub
+
+WEIGHTS = ("*.safetensors", "*.bin")
+"""Formats of weights in order of preference."""
+
+
+def weights(folder: Path) -> list[Path]:
+    """The weight files in `folder`, in the preferred format; empty if there are none."""
+    for pattern in WEIGHTS:
+        if files := sorted(folder.glob(pattern)):
+            return files
+    return []
+
+
+def num_weights(folder: Path | None) -> int:
+    """Number of weights in the safetensors files, heads included; 0 if unknown."""
+    return sum(math.prod(shape) for shape in tensor_shapes(folder).values()) if folder else 0
+
+
+def tensor_shapes(folder: Path) -> dict[str, list[int]]:
+    """Name to shape of the weights in the safetensors files; empty if there are none.
+
+    Raises:
+        ValueError: a file is damaged.
+    """
+    found = [file for file in weights(folder) if file.suffix == ".safetensors"]
+    entries = (_tensors(_header(file)) for file in found)
+    return {name: entry["shape"] for one in entries for name, entry in one.items()}
+
+
+def weights_digest(folder: Path) -> str:
+    """SHA-256 of the file of weights, which the Hub shows, too; of several files, that of their
+    digests in order. Empty if there are none."""
+    digests = [hub.file_digest(file) for file in weights(folder)]
+    total = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()
+    return f"sha256:{total.hex()}" if digests else ""
+
+
+def _header(file: Path) -> dict[str, Any]:
+    """The header of a safetensors file: 8 bytes with its length, then JSON.
+
+    Raises:
+        ValueError: it is damaged, or the file has another length than it says.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > size - 8:
+            raise ValueError(f"{file} is damaged or truncated: its header is truncated")
+        content = stream.read(length)
+    try:
+        header = json.loads(content)
+        ends = [_end(name, entry) for name, entry in _tensors(header).items()]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged: its header cannot be read: {error}") from error
+    expected = 8 + length + max(ends, default=0)
+    if size != expected:
+        raise ValueError(
+            f"{file} is damaged or truncated: it must have {expected} bytes, but has {size}"
+        )
+    return dict(header)
+
+
+def _tensors(header: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry for name, entry in header.items() if name != "__metadata__"}
+
+
+def _end(name: str, entry: Mapping[str, Any]) -> int:
+    """The offset after a tensor."""
+    begin, end = entry["data_offsets"]
+    numbers = [begin, end, *entry["shape"]]
+    if not all(isinstance(number, int) and number >= 0 for number in numbers) or end < begin:
+        raise ValueError(f"{name} has the offsets {begin} to {end} and the shape {entry['shape']}")
+    return int(end)
+
+
+def damage(file: Path) -> str:
+    """The problem of a file according to its header; empty if there is none, or no header."""
+    if file.suffix != ".safetensors":
+        return ""
+    try:
+        _header(file)
+    except ValueError as error:
+        return str(error)
+    return ""
