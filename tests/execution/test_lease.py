@@ -22,7 +22,9 @@ from harness.execution.stages import STAGES
 from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.worker import run_stage
 from harness.plan.factory import load_plan
-from harness.store.store import EXPERIMENT, KEY, Store
+from harness.store.entries import KEY
+from harness.store.finished_runs import EXPERIMENT
+from harness.store.store import Store
 from tests.paths import ROOT
 
 SHARED = """
