@@ -7,21 +7,35 @@ from pathlib import Path
 
 WAIT_SECONDS = 60
 """How long one process waits while another writes."""
-DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-"""Codes of errors that say that a file is damaged."""
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, None}
+"""Codes of errors that say that a file is damaged; null: bytes that should be text are none."""
+
+
+@contextmanager
+def connected(address: Path | str, uri: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection of which bytes that are no text are an `sqlite3.Error`, too.
+
+    Args:
+        uri: whether the address is one, with parameters.
+    """
+    with closing(sqlite3.connect(address, uri=uri, timeout=WAIT_SECONDS)) as connection:
+        try:
+            yield connection
+        except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the file
+            raise sqlite3.DatabaseError(f"no text: {error.reason}") from error
 
 
 @contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that does not change the file, which replaces bytes that are no text."""
     address = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS)) as connection:
+    with connected(address, uri=True) as connection:
         connection.text_factory = lambda text: text.decode(errors="replace")
         yield connection
 
 
 def error_code(error: sqlite3.Error) -> int | None:
-    """The primary code of SQLite; null for errors of Python's module, such as of bytes that are no
+    """The primary code of SQLite; null for errors of Python's module, as of bytes that are no
     text."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF  # without the extension

@@ -28,7 +28,6 @@ ARTIFACTS = "artifacts"
 """Names of MLflow's tables and of the folder of files."""
 SNAPSHOT = "snapshot-3"
 """Begin of the file names of snapshots; the number is raised when their content changes."""
-ADVICE = "run its experiment, or import it, again"
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -48,6 +47,14 @@ class LeftOut:
         if KEY in tags:
             return f"{tags.get(KIND, 'stage')} {tags.get(LABEL, tags[KEY])}"
         return f"experiment {tags[NAME]}" if NAME in tags else f"import {tags.get(IMPORT, '')}"
+
+    @property
+    def repair(self) -> str:
+        """What to do."""
+        tags = self.entry.tags
+        if NAME in tags:
+            return "run it again"
+        return "run its experiment again" if KEY in tags else "import it again"
 
 
 class FinishedRuns:
@@ -104,8 +111,9 @@ class FinishedRuns:
         if self.is_new:
             return []
         found = self._from_tables(find_finished, EXPERIMENT, tag, value)
-        if found is not None:
-            return self._counting(found)
+        if found is not None:  # by an index, which may be damaged, too
+            tagged = [one for one in self._counting(found) if tag in one.tags]
+            return [one for one in tagged if value is None or one.tags[tag] == value]
         condition = f"tags.`{tag}` = '{value}'"
         return self.marked(tag) if value is None else self._searched(condition)
 
@@ -132,7 +140,7 @@ class FinishedRuns:
         """
         if entry.run_id not in self.left_out:
             self.left_out[entry.run_id] = one = LeftOut(entry, what)
-            LOG.warning("%s is left out, as %s is damaged; %s", one.name, what, ADVICE)
+            LOG.warning("%s is left out: %s is damaged; %s", one.name, what, one.repair)
 
     def replace(self, tag: str, value: str) -> None:
         """Marks damaged runs as failed, since another with this tag was added."""

@@ -61,6 +61,7 @@ class Server:
     """The runs of one MLflow experiment. Every method raises an OSError if MLflow fails, such as a
     server that cannot be reached."""
 
+    @_os_errors()
     def __init__(self, uri: str, experiment: str, artifacts: Path | None) -> None:
         """Connects to a tracking server or database.
 

@@ -9,12 +9,12 @@ created again. Where it cannot be written, the store is read without it.
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from harness.core.sqlite_files import DAMAGE, WAIT_SECONDS, error_code
+from harness.core.sqlite_files import DAMAGE, connected, error_code
 from harness.store.entries import Entry
 
 TABLE = """
@@ -23,7 +23,7 @@ create table if not exists runs (
     artifact_uri text, tags text, metrics text, checksum integer)
 """
 COLUMNS = "run_id, mark, name, start_time, end_time, artifact_uri, tags, metrics"
-UNREADABLE = {*DAMAGE, sqlite3.SQLITE_ERROR, None}
+UNREADABLE = {*DAMAGE, sqlite3.SQLITE_ERROR}
 """Codes of errors of a file that is damaged or has another table."""
 
 
@@ -104,7 +104,7 @@ class Snapshot:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=WAIT_SECONDS)) as database:
+        with connected(self.path) as database:
             database.execute(TABLE)
             yield database
 

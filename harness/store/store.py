@@ -47,6 +47,8 @@ class StageResult:
     empty if it was computed as recorded."""
     recorded: int = 0
     """When it was stored, in milliseconds since 1970."""
+    label: str = ""
+    """For people."""
 
 
 class Store:
@@ -234,4 +236,5 @@ def _record(entry: Entry) -> StageResult:
         made_with=entry.tags.get(MADE_WITH, ""),
         adopted=entry.tags.get(ADOPTED, ""),
         recorded=entry.end_time,
+        label=entry.tags.get(LABEL, ""),
     )

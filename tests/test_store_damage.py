@@ -1,0 +1,52 @@
+"""After any flipped bit, every number of a store is right, or absent with a reason."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness
+from benchmarks.store_damage import OUTCOMES, RIGHT, TRACEBACK, WRONG, campaign
+from harness.analysis.recording import record_results
+from harness.study import Study
+from harness.tasks import TASKS
+from harness.tasks.load_examples import load_examples
+from harness.tasks.scores import COUNTS, counts, predictions_frame, save_counts, score
+
+EXPERIMENT = """
+name: damaged
+question: Is a number right, or absent?
+pretrain: {recipe: bert, size: nano, tokenizer: {vocab_size: 1000}, budget: {tokens: 100_000}}
+grid: {pretrain.objective.sentence_pair: [nsp, none]}
+seeds: {pretrain: 2}
+evaluate: {suite: micro-glue-v1, tasks: [micro-sst2]}
+"""
+TASK = TASKS["micro-sst2"]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A store with four fine-tuning runs and their experiment."""
+    root = tmp_path_factory.mktemp("damaged")
+    (root / "damaged.yaml").write_text(EXPERIMENT)
+    study = harness.load(root / "damaged.yaml", store=root / "runs")
+    examples, rng = load_examples(TASK, TASK.evaluation[0]), np.random.default_rng(0)
+    for run in study.plan.finetune_runs:
+        answers = np.where(rng.random(len(examples.labels)) < 0.7, examples.labels, 0)
+        out = root / run.key
+        out.mkdir()
+        predictions_frame("validation", examples, answers).to_parquet(out / "predictions.parquet")
+        save_counts(out / COUNTS, {"validation": counts(TASK, examples, answers)})
+        metrics = {f"validation/{name}": v for name, v in score(TASK, examples, answers).items()}
+        stage = study.plan.stages[run.key]
+        study.store.record(run.key, stage.kind, stage.label, {}, {"seconds": 2.0, **metrics}, out)
+    record_results(study.results)
+    return study
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flipped_bit_makes_no_number_wrong(study: Study, seed: int) -> None:
+    found = campaign(study.plan, study.folder, 15, seed)
+    outcomes = sum(found.values(), start=type(next(iter(found.values())))())
+    assert outcomes.total() == 15 and set(outcomes) <= set(OUTCOMES)
+    assert outcomes[RIGHT] and not outcomes[WRONG] and not outcomes[TRACEBACK]
