@@ -2,9 +2,9 @@
 
     python benchmarks/store_damage.py [--experiment experiments/smoke.yaml] [--flips 400] [--seed 0]
 
-After each flip, in a random file of a random group, the scores, the leaderboard of the experiment and the board
-of its suite are read again; then the store is restored. Passes (exit 0) if each number was right, or absent
-with a reason, and nothing ended in a traceback.
+After each flip, in a random file of a random group, the scores, the leaderboard of the experiment
+and the board of its suite are read again; then the store is restored. Passes (exit 0) if each
+number was right, or absent with a reason, and nothing ended in a traceback.
 """
 
 import argparse

@@ -35,9 +35,9 @@ from harness.execution.job import Workspace
 from harness.execution.study_runs import ARM_KIND, DECLARATION, PARENT, STAGE_RUN, StudyRuns
 from harness.plan.plan import Stage
 from harness.store.artifacts import digest
+from harness.store.entries import DIGEST, KEY, KIND, LABEL, NAME, SUITE
 from harness.store.params import flatten
 from harness.store.recorded import QUICK_SPEC_FILE, SCORES_FILE
-from harness.store.entries import DIGEST, KEY, KIND, LABEL, NAME, SUITE
 from harness.store.store import StageResult
 from harness.study import Study
 from harness.tasks.load_examples import load_examples

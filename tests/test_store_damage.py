@@ -1,7 +1,5 @@
 """After any flipped bit, every number of a store is right, or absent with a reason."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 

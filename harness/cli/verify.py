@@ -23,8 +23,8 @@ def verify(
         finished = kept.finished()
         found = verification.find_damage(kept, options.tracked(list(finished.values())))
         if not found:
-            others = f"{len(kept.experiments())} experiments, {len(kept.imports())} imported results"
-            line = f"intact: {len(finished)} stages, {others} of {kept.place}"
+            counts = f"{len(finished)} stages, {len(kept.experiments())} experiments"
+            line = f"intact: {counts}, {len(kept.imports())} imported results of {kept.place}"
             options.out.print(line, markup=False)
             return
         rows = [[one.name, one.problem, one.place] for one in found]

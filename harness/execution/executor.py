@@ -15,7 +15,7 @@ from harness.experiment.plugins import PluginError
 from harness.plan.plan import Plan, Stage
 from harness.store.artifacts import Artifact
 from harness.store.store import StageResult, Store
-from harness.store.verification import damaged_stages
+from harness.store.verification import forget_damaged
 
 POLL_SECONDS = 0.2
 """Longest wait for an outcome between two updates of the display."""
@@ -64,7 +64,10 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     A failed stage does not stop the others; stages that depend on it are skipped. The backend is
     closed after the last stage.
     """
-    execution = Execution(finished=_intact(store, store.finished(plan.stages), display))
+    finished = store.finished(plan.stages)
+    execution = Execution(finished=forget_damaged(store, finished))
+    if lost := len(finished) - len(execution.finished):
+        display.warn(f"files of {lost} finished stages are damaged; they are computed again")
     tracker = Tracker(plan, store, backend.workspace)
     for result in execution.finished.values():
         tracker.finished(result)
@@ -84,21 +87,6 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     for problem in execution.problems:
         display.warn(f"could not be updated, the results are not affected: {problem}")
     return execution
-
-
-def _intact(
-    store: Store, finished: dict[str, StageResult], display: Display
-) -> dict[str, StageResult]:
-    """Finished stages without damaged ones, which are marked. Files on a server are verified when
-    they are used: to download all of them may take long."""
-    local = [one for one in finished.values() if one.artifact_uri.startswith("file:")]
-    damaged = list(damaged_stages(store, local))
-    for one in damaged:
-        store.forget(one)
-    if damaged:
-        display.warn(f"finished stages with damaged files, computed again if needed: {len(damaged)}")
-    gone = {one.key for one in damaged}
-    return {key: one for key, one in finished.items() if key not in gone}
 
 
 @dataclass

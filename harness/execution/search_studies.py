@@ -102,7 +102,8 @@ class SearchStudies:
         return self.plan.experiment.sweep.sampler == "tpe"
 
     def _show(self, name: str, stage: Stage, states: Mapping[str, State]) -> None:
-        from harness.finetuning.search.optuna_search import Trial, show_trials
+        from harness.finetuning.search.optuna_search import show_trials
+        from harness.finetuning.search.trials import Trial
 
         self._discard_if_damaged()
         found: dict[str, Trial] = {}

@@ -1,6 +1,6 @@
 """Compares all that a store holds with its digests, and marks what is damaged."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -53,6 +53,20 @@ def _check_mounted(uri: str) -> None:
     nothing is damaged then."""
     if uri.startswith("file:") and not (folder := resolve(uri).parents[1]).is_dir():
         raise OSError(f"{folder} is missing, which has the files of finished stages")
+
+
+def forget_damaged(store: Store, finished: Mapping[str, StageResult]) -> dict[str, StageResult]:
+    """Finished stages by key without damaged ones, which are marked as failed. Files on a server
+    count as intact: to download all of them may take long, and they are compared when used.
+
+    Raises:
+        OSError: the folder of all files is missing, or the store cannot be written.
+    """
+    local = [one for one in finished.values() if one.artifact_uri.startswith("file:")]
+    damaged = {one.key: one for one in damaged_stages(store, local)}
+    for one in damaged.values():
+        store.forget(one)
+    return {key: one for key, one in finished.items() if key not in damaged}
 
 
 def find_damage(store: Store, results: Iterable[StageResult]) -> list[Damage]:

@@ -60,6 +60,13 @@ def returned(root: Path) -> dict[str, Any]:
     return found
 
 
+def returned_or_error(root: Path) -> tuple[dict[str, Any], str]:
+    try:
+        return returned(root), ""
+    except OSError as error:
+        return {}, str(error)
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_a_flipped_bit_changes_nothing_silently(store: Store, place: str) -> None:
     rng, expected, absent = random.Random(0), returned(store.root), 0
@@ -71,12 +78,9 @@ def test_a_flipped_bit_changes_nothing_silently(store: Store, place: str) -> Non
         flip(path, 8 * rng.choice(bytes_) + rng.randrange(8))
         if "without" in place:
             store.runs.snapshot.discard()
-        try:
-            found = returned(store.root)
-        except OSError as error:
-            assert re.match(rf"{path} is damaged \(|MLflow: ", str(error)), error
-            assert "\n" not in str(error)
-            found = {}
+        found, error = returned_or_error(store.root)
+        assert "\n" not in error
+        assert re.match(rf"{path} is damaged \(|MLflow: ", error) or not error, error
         assert found.items() <= expected.items()
         absent += found != expected
         for changed, content in before.items():
@@ -191,11 +195,11 @@ def test_damaged_tables_are_one_line(own: Store) -> None:
         own.finished()
     with pytest.raises(OSError, match=line):
         own.experiments()
-    with pytest.raises(OSError, match="MLflow: .*file is not a database"):
+    with pytest.raises(OSError, match=r"MLflow: .*file is not a database"):
         Store(own.root)._server.experiment_id  # noqa: B018
     own.runs.database.unlink()
     own.runs.database.mkdir()
-    with pytest.raises(OSError, match=f"{own.runs.database}: unable to open database file"):
+    with pytest.raises(OSError, match=rf"{own.runs.database}: (unable|disk)"):
         own.finished()
 
 

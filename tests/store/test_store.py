@@ -103,7 +103,11 @@ def test_names_of_runs_and_tags_are_those_of_older_stores(store: Store, folder: 
     store.record_import("lab.parquet", folder)
     runs = store._server.client.search_runs([store._server.experiment_id])
     found = [
-        {name: text for name, text in run.data.tags.items() if name not in ("mlflow.user", CHECKSUM)}
+        {
+            name: text
+            for name, text in run.data.tags.items()
+            if name not in ("mlflow.user", CHECKSUM)
+        }
         for run in sorted(runs, key=lambda run: run.info.start_time)
     ]
     assert found == [
