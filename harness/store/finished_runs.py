@@ -73,6 +73,7 @@ class FinishedRuns:
         self.snapshot = Snapshot(root / f"{SNAPSHOT}{address}.db", MARKS)
         self.left_out: dict[str, LeftOut] = {}
         """Run id to each damaged run that was met."""
+        self._foreign = False  # whether the tables are of another version of MLflow
         if not uri and correct_addresses(self.database, EXPERIMENT, root / ARTIFACTS):
             self.snapshot.discard()
 
@@ -159,7 +160,7 @@ class FinishedRuns:
         Raises:
             OSError: the file is damaged or cannot be opened.
         """
-        if self.uri:
+        if self.uri or self._foreign:
             return None
         try:
             return read(self.database, *arguments)
@@ -169,6 +170,7 @@ class FinishedRuns:
                     f"{self.database} is damaged ({what}): replace it by a copy, or remove it, "
                     "and all stages are computed again"
                 ) from None
+            self._foreign = True
             return None
 
     def _counting(self, found: Iterable[Entry]) -> list[Entry]:

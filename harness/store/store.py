@@ -147,6 +147,11 @@ class Store:
         damaged = {one.entry.tags.get(NAME) for one in self.runs.left_out.values()}
         return {name: folder for name, folder in folders.items() if folder and name not in damaged}
 
+    def is_recorded(self, experiment: str) -> bool:
+        """Whether the latest record of an experiment is intact, and of a version with digests."""
+        latest = self.runs.tagged(NAME, experiment)[-1:]
+        return experiment in self.experiments() and all(DIGEST in one.tags for one in latest)
+
     def record_import(self, name: str, folder: Path) -> None:
         """Stores results that were measured elsewhere: a copy of `folder`."""
         tags = {IMPORT: name, DIGEST: digest(folder)}

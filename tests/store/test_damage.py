@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.store_damage import flip
 from harness.core.sqlite_files import damage
-from harness.store.entries import CHECKSUM, NAME, SUITE
+from harness.store.entries import CHECKSUM, DIGEST, NAME, SUITE
 from harness.store.recorded import SCORE_COLUMNS, recorded_experiments
 from harness.store.store import Store
 
@@ -173,6 +173,14 @@ def test_a_damaged_experiment_is_left_out_until_it_is_recorded_again(
     assert own.experiments().keys() == {"one"} == Store(own.root).experiments().keys()
     execute(own, "update tags set value = 't' where key = ? and run_uuid = ?", SUITE, run_of(own))
     assert Store(own.root).experiments() == {}
+
+
+def test_a_record_without_a_digest_is_not_enough(own: Store) -> None:
+    """The next run of the experiment records it again."""
+    assert own.is_recorded("one") and not own.is_recorded("two")
+    execute(own, "delete from tags where key = ? and run_uuid = ?", CHECKSUM, run_of(own))
+    execute(own, "delete from tags where key = ? and run_uuid = ?", DIGEST, run_of(own))
+    assert own.experiments().keys() == {"one"} and not own.is_recorded("one")
 
 
 def run_of(store: Store) -> str:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.app import app
+from harness.store.recorded import RecordedExperiment
 from harness.store.store import Store
 from harness.store.verification import CHANGED, damaged_stages, find_damage, repair
 
@@ -99,3 +100,25 @@ def test_files_that_are_not_mounted_are_not_damaged(store: Store) -> None:
     rmtree(store.root / "artifacts")
     with pytest.raises(OSError, match="artifacts is missing, which has the files of finished"):
         list(damaged_stages(store, finished.values()))
+
+
+@pytest.mark.parametrize("command", [["leaderboard", "micro-glue-v1"], ["store"], ["gc"]])
+def test_commands_on_damaged_tables_say_one_line(tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "mlflow.db").write_bytes(b"no database" * 1000)
+    result = CliRunner().invoke(app, [*command, "--store", str(tmp_path)])
+    *before, line = result.output.splitlines()
+    assert result.exit_code == 2 and before in ([], [f"store: {tmp_path}"])
+    assert line == (
+        f"{tmp_path}/mlflow.db is damaged (file is not a database): replace it by a copy, or "
+        "remove it, and all stages are computed again"
+    )
+
+
+def test_records_of_versions_without_digests_say_what_cannot_be_read(tmp_path: Path) -> None:
+    one = RecordedExperiment("one", tmp_path)
+    for file, content in {"experiment.json": b"{", "stages.json": b"\xff"}.items():
+        (tmp_path / file).write_bytes(content)
+    (tmp_path / "results.parquet").write_bytes(b"PAR1")
+    for read in ("spec", "stages", "scores"):
+        with pytest.raises(ValueError, match=r"^\S+ cannot be read: run one again \(.+\)$"):
+            getattr(one, read)
