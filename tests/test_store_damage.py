@@ -1,5 +1,9 @@
 """After any flipped bit, every number of a store is right, or absent with a reason."""
 
+from collections import Counter
+from pathlib import Path
+from shutil import copytree
+
 import numpy as np
 import pytest
 

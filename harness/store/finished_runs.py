@@ -123,9 +123,10 @@ class FinishedRuns:
         any), by start time."""
         if self.is_new:
             return []
+        found = self._from_tables(partial(rows_from_tables, self.snapshot), EXPERIMENT)
         if self.uri:
             found = rows_from_server(self.snapshot, self.server)
-        elif not (found := self._from_tables(partial(rows_from_tables, self.snapshot), EXPERIMENT)):
+        if found is None:
             every = self._searched(f"tags.`{mark}` != ''")
             return [entry for entry in every if names is None or entry.tags[mark] in names]
         rows, damaged = found
