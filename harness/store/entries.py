@@ -38,6 +38,8 @@ class Entry:
         times = self.start_time, self.end_time
         if not (_are(str, texts) and _are(int, times) and _are(float, self.metrics.values())):
             return False
+        if KEY in self.tags and not {KIND, DIGEST} <= self.tags.keys():
+            return False
         known = self.tags.get(CHECKSUM)
         return known is None or known == checksum(self.tags, self.metrics, self.start_time)
 

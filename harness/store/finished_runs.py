@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from harness.core.files import make_once
 from harness.core.sqlite_files import damage
-from harness.store.entries import DIGEST, IMPORT, KEY, KIND, LABEL, NAME, Entry, TrackedRun
+from harness.store.entries import IMPORT, KEY, KIND, LABEL, NAME, Entry, TrackedRun
 from harness.store.mlflow_tables import find_finished, read_params, tracked_runs
 from harness.store.moved_folder import correct_addresses
 from harness.store.snapshot import Snapshot, entries
@@ -132,7 +132,8 @@ class FinishedRuns:
         rows, damaged = found
         wrong = [one for one in damaged if mark in one.tags]
         wrong = [one for one in wrong if names is None or one.tags[mark] in names]
-        return self._counting([*entries(rows, mark, names), *wrong])
+        self._counting(wrong)
+        return _by_start(entries(rows, mark, names))  # which were intact when they were added
 
     def leave_out(self, entry: Entry, what: str) -> None:
         """Keeps, and logs once, that a run does not count.
@@ -178,11 +179,15 @@ class FinishedRuns:
         """The intact ones of some runs, by start time."""
         intact = []
         for one in found:
-            if one.is_intact and (KEY not in one.tags or {KIND, DIGEST} <= one.tags.keys()):
+            if one.is_intact:
                 intact.append(one)
             else:
                 self.leave_out(one, f"its record in {self.database.name}")
-        return sorted(intact, key=lambda one: (one.start_time, one.run_id))
+        return _by_start(intact)
+
+
+def _by_start(found: Iterable[Entry]) -> list[Entry]:
+    return sorted(found, key=lambda one: (one.start_time, one.run_id))
 
 
 def _make_tables(path: Path) -> None:
