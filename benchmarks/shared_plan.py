@@ -29,7 +29,9 @@ from benchmarks.common import timed
 from benchmarks.crash_recovery import num_finished, started_again
 from benchmarks.tracking_server import Database, TrackingServer
 from harness.plan.factory import load_plan
-from harness.store.store import EXPERIMENT, KEY, Store
+from harness.store.entries import KEY
+from harness.store.finished_runs import EXPERIMENT
+from harness.store.store import Store
 
 MOST_SECONDS = 30.0
 """Longest time between two kills."""

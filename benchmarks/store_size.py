@@ -35,9 +35,10 @@ from harness.execution.job import Workspace
 from harness.execution.study_runs import ARM_KIND, DECLARATION, PARENT, STAGE_RUN, StudyRuns
 from harness.plan.plan import Stage
 from harness.store.artifacts import digest
+from harness.store.entries import DIGEST, KEY, KIND, LABEL, NAME, SUITE
 from harness.store.params import flatten
 from harness.store.recorded import QUICK_SPEC_FILE, SCORES_FILE
-from harness.store.store import DIGEST, KEY, KIND, LABEL, NAME, SNAPSHOT, SUITE, StageResult
+from harness.store.store import StageResult
 from harness.study import Study
 from harness.tasks.load_examples import load_examples
 from harness.tasks.scores import counts, predictions_frame, save_counts, score
@@ -263,7 +264,7 @@ def measure(num_runs: int, root: Path, only: str = "") -> dict[str, tuple[float,
     print(f"{count} runs made in {seconds:.0f} s", flush=True)
     store = ("--store", str(root / "runs"))
     board = ("leaderboard", "micro-glue-v1", *store)
-    (root / "runs" / SNAPSHOT).unlink(missing_ok=True)
+    study.store.runs.snapshot.discard()
     commands = {
         "first leaderboard": lambda: timed(*board),
         "later leaderboard": lambda: min(timed(*board) for _ in range(3)),

@@ -183,9 +183,13 @@ class MemoryStore(Store):
         )
         return self.results[key]
 
-    def fetch(self, record: StageResult) -> Path:
+    def fetch(self, record: StageResult) -> Path | None:
         """The folder, intact."""
         return self.root
+
+    def forget(self, record: StageResult) -> None:
+        """Drops a result."""
+        self.results.pop(record.key, None)
 
 
 class NoViews(Tracker):
@@ -196,9 +200,15 @@ class NoViews(Tracker):
         self.views = []
 
 
-def run_virtually(plan: Plan, backend: SimulatedCluster) -> Execution:
-    """Runs a plan on a simulated cluster, into a store in memory."""
-    store = MemoryStore(backend.workspace.root)
+def run_virtually(
+    plan: Plan, backend: SimulatedCluster, store: MemoryStore | None = None
+) -> Execution:
+    """Runs a plan on a simulated cluster, into a store in memory.
+
+    Args:
+        store: null: an empty one.
+    """
+    store = store or MemoryStore(backend.workspace.root)
     with ExitStack() as stack:
         stack.enter_context(patch.object(executor, "time", backend))
         stack.enter_context(patch.object(progress, "time", backend))

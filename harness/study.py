@@ -147,7 +147,7 @@ class Study:
             StagesFailedError: stages failed; the results of the others are kept.
         """
         self.last_run = run_plan(self.plan, self.store, jobs, console, executor, address)
-        if self.last_run.computed or self.name not in self.store.experiments():
+        if self.last_run.computed or not self.store.is_recorded(self.name):
             record_results(self.results)
         if raise_on_failure:
             self.last_run.raise_failures(self.plan)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from harness.store import store
+from harness.store import finished_runs
 
 # A first example may import a library, and shared machines are slow at times.
 settings.register_profile("harness", deadline=None)
@@ -50,7 +50,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileSched
 def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Creates MLflow's empty tables once and copies them to every store: it takes seconds."""
     template = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    make_tables = store._make_tables
+    make_tables = finished_runs._make_tables
 
     def copy_tables(path: Path) -> None:
         if not template.exists():
@@ -58,7 +58,7 @@ def mlflow_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         shutil.copyfile(template, path)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_make_tables", copy_tables)
+        patch.setattr(finished_runs, "_make_tables", copy_tables)
         yield
 
 

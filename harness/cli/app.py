@@ -27,6 +27,7 @@ from harness.cli import (
     store,
     submit,
     ui,
+    verify,
     work,
 )
 
@@ -76,6 +77,7 @@ app.command()(registries.show)
 app.command()(schema.schema)
 app.command()(ui.ui)
 app.command()(store.store)
+app.command()(verify.verify)
 app.command()(gc.gc)
 
 

@@ -15,6 +15,7 @@ from harness.experiment.plugins import PluginError
 from harness.plan.plan import Plan, Stage
 from harness.store.artifacts import Artifact
 from harness.store.store import StageResult, Store
+from harness.store.verification import forget_damaged
 
 POLL_SECONDS = 0.2
 """Longest wait for an outcome between two updates of the display."""
@@ -63,7 +64,10 @@ def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Exe
     A failed stage does not stop the others; stages that depend on it are skipped. The backend is
     closed after the last stage.
     """
-    execution = Execution(finished=store.finished(plan.stages))
+    finished = store.finished(plan.stages)
+    execution = Execution(finished=forget_damaged(store, finished))
+    if lost := len(finished) - len(execution.finished):
+        display.warn(f"files of {lost} finished stages are damaged; they are computed again")
     tracker = Tracker(plan, store, backend.workspace)
     for result in execution.finished.values():
         tracker.finished(result)
@@ -200,10 +204,18 @@ class _Loop:
                     return False
                 if files is None:
                     self.store.forget(self.execution.finished.pop(parent))
-                    self.queue.add(parent)
+                    self._compute_again(parent)
                     return False
                 self.verified.add(parent)
         return True
+
+    def _compute_again(self, key: str) -> None:
+        """Queues a stage that was finished, and those before it that are not."""
+        known = (self.execution.finished, self.queue.waiting, self.running)
+        for parent in self.plan.stages[key].parents.values():
+            if not any(parent in stages for stages in known):
+                self._compute_again(parent)
+        self.queue.add(key)
 
     def _job(self, key: str) -> StageJob:
         stage, finished = self.plan.stages[key], self.execution.finished

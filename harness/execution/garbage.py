@@ -8,6 +8,7 @@ from shutil import rmtree
 
 from harness.execution.job import Workspace
 from harness.store.artifacts import folder_size, local_size
+from harness.store.entries import NAME
 from harness.store.recorded import recorded_experiments
 from harness.store.store import StageResult, Store
 
@@ -52,7 +53,8 @@ def find_garbage(store: Store, kept: Collection[str] = (), days: float = DEFAULT
         days: age from which something counts.
 
     Raises:
-        ValueError: no experiment is recorded and nothing else is kept, or stages are computed now.
+        ValueError: no experiment is recorded and nothing else is kept, the record of one is
+            damaged, or stages are computed now.
     """
     workspace, finished = Workspace(store.root), store.finished()
     folders = [path for path in (store.root / "work").glob("*") if path.is_dir()]
@@ -62,6 +64,11 @@ def find_garbage(store: Store, kept: Collection[str] = (), days: float = DEFAULT
             "their end"
         )
     experiments = recorded_experiments(store)
+    if damaged := [one.name for one in store.runs.left_out.values() if NAME in one.entry.tags]:
+        raise ValueError(
+            "all experiments must be intact, so that it is known which stages they refer to, but "
+            f"{', '.join(damaged)} is damaged: run it again"
+        )
     if not experiments and not kept:
         raise ValueError(
             f"the store {store.place} must have a recorded experiment, but has none; name the "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from harness.execution.job import HISTORY, Workspace
 from harness.pretraining.history_file import STEP, TIME
 from harness.store.artifacts import read_file
-from harness.store.snapshot import Point
+from harness.store.entries import Point
 from harness.store.store import StageResult
 
 

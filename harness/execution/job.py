@@ -115,9 +115,9 @@ class Workspace:
         """The latest progress report of a running stage; empty before the first."""
         try:
             content: dict[str, Any] = json.loads((self.folder(key) / "progress.json").read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+        except (FileNotFoundError, ValueError):  # before the first, or damaged
             return {}
-        return content
+        return content if isinstance(content, dict) else {}
 
     def forget_progress(self, key: str) -> None:
         """Deletes the progress report of an interrupted stage."""
@@ -127,7 +127,8 @@ class Workspace:
         """The reason of a failed stage, the last line of `error.txt` after its traceback; empty if
         it has not failed."""
         file = self.folder(key) / "error.txt"
-        return file.read_text().strip().splitlines()[-1] if file.exists() else ""
+        text = file.read_text(errors="replace").strip() if file.exists() else ""
+        return text.rpartition("\n")[2]
 
     def draft(self, key: str, token: str) -> Path:
         """Folder in which one attempt writes the files of a stage, renamed to `output` at its end.

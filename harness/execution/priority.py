@@ -48,7 +48,7 @@ class ReadyQueue:
         """
         self._stages, self._finished = stages, finished
         self._position = {key: place for place, key in enumerate(stages)}
-        self._children: dict[str, list[str]] = defaultdict(list)
+        self._children: dict[str, dict[str, None]] = defaultdict(dict)
         self._unknown: set[str] | None = None
         self._first: set[str] = set()
         self._ready: list[tuple[bool, float, int, str]] = []
@@ -60,13 +60,13 @@ class ReadyQueue:
         for stage in todo:
             if stage.flops:
                 self.kinds.add(stage.kind)
-            for parent in set(stage.parents.values()):
-                self._children[parent].append(stage.key)
             self.add(stage.key)
 
     def add(self, key: str) -> None:
         """Adds a stage, new or to be computed again."""
         self.waiting.add(key)
+        for parent in self._stages[key].parents.values():
+            self._children[parent][key] = None
         self.push(key)
 
     def finish(self, key: str) -> None:

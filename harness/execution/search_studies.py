@@ -4,9 +4,10 @@ file. A view, like `harness.execution.study_runs`; the trials are results of sta
 import json
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
+from harness.core.sqlite_files import damage
 from harness.execution.job import Workspace
 from harness.execution.study_runs import State
 from harness.finetuning.search.sweep import Sweep
@@ -102,7 +103,8 @@ class SearchStudies:
         return self.plan.experiment.sweep.sampler == "tpe"
 
     def _show(self, name: str, stage: Stage, states: Mapping[str, State]) -> None:
-        from harness.finetuning.search.optuna_search import Trial, show_trials
+        from harness.finetuning.search.optuna_search import show_trials
+        from harness.finetuning.search.trials import Trial
 
         self._discard_if_damaged()
         found: dict[str, Trial] = {}
@@ -116,15 +118,7 @@ class SearchStudies:
 
     def _discard_if_damaged(self) -> None:
         """Deletes a damaged file; it is filled again."""
-        if not self.path.exists():
-            return
-        try:
-            with closing(sqlite3.connect(self.path)) as database:
-                intact = database.execute("pragma quick_check(1)").fetchone() == ("ok",)
-        except sqlite3.OperationalError:  # another process writes
-            return
-        except sqlite3.DatabaseError:
-            intact = False
-        if not intact:
-            self.path.unlink()
-            self.shown.clear()
+        with suppress(OSError):  # another process writes
+            if self.path.exists() and damage(self.path):
+                self.path.unlink()
+                self.shown.clear()

@@ -21,7 +21,7 @@ from harness.plan.arm_stages import ArmStage, arm_digest, arm_stages
 from harness.plan.keys import without_nulls
 from harness.plan.plan import Plan
 from harness.plan.stage_kinds import STAGE_KINDS
-from harness.store.snapshot import Point, TrackedRun
+from harness.store.entries import Point, TrackedRun
 from harness.store.store import StageResult, Store
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from filelock import SoftFileLease
 
+from harness.core.checked_files import read_checked, write_checked
 from harness.core.files import write_atomically
 from harness.core.memory import peak_memory, reset_peak_memory
 from harness.execution.devices import one_node_problem, uses_devices
@@ -22,12 +23,14 @@ from harness.execution.provenance import made_with
 from harness.execution.time_left import RESUMED_AT, STAGE_SECONDS
 from harness.experiment import plugins
 from harness.pretraining.loggers import LOGGERS, LogTarget
-from harness.store.artifacts import local_folder
+from harness.store.artifacts import digest, local_folder
 
 if TYPE_CHECKING:
     from pytorch_lightning.loggers import Logger
 
 Metrics = dict[str, float | None]
+FILES = "files"
+"""Field of `result.json` with the digest of the files."""
 REPORT_SECONDS = 0.3
 """Least time between two progress reports of a stage."""
 
@@ -57,8 +60,11 @@ def run_stage(
     folder.mkdir(parents=True, exist_ok=True)
     with held(workspace.lease(job.key)) as lease:
         result, out = workspace.result(job.key), workspace.output(job.key)
-        if result.exists():
-            return StageOutput(**json.loads(result.read_text())) if out.exists() else None
+        if result.exists() and not out.exists():
+            return None
+        if output := _ended(workspace, job.key):
+            return output
+        result.unlink(missing_ok=True)  # it is damaged
         workspace.log("start", job.key)
         (folder / "error.txt").unlink(missing_ok=True)  # of an earlier attempt
         rmtree(out, ignore_errors=True)
@@ -78,9 +84,18 @@ def run_stage(
                 raise plugins.PluginError(line) from error
             raise
         output = StageOutput(metrics, made_with())
-        write_atomically(result, json.dumps(asdict(output)))
+        write_checked(result, {**asdict(output), FILES: digest(out)})
         workspace.log("finish", job.key)
         return output
+
+
+def _ended(workspace: Workspace, key: str) -> StageOutput | None:
+    """The output of a stage that ended, but was not recorded; null if it did not, or if its files
+    are damaged."""
+    found = read_checked(workspace.result(key))
+    if found is None or found.pop(FILES, "") not in ("", digest(workspace.output(key))):
+        return None
+    return StageOutput(**found)
 
 
 def _check(lease: SoftFileLease) -> None:

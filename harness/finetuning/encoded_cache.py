@@ -4,6 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from harness.core.checked_files import is_intact_zip
 from harness.core.files import make_once
 from harness.data.hub import digest
 from harness.finetuning.heads.head import TaskHead
@@ -17,10 +18,13 @@ VERSION = 3
 def encoded(head: TaskHead, examples: Examples, tokenizer: Path, shared: Path) -> Encoded:
     """`head.encode(examples)`, cached in a file under `shared`.
 
-    The file is named by a hash of all inputs; the folder may be deleted at any time.
+    The file is named by a hash of all inputs. A damaged one is made again, and the folder may be
+    deleted at any time.
     """
     path = shared / "encoded" / f"{_key(head, examples, tokenizer)}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not is_intact_zip(path):
+        path.unlink(missing_ok=True)
     make_once(path, lambda draft: head.encode(examples).save(draft))
     return Encoded.load(path)
 

@@ -7,6 +7,7 @@ complete lines to MLflow; training itself never waits for a database.
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 STEP, TIME = "step", "time"
@@ -21,15 +22,17 @@ def append_line(path: Path, step: int, values: Mapping[str, float]) -> None:
 
 
 def last_steps(path: Path) -> dict[str, int]:
-    """Metric to its last step. The remains of a line that a kill interrupted are removed."""
+    """Metric to its last step. The remains of a line that a kill interrupted are removed, and
+    damaged lines."""
     if not path.exists():
         return {}
-    content = path.read_bytes()
-    complete = content[: content.rfind(b"\n") + 1]
-    if len(complete) < len(content):
-        path.write_bytes(complete)
+    content, kept = path.read_bytes(), []
     last: dict[str, int] = {}
-    for line in complete.splitlines():
-        point = json.loads(line)
-        last.update(dict.fromkeys(point.keys() - {STEP, TIME}, point[STEP]))
+    for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+        with suppress(ValueError, KeyError, AttributeError):
+            point = json.loads(line)
+            last.update(dict.fromkeys(point.keys() - {STEP, TIME}, int(point[STEP])))
+            kept.append(line)
+    if sum(map(len, kept)) < len(content):
+        path.write_bytes(b"".join(kept))
     return last

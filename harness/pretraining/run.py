@@ -1,7 +1,6 @@
 """A pretraining run, from initial weights or the last checkpoint to the end of its budget."""
 
 import csv
-import json
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +15,8 @@ from pytorch_lightning.loggers import Logger
 from pytorch_lightning.profilers import Profiler
 from torch.utils.data import DataLoader
 
+from harness.core.checked_files import is_intact_zip, read_checked, write_checked
 from harness.core.compute import DEFAULT_COMPUTE, Compute
-from harness.core.files import write_atomically
 from harness.data.corpora.token_stream import BY_SOURCE, TokenStream
 from harness.pretraining.callbacks import CHECKPOINTS, RunCallback
 from harness.pretraining.distributed import agreed, num_ranks, rank, uses_gpus
@@ -172,8 +171,8 @@ def steps_within_seconds(
         prepare: makes the module and the feed of a run and a number of updates.
     """
     saved = work / "steps.json"
-    if saved.exists():
-        return int(json.loads(saved.read_text())["steps"])
+    if known := read_checked(saved):
+        return int(known["steps"])
     ends: list[tuple[int, float]] = []
     copy = spec.model_copy(update={"checkpoint_fractions": ()})
     never = compute.model_copy(update={"checkpoint_interval_seconds": math.inf})
@@ -184,7 +183,7 @@ def steps_within_seconds(
     rate = (TIMED_STEPS - first) / (ends[-1][1] - begin)
     steps = agreed(planned_steps(spec, rate))
     if rank() == 0:
-        write_atomically(saved, json.dumps({"steps": steps, "steps_per_second": rate}))
+        write_checked(saved, {"steps": steps, "steps_per_second": rate})
     return steps
 
 
@@ -219,10 +218,19 @@ def fit(
     )
     feed.first, feed.length = lambda: trainer.global_step, module.num_updates_at_once
     if module.num_steps:
-        resume = checkpoint if checkpoint.exists() else None
+        resume = checkpoint if _is_usable(checkpoint) else None
         loader = DataLoader(feed, batch_size=None)
         trainer.fit(module, loader, ckpt_path=resume, weights_only=True)
     return trainer
+
+
+def _is_usable(checkpoint: Path) -> bool:
+    """Whether there is a checkpoint; a damaged one is set aside, and the run begins again."""
+    exists = agreed(checkpoint.exists())
+    usable = exists and agreed(is_intact_zip(checkpoint))
+    if exists and not usable and rank() == 0:
+        checkpoint.replace(checkpoint.with_suffix(".damaged"))
+    return usable
 
 
 def make_module(

@@ -8,7 +8,7 @@ import numpy as np
 from harness.analysis.frames.scores import scores_frame
 from harness.analysis.frames.trials import selected_trials, trials_frame
 from harness.analysis.results import Results
-from harness.finetuning.search import optuna_search
+from harness.finetuning.search.trials import WORST
 from harness.leaderboard.measured_rows import is_baseline
 from harness.report.run_checks import family, planned
 from harness.tasks.custom import tasks_of
@@ -54,7 +54,7 @@ def holdout_beside_dev(results: Results) -> dict[tuple[str, str], tuple[float, f
     for arm, task, _, best in selected_trials(results):
         place = (arm, task, tasks[task].evaluation[0].name, tasks[task].metrics[0])
         both = 100 * float(best["value"]), 100 * float(dev.get(place, np.nan))
-        if best["value"] > optuna_search.WORST and np.isfinite(both).all():
+        if best["value"] > WORST and np.isfinite(both).all():
             found[arm, task] = both
     return found
 

@@ -63,6 +63,47 @@ def folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+Stamps = frozenset[tuple[str, int, int]]
+"""Path, size and time of the last change of each file."""
+
+
+def stamps(folder: Path) -> Stamps:
+    """What changes when a program changes a file below a folder; faster than `digest`."""
+    files = ((path, path.stat()) for path in folder.rglob("*") if path.is_file())
+    return frozenset((str(path), one.st_size, one.st_mtime_ns) for path, one in files)
+
+
+class IntactFiles:
+    """Folders of files that were compared with their digests: once in the life of a process, unless
+    a program changes a file."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Stamps] = {}
+
+    def find(self, uri: str, expected: str | None) -> Path | None:
+        """The local folder of files; null if they are missing or changed.
+
+        Args:
+            expected: their digest; null if it is not known.
+
+        Raises:
+            OSError: they cannot be downloaded.
+        """
+        try:
+            folder = resolve(uri)
+        except FileNotFoundError:
+            return None
+        found = stamps(folder)
+        if expected is None or self._known.get(uri) == found:
+            return folder
+        if digest(folder) == expected:
+            self._known[uri] = found
+            return folder
+        if not uri.startswith("file:"):
+            forget(uri)
+        return None
+
+
 def digest(folder: Path) -> str:
     """SHA-256 over the names and contents of all files below a folder."""
     total = hashlib.sha256()

@@ -19,7 +19,9 @@ from mlflow import artifacts  # noqa: E402
 from mlflow.entities import Metric, Param, Run, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
+from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
+from harness.store.entries import CHECKSUM, Entry, Point, TrackedRun, checksum  # noqa: E402
 from harness.store.params import (  # noqa: E402
     MAX_PARAM,
     flatten,
@@ -27,9 +29,9 @@ from harness.store.params import (  # noqa: E402
     split_params,
     unflatten,
 )
-from harness.store.snapshot import Entry, Point, TrackedRun  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # tracebacks of raised errors
 
 PAGE = 1000
 MAX_TAG = 8000
@@ -45,14 +47,21 @@ def _os_errors() -> Iterator[None]:
     """
     try:
         yield
-    except MlflowException as error:
-        raise OSError(f"MLflow: {error.message}") from error
+    except (MlflowException, SQLAlchemyError) as error:
+        raise OSError(f"MLflow: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    """The line of a message that says what happened; SQL and parameters follow."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "sqlite3." in line), lines[0] if lines else "")
 
 
 class Server:
     """The runs of one MLflow experiment. Every method raises an OSError if MLflow fails, such as a
     server that cannot be reached."""
 
+    @_os_errors()
     def __init__(self, uri: str, experiment: str, artifacts: Path | None) -> None:
         """Connects to a tracking server or database.
 
@@ -143,17 +152,20 @@ class Server:
 
         The status FINISHED is set last: an interrupted run never counts.
         """
-        run = self.client.create_run(self.experiment_id, run_name=name, tags=dict(tags)).info
+        start = int(1000 * time.time())
         known = {name: float(value) for name, value in metrics.items() if value is not None}
+        tags = {name: _cut(text, MAX_TAG) for name, text in tags.items()}
+        tags[CHECKSUM] = checksum(tags, known, start)
+        run = self.client.create_run(self.experiment_id, start, tags, run_name=name).info
         self.client.log_batch(
             run.run_id,
-            metrics=[Metric(name, value, run.start_time, 0) for name, value in known.items()],
+            metrics=[Metric(name, value, start, 0) for name, value in known.items()],
             params=[Param(name, text) for name, text in split_params(flatten(spec)).items()],
         )
         self.client.log_artifacts(run.run_id, str(folder))
         end = int(1000 * time.time())
         self.client.set_terminated(run.run_id, end_time=end)
-        return Entry(run.run_id, run.start_time, end, run.artifact_uri, dict(tags), known)
+        return Entry(run.run_id, start, end, run.artifact_uri, tags, known)
 
     def runs(self, condition: str = "") -> list[TrackedRun]:
         """All runs that meet a condition in MLflow's filter syntax, whatever their status."""
@@ -249,7 +261,7 @@ def download(uri: str, folder: Path) -> Path:
         with _os_errors():
             if not artifacts.list_artifacts(**arguments):
                 raise FileNotFoundError(f"there are no files at {uri}") from None
-        raise OSError(f"MLflow: {error.message}") from error
+        raise OSError(f"MLflow: {_line(error)}") from error
 
 
 def _entry(run: Run) -> Entry:

@@ -1,16 +1,14 @@
 """Local stores that were moved or copied: MLflow keeps absolute addresses of files."""
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
+from harness.core.sqlite_files import connected, read_only
 from harness.store.artifacts import resolve
 
 LOCATION = "select artifact_location from experiments where name = ?"
 COLUMNS = {"experiments": "artifact_location", "runs": "artifact_uri"}
 """Table of MLflow to its column with an address below the folder of files."""
-WAIT_SECONDS = 60
-"""How long one process waits while another writes."""
 
 
 def correct_addresses(database: Path, experiment: str, artifacts: Path) -> bool:
@@ -34,10 +32,13 @@ def correct_addresses(database: Path, experiment: str, artifacts: Path) -> bool:
 
 def _correct(database: Path, experiment: str, artifacts: Path) -> bool:
     new = artifacts.as_uri()
-    with closing(sqlite3.connect(database, timeout=WAIT_SECONDS)) as connection, connection:
+    with read_only(database) as connection:
         row = connection.execute(LOCATION, (experiment,)).fetchone()
-        if row is None or row[0] == new or not artifacts.is_dir() or _is_same(row[0], artifacts):
-            return False
+    if row is None or not isinstance(row[0], str) or row[0] == new:
+        return False
+    if not artifacts.is_dir() or _is_same(row[0], artifacts):
+        return False
+    with connected(database) as connection, connection:
         for table, column in COLUMNS.items():
             connection.execute(
                 f"update {table} set {column} = ? || substr({column}, ?) "

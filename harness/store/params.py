@@ -52,6 +52,6 @@ def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
             branch = branch.setdefault(parent, {})
         try:
             branch[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError):
             branch[name] = text
     return tree

@@ -1,7 +1,8 @@
 """Experiments as recorded by their latest runs, and results imported from elsewhere."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +41,7 @@ class RecordedExperiment:
 
     @cached_property
     def _scores(self) -> pa.Table:
-        with ParquetFile(self.folder / SCORES_FILE) as file:
+        with self._reading(SCORES_FILE), ParquetFile(self.folder / SCORES_FILE) as file:
             return file.read()
 
     @cached_property
@@ -49,16 +50,31 @@ class RecordedExperiment:
         quick = self.folder / QUICK_SPEC_FILE
         spec: dict[str, Any]
         if quick.exists():  # not if an earlier version recorded it
-            spec = json.loads(quick.read_bytes())
+            with self._reading(QUICK_SPEC_FILE):
+                spec = json.loads(quick.read_bytes())
         else:
-            spec = yaml.load((self.folder / SPEC_FILE).read_bytes(), Loader=yaml.CSafeLoader)
+            with self._reading(SPEC_FILE):
+                spec = yaml.load((self.folder / SPEC_FILE).read_bytes(), Loader=yaml.CSafeLoader)
         return spec
+
+    @contextmanager
+    def _reading(self, file: str) -> Iterator[None]:
+        """A context in which an error says what to do, for records of versions without digests."""
+        try:
+            yield
+        except (ValueError, pa.ArrowException, yaml.YAMLError, OSError) as error:
+            line = str(error).partition("\n")[0]
+            raise ValueError(
+                f"{self.folder / file} cannot be read: run {self.name} again ({line})"
+            ) from error
 
     @property
     def stages(self) -> set[str]:
         """Keys of its stages; if an earlier version recorded it, of those with scores."""
         path = self.folder / STAGES_FILE
-        return set(json.loads(path.read_text()) if path.exists() else self.scores["key"])
+        with self._reading(STAGES_FILE):
+            known = json.loads(path.read_bytes()) if path.exists() else None
+        return set(self.scores["key"] if known is None else known)
 
 
 def recorded_experiments(store: Store) -> list[RecordedExperiment]:

@@ -1,48 +1,33 @@
 """The store of finished stages, recorded experiments and imported results."""
 
-import hashlib
 import os
-import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from harness.core.files import make_once
-from harness.store.artifacts import digest, resolve
-from harness.store.cache import forget
-from harness.store.moved_folder import correct_addresses
-from harness.store.params import join_params, unflatten
-from harness.store.snapshot import (
+from harness.store.artifacts import IntactFiles, digest, resolve
+from harness.store.entries import (
+    ADOPTED,
+    DIGEST,
+    IMPORT,
+    KEY,
+    KIND,
+    LABEL,
+    MADE_WITH,
+    NAME,
+    SUITE,
     Entry,
-    Snapshot,
     TrackedRun,
-    find_finished,
-    read_params,
-    tracked_runs,
 )
-from harness.store.snapshot_updates import update_from_server, update_from_tables
+from harness.store.finished_runs import DATABASE, FinishedRuns
+from harness.store.params import join_params, unflatten
 
 if TYPE_CHECKING:
     from harness.store.mlflow_runs import Server
-
-EXPERIMENT = "pretraining-harness"
-KEY, KIND, LABEL, DIGEST = "harness.key", "harness.kind", "harness.label", "harness.digest"
-MADE_WITH = "harness.made_with"
-ADOPTED = "harness.adopted"
-NAME, SUITE = "harness.experiment", "harness.suite"
-IMPORT = "harness.import"
-MARKS = (KEY, NAME, IMPORT)
-"""Tags that tell stages, experiments and imports apart; their value is the run's name."""
-DATABASE = "mlflow.db"
-ARTIFACTS = "artifacts"
-"""Names of MLflow's tables and of the folder of files."""
-SNAPSHOT = "snapshot-2.db"
-"""File name of the snapshot; the number is raised when its content changes."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +47,8 @@ class StageResult:
     empty if it was computed as recorded."""
     recorded: int = 0
     """When it was stored, in milliseconds since 1970."""
+    label: str = ""
+    """For people."""
 
 
 class Store:
@@ -72,40 +59,20 @@ class Store:
         """Opens a store; MLflow's tables, which take seconds, are created when they are needed."""
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
-        self._uri = os.environ.get("MLFLOW_TRACKING_URI")
-        self._database = self.root / DATABASE  # if there is no server
-        if not self._uri and correct_addresses(self._database, EXPERIMENT, self.root / ARTIFACTS):
-            (self.root / SNAPSHOT).unlink(missing_ok=True)
+        self.runs = FinishedRuns(self.root, os.environ.get("MLFLOW_TRACKING_URI"))
+        self._files = IntactFiles()
 
     @property
-    def _is_new(self) -> bool:
-        """Whether a local store has no tables yet."""
-        return not self._uri and not self._database.exists()
-
-    @cached_property
     def _server(self) -> "Server":
-        """MLflow; imported only when needed, since the snapshot serves most reads."""
-        return self.tracking(EXPERIMENT)
+        return self.runs.server
 
     def tracking(self, experiment: str) -> "Server":
         """The runs of an MLflow experiment of this store."""
-        from harness.store.mlflow_runs import Server, sqlite_uri
-
-        if self._uri:
-            return Server(self._uri, experiment, None)
-        make_once(self._database, _make_tables)
-        return Server(sqlite_uri(self._database), experiment, self.root / ARTIFACTS)
+        return self.runs.tracking(experiment)
 
     def tracked(self, experiment: str) -> list[TrackedRun]:
         """The runs of an MLflow experiment; an experiment in a local store is not created."""
-        if self._is_new:
-            return []
-        if not self._uri:
-            try:
-                return tracked_runs(self._database, experiment)
-            except sqlite3.DatabaseError:  # another version of MLflow's tables
-                pass
-        return self.tracking(experiment).runs()
+        return self.runs.tracked(experiment)
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
         """Key to result of every finished stage.
@@ -113,12 +80,12 @@ class Store:
         Args:
             keys: restricts the stages; null: all.
         """
-        entries = self._entries(KEY, None if keys is None else set(keys))
-        return {entry.tags[KEY]: _record(entry) for entry in entries}
+        found = self.runs.marked(KEY, None if keys is None else set(keys))
+        return {entry.tags[KEY]: _record(entry) for entry in found}
 
     def find(self, key: str) -> StageResult | None:
         """The latest result of one stage; null if it is not finished."""
-        found = self._tagged(KEY, key)
+        found = self.runs.tagged(KEY, key)
         return _record(found[-1]) if found else None
 
     def spec(self, record: StageResult) -> dict[str, Any]:
@@ -127,13 +94,10 @@ class Store:
 
     def specs(self, records: Sequence[StageResult]) -> dict[str, dict[str, Any]]:
         """Key to spec of several stages; see `spec`."""
-        if not self._uri:
-            try:
-                params = read_params(self._database, [one.run_id for one in records])
-                return {one.key: unflatten(join_params(params[one.run_id])) for one in records}
-            except sqlite3.DatabaseError:  # another version of MLflow's tables
-                pass
-        return {one.key: self.spec(one) for one in records}
+        params = self.runs.params([one.run_id for one in records])
+        if params is None:
+            return {one.key: self.spec(one) for one in records}
+        return {one.key: unflatten(join_params(params[one.run_id])) for one in records}
 
     def record(
         self,
@@ -161,7 +125,8 @@ class Store:
         tags |= {ADOPTED: adopted} if adopted else {}
         while True:
             added = self._server.add(f"{kind}: {label}", tags, spec, metrics, folder)
-            if all(one.run_id == added.run_id for one in self._tagged(KEY, key)):
+            if all(one.run_id == added.run_id for one in self.runs.tagged(KEY, key)):
+                self.runs.replace(KEY, key)
                 return _record(added)
             # Each looks after it has finished, so that at most one of several remains.
             self._server.fail(added.run_id)
@@ -170,20 +135,32 @@ class Store:
 
     def record_experiment(self, name: str, suite: str, folder: Path) -> None:
         """Stores that an experiment was run, with a copy of `folder`: its spec and scores."""
-        self._server.add(name, {NAME: name, SUITE: suite}, {}, {}, folder)
+        tags = {NAME: name, SUITE: suite, DIGEST: digest(folder)}
+        self._server.add(name, tags, {}, {}, folder)
+        self.runs.replace(NAME, name)
 
     def experiments(self) -> dict[str, Path]:
-        """Experiment name to the folder that its latest run recorded."""
-        latest = {entry.tags[NAME]: entry for entry in self._tagged(NAME)}
-        return {name: resolve(entry.artifact_uri) for name, entry in latest.items()}
+        """Experiment name to the folder that its latest run recorded; without those of which a
+        record is damaged, as an earlier one may differ."""
+        latest = {entry.tags[NAME]: entry for entry in self.runs.tagged(NAME)}
+        folders = {name: self._folder(entry) for name, entry in latest.items()}
+        damaged = {one.entry.tags.get(NAME) for one in self.runs.left_out.values()}
+        return {name: folder for name, folder in folders.items() if folder and name not in damaged}
+
+    def is_recorded(self, experiment: str) -> bool:
+        """Whether the latest record of an experiment is intact, and of a version with digests."""
+        latest = self.runs.tagged(NAME, experiment)[-1:]
+        return experiment in self.experiments() and all(DIGEST in one.tags for one in latest)
 
     def record_import(self, name: str, folder: Path) -> None:
         """Stores results that were measured elsewhere: a copy of `folder`."""
-        self._server.add(f"import: {name}", {IMPORT: name}, {}, {}, folder)
+        tags = {IMPORT: name, DIGEST: digest(folder)}
+        self._server.add(f"import: {name}", tags, {}, {}, folder)
 
     def imports(self) -> list[Path]:
-        """Folders of the results that were measured elsewhere, in the order of their import."""
-        return [resolve(entry.artifact_uri) for entry in self._tagged(IMPORT)]
+        """Folders of the results that were measured elsewhere, in the order of their import, of
+        those that are intact."""
+        return [folder for entry in self.runs.tagged(IMPORT) if (folder := self._folder(entry))]
 
     def fetch(self, record: StageResult) -> Path | None:
         """The folder of a stage's files; null if they are missing or changed.
@@ -191,15 +168,7 @@ class Store:
         Raises:
             OSError: they cannot be downloaded.
         """
-        try:
-            folder = resolve(record.artifact_uri)
-        except FileNotFoundError:
-            return None
-        if digest(folder) == record.digest:
-            return folder
-        if not record.artifact_uri.startswith("file:"):
-            forget(record.artifact_uri)
-        return None
+        return self._files.find(record.artifact_uri, record.digest)
 
     def files(self, record: StageResult) -> Path:
         """The folder of a stage's files.
@@ -210,7 +179,8 @@ class Store:
         """
         folder = self.fetch(record)
         if folder is None:
-            self.forget(record)
+            with suppress(OSError):  # a store that is only read
+                self.forget(record)
             raise ValueError(
                 f"the files of stage {record.key} are damaged: run the experiment again"
             )
@@ -239,38 +209,18 @@ class Store:
     @property
     def place(self) -> str:
         """Where tables and files are: a folder, or the address of a server without password."""
-        if not self._uri:
+        if not self.runs.uri:
             return str(self.root)
-        parts = urlsplit(self._uri)
+        parts = urlsplit(self.runs.uri)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
-    def _tagged(self, tag: str, value: str | None = None) -> list[Entry]:
-        """The finished runs with a tag that few have, by start time; null: any value."""
-        if self._is_new:
-            return []
-        if not self._uri:
-            with suppress(sqlite3.DatabaseError):  # another version of MLflow's tables
-                return find_finished(self._database, EXPERIMENT, tag, value)
-        condition = f"tags.`{tag}` = '{value}'"
-        return self._entries(tag) if value is None else self._server.search(condition)
-
-    def _entries(self, mark: str, names: Collection[str] | None = None) -> list[Entry]:
-        """Finished runs with the tag `mark` and one of its values `names` (null: any), by start
-        time."""
-        if self._is_new:
-            return []
-        if self._uri:
-            address = hashlib.sha256(self._uri.encode()).hexdigest()[:16]
-            snapshot = Snapshot(self.root / f"snapshot-{address}.db", MARKS)
-            update_from_server(snapshot, self._server)
-            return snapshot.entries(mark, names)
-        try:
-            snapshot = Snapshot(self.root / SNAPSHOT, MARKS)
-            update_from_tables(snapshot, self._database, EXPERIMENT)
-            return snapshot.entries(mark, names)
-        except sqlite3.DatabaseError:  # another version of MLflow's tables
-            found = self._server.search(f"tags.`{mark}` != ''")
-            return [entry for entry in found if names is None or entry.tags[mark] in names]
+    def _folder(self, entry: Entry) -> Path | None:
+        """The folder of an experiment or import; null if it is damaged. Earlier versions recorded
+        no digest."""
+        folder = self._files.find(entry.artifact_uri, entry.tags.get(DIGEST))
+        if folder is None:
+            self.runs.leave_out(entry, "a file of it")
+        return folder
 
 
 def existing_store(folder: Path) -> Store | None:
@@ -278,12 +228,6 @@ def existing_store(folder: Path) -> Store | None:
     server."""
     is_local = not os.environ.get("MLFLOW_TRACKING_URI") and (folder / DATABASE).is_file()
     return Store(folder) if is_local else None
-
-
-def _make_tables(path: Path) -> None:
-    from harness.store.mlflow_runs import make_tables
-
-    make_tables(path)
 
 
 def _record(entry: Entry) -> StageResult:
@@ -297,4 +241,5 @@ def _record(entry: Entry) -> StageResult:
         made_with=entry.tags.get(MADE_WITH, ""),
         adopted=entry.tags.get(ADOPTED, ""),
         recorded=entry.end_time,
+        label=entry.tags.get(LABEL, ""),
     )

@@ -15,6 +15,7 @@ from harness.execution.job import StageJob, Workspace
 from harness.execution.makespan import ideal_makespan, makespan
 from harness.execution.priority import ReadyQueue, scouts
 from harness.plan.plan import Plan, Stage
+from harness.store.store import StageResult
 
 NODES = 4
 
@@ -156,6 +157,60 @@ def test_a_lost_stage_runs_again_as_long_as_it_comes_further(
     missing = descendants(plan, backend.key) if fails else set()
     assert set(done.failed) == ({backend.key} if fails else set())
     assert set(plan.stages) - set(done.computed) == missing
+
+
+class DamagedStore(MemoryStore):
+    """Finds the files of some stages damaged once, after they were found intact so many times."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.intact: dict[str, int] = {}
+        (root / "work").mkdir()
+
+    def fetch(self, record: StageResult) -> Path | None:
+        left = self.intact.get(record.key)
+        if left == 0:
+            del self.intact[record.key]
+            return None
+        if left:
+            self.intact[record.key] = left - 1
+        return super().fetch(record)
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_a_damaged_parent_of_ready_stages_is_computed_again(
+    times: int, plan: Plan, tmp_path: Path
+) -> None:
+    """Found before the run or in it, by the first of several ready children; with the stages before
+    it that are no longer in the store."""
+    seconds = drawn_seconds(plan.stages)
+    store = DamagedStore(tmp_path)
+    run_virtually(plan, SimulatedCluster(Workspace(tmp_path), seconds, NODES), store)
+    parent = plan.pretrain_keys[plan.arms[0].name, 1]
+    children = {key for key, one in plan.stages.items() if parent in one.parents.values()}
+    assert len(children) > 1
+    before = set(plan.stages[parent].parents.values())
+    for key in children | before:
+        del store.results[key]
+    store.intact = {parent: times}
+    backend = SimulatedCluster(Workspace(tmp_path), seconds, NODES)
+    done = run_virtually(plan, backend, store)
+    assert not done.failed and store.results.keys() == plan.stages.keys()
+    assert sorted(backend.order) == sorted({parent, *children, *before})
+
+
+def test_a_damaged_result_is_computed_again(plan: Plan, tmp_path: Path) -> None:
+    """Although no stage needs it."""
+    seconds = drawn_seconds(plan.stages)
+    store = DamagedStore(tmp_path)
+    run_virtually(plan, SimulatedCluster(Workspace(tmp_path), seconds, NODES), store)
+    needed = {key for stage in plan.stages.values() for key in stage.parents.values()}
+    leaf = next(run.key for run in plan.finetune_runs if run.key not in needed)
+    store.intact = {leaf: 0}
+    backend = SimulatedCluster(Workspace(tmp_path), seconds, NODES)
+    assert run_virtually(plan, backend, store).computed == [leaf] == backend.order
+    again = SimulatedCluster(Workspace(tmp_path), seconds, NODES)
+    assert run_virtually(plan, again, store).computed == []
 
 
 def test_a_stage_waits_for_a_parent_that_is_computed_again() -> None:

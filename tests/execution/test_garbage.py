@@ -122,3 +122,12 @@ def test_commands(store: Store, tmp_path: Path) -> None:
     code, output = call(store, "gc", "--days", "0", "--yes")
     assert code == 0 and "removed: 8 bytes" in output
     assert store.finished().keys() == planned().stages.keys()
+
+
+def test_nothing_is_removed_while_the_record_of_an_experiment_is_damaged(tmp_path: Path) -> None:
+    store, plan = Store(tmp_path), planned()
+    compute(store, plan)
+    record(store, plan)
+    (store.experiments()["kept"] / "stages.json").write_text("[]")
+    with pytest.raises(ValueError, match="but experiment kept is damaged: run it again"):
+        find_garbage(store, days=0)

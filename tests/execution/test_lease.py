@@ -22,7 +22,9 @@ from harness.execution.stages import STAGES
 from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.worker import run_stage
 from harness.plan.factory import load_plan
-from harness.store.store import EXPERIMENT, KEY, Store
+from harness.store.entries import KEY
+from harness.store.finished_runs import EXPERIMENT
+from harness.store.store import Store
 from tests.paths import ROOT
 
 SHARED = """
@@ -132,6 +134,28 @@ def test_a_stage_that_lost_its_lease_stops_and_leaves_nothing(
     assert (workspace.output("k") / "file").read_text() == "of the second"
     names = {path.name for path in workspace.folder("k").iterdir()}
     assert names == {"out", "state", "result.json", "progress.json"}
+
+
+@pytest.mark.parametrize("damaged", ["result.json", "out/file"])
+def test_a_damaged_result_that_is_not_recorded_is_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    workspace, calls = Workspace(tmp_path), list[StageContext]()
+
+    def stage(context: StageContext) -> Metrics:
+        calls.append(context)
+        (context.out / "file").write_text("1.5")
+        return {"loss": 1.5}
+
+    monkeypatch.setitem(STAGES, "tokenizer", stage)
+    for _ in range(2):
+        output = run_stage(job("k"), workspace)
+        assert output and output.metrics["loss"] == 1.5 and len(calls) == 1
+    path = workspace.folder("k") / damaged
+    path.write_text(path.read_text().replace("1.5", "2.5"))
+    output = run_stage(job("k"), workspace)
+    assert output and output.metrics["loss"] == 1.5 and len(calls) == 2
+    assert (workspace.output("k") / "file").read_text() == "1.5"
 
 
 def test_a_stage_that_another_process_computes_is_left_to_it(

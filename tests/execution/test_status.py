@@ -64,3 +64,13 @@ def test_failed_stages_are_named_with_their_reasons(plan: Plan) -> None:
         f"1 of {len(plan.stages)} stages failed:",
         f"  pretrain {stage.label}: MemoryError: no memory",
     ]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"done": "\xff"}', b"[1]"])
+def test_damaged_reports_of_a_stage_are_none(tmp_path: Path, content: bytes) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.folder("k").mkdir(parents=True)
+    for name in ("progress.json", "error.txt"):
+        (workspace.folder("k") / name).write_bytes(content)
+    assert workspace.progress("k") == {}
+    assert workspace.error("k") == content.decode(errors="replace")

@@ -17,7 +17,7 @@ from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.module import FinetuningModule, Loss
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import prepared_model
-from harness.finetuning.search.optuna_search import WORST
+from harness.finetuning.search.trials import WORST
 from harness.models.backbone import Backbone
 from harness.models.layers import layers
 from harness.pretraining.optimizer_kinds import SATURATED_STEP

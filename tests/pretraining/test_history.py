@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 from harness.core.compute import Compute
 from harness.pretraining import loggers
 from harness.pretraining.history import HistoryLogger
+from harness.pretraining.history_file import last_steps
 from harness.pretraining.loggers import LOGGERS, LogTarget, unavailable_reason
 from harness.pretraining.trainer import make_trainer
 
@@ -102,3 +103,11 @@ def test_a_logger_needs_a_name_and_its_package(monkeypatch: pytest.MonkeyPatch) 
     assert unavailable_reason("wandb") == (
         "the logger wandb needs the package no_such_package, which is not installed"
     )
+
+
+def test_damaged_lines_are_removed(tmp_path: Path) -> None:
+    """With the remains of one that a kill interrupted."""
+    path, good = tmp_path / "history.jsonl", b'{"step": 2, "time": 1, "loss": 0.5}\n'
+    path.write_bytes(good + b'{"step": \xff}\n[1]\n7\n{"time": 1}\n' + good + b'{"step": 3')
+    assert last_steps(path) == {"loss": 2}
+    assert path.read_bytes() == 2 * good

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from torchmetrics.functional.text import perplexity
 from transformers import AutoModel
 
+from benchmarks.store_damage import flip
 from harness.core.compute import Compute
 from harness.data.corpora.packing import Packing
 from harness.data.corpora.token_stream import BY_SOURCE
@@ -244,6 +245,19 @@ def test_resume_goes_on_from_the_checkpoint(run: Runner) -> None:
     steps: list[int] = []
     run(make_spec(), progress=lambda done, total, **figures: steps.append(done))
     assert steps == [8, 9, 10, 11, 12]
+
+
+def test_a_damaged_checkpoint_is_set_aside(run: Runner, tmp_path: Path) -> None:
+    """And the run begins again."""
+    run(make_spec(), "whole")
+    with pytest.raises(KilledError):
+        run(make_spec(), progress=kill_at(7), compute=EVERY_STEP)
+    checkpoint = tmp_path / "run/work/last.ckpt"
+    flip(checkpoint, 4 * checkpoint.stat().st_size)
+    steps: list[int] = []
+    run(make_spec(), progress=lambda done, total, **figures: steps.append(done))
+    assert steps == list(range(1, 13)) and not checkpoint.exists()
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
 
 
 def test_checkpoints_hold_plain_data(run: Runner, tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.store import snapshot as snapshot_module
-from harness.store import snapshot_updates
-from harness.store import store as tracking
-from harness.store.snapshot import Entry, Snapshot
-from harness.store.store import StageResult, Store
+from harness.store import mlflow_tables, snapshot_updates
+from harness.store.entries import IMPORT, KEY, NAME, Entry
+from harness.store.snapshot import COLUMNS, Row, Snapshot, entries
+from harness.store.store import StageResult, Store, _record
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +27,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def searched(store: Store) -> dict[str, StageResult]:
     """Finished stages by MLflow's own search."""
-    entries = store._server.search(f"tags.`{tracking.KEY}` != ''")
-    return {record.key: record for record in map(tracking._record, entries)}
+    found = store._server.search(f"tags.`{KEY}` != ''")
+    return {record.key: record for record in map(_record, found)}
 
 
 def test_agrees_with_mlflow_after_every_change(made: Path) -> None:
@@ -54,17 +53,17 @@ def test_agrees_with_mlflow_after_every_change(made: Path) -> None:
 def test_experiments_and_imports_agree_with_mlflow(made: Path) -> None:
     store = Store(made)
     store.record_import("a.parquet", made / "out")
-    for tag in (tracking.NAME, tracking.IMPORT):
-        assert store._tagged(tag) == store._server.search(f"tags.`{tag}` != ''")
-    gone = store._tagged(tracking.IMPORT)[0]
+    for tag in (NAME, IMPORT):
+        assert store.runs.tagged(tag) == store._server.search(f"tags.`{tag}` != ''")
+    gone = store.runs.tagged(IMPORT)[0]
     store._server.fail(gone.run_id)
     assert store.imports() == []
 
 
 def test_runs_are_read_in_chunks(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(made)
-    monkeypatch.setattr(snapshot_module, "CHUNK", 1)
-    (made / tracking.SNAPSHOT).unlink(missing_ok=True)
+    monkeypatch.setattr(mlflow_tables, "CHUNK", 1)
+    store.runs.snapshot.discard()
     assert store.finished() == searched(store)
 
 
@@ -88,7 +87,8 @@ def test_an_undefined_metric_stays_undefined(made: Path) -> None:
 
 
 def test_can_be_deleted_or_damaged(made: Path) -> None:
-    store, path = Store(made), made / tracking.SNAPSHOT
+    store = Store(made)
+    path = store.runs.snapshot.path
     expected = store.finished()
     path.unlink()
     assert store.finished() == expected
@@ -111,17 +111,45 @@ def test_unknown_tables_are_read_through_mlflow(
     assert set(store.experiments()) == {"one"}
 
 
-def test_entries_are_ordered_by_start_time(tmp_path: Path) -> None:
+def test_rows_are_added_replaced_and_removed(tmp_path: Path) -> None:
     late, early, other = (
-        Entry(run, start, start + 1, "file:///x", tags, {"loss": 0.25})
+        Row.of(Entry(run, start, start + 1, "file:///x", tags, {"loss": 0.25}), ["key"])
         for run, tags, start in (("r1", {"key": "a"}, 5), ("r2", {"key": "b"}, 3), ("r3", {}, 1))
     )
     snapshot = Snapshot(tmp_path / "s.db", ["key"])
     snapshot.update([], [late, early, other])
-    assert snapshot.entries("key") == [early, late]
-    assert snapshot.entries("key", {"a", "c"}) == [late]
-    assert snapshot.ends() == {"r1": 6, "r2": 4, "r3": 2}
-    snapshot.update(["r1"], [])
-    assert snapshot.entries("key") == [early]
-    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
-        assert database.execute("select count(*) from runs").fetchone() == (2,)
+    assert snapshot.rows() == {"r1": late, "r2": early, "r3": other}
+    assert entries(snapshot.rows().values(), "key") == [late.entry, early.entry]
+    assert entries(snapshot.rows().values(), "key", {"a", "c"}) == [late.entry]
+    again = late._replace(end_time=9)
+    snapshot.update(["r2"], [again])
+    assert snapshot.rows() == {"r1": again, "r3": other}
+
+
+@pytest.mark.parametrize("column", [*COLUMNS.split(", "), "checksum"])
+def test_a_changed_row_is_read_again(made: Path, column: str) -> None:
+    store = Store(made)
+    expected = store.finished()
+    with closing(sqlite3.connect(store.runs.snapshot.path)) as database, database:
+        changed = f"cast(replace({column}, '0', '1') as text) || '1'"
+        database.execute(f"update runs set {column} = {changed} where name = 'k1'")
+        assert database.total_changes == 1
+    assert store.finished() == expected
+    assert len(store.runs.snapshot.rows()) >= len(expected)
+
+
+def test_a_snapshot_that_cannot_be_written_is_not_needed(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder in its place, and a file that another version filled."""
+    store = Store(made)
+    expected, path = store.finished(), store.runs.snapshot.path
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table runs (run_id text primary key)")
+    assert store.finished() == expected == store.finished()
+    path.unlink()
+    path.mkdir()
+    monkeypatch.setattr(store.runs.server, "search", None)  # MLflow is not asked
+    assert store.finished() == expected
+    path.rmdir()

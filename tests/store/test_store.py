@@ -10,8 +10,9 @@ import pytest
 
 from harness.store import mlflow_runs
 from harness.store.artifacts import Artifact, digest, local_folder
+from harness.store.entries import CHECKSUM, KEY
 from harness.store.params import flatten, unflatten
-from harness.store.store import KEY, Store
+from harness.store.store import Store
 
 
 @pytest.fixture
@@ -102,7 +103,11 @@ def test_names_of_runs_and_tags_are_those_of_older_stores(store: Store, folder: 
     store.record_import("lab.parquet", folder)
     runs = store._server.client.search_runs([store._server.experiment_id])
     found = [
-        {name: text for name, text in run.data.tags.items() if not name.startswith("mlflow.user")}
+        {
+            name: text
+            for name, text in run.data.tags.items()
+            if name not in ("mlflow.user", CHECKSUM)
+        }
         for run in sorted(runs, key=lambda run: run.info.start_time)
     ]
     assert found == [
@@ -118,8 +123,13 @@ def test_names_of_runs_and_tags_are_those_of_older_stores(store: Store, folder: 
             "mlflow.runName": "quick",
             "harness.experiment": "quick",
             "harness.suite": "micro-glue-v1",
+            "harness.digest": digest(folder),
         },
-        {"mlflow.runName": "import: lab.parquet", "harness.import": "lab.parquet"},
+        {
+            "mlflow.runName": "import: lab.parquet",
+            "harness.import": "lab.parquet",
+            "harness.digest": digest(folder),
+        },
     ]
     assert store._server.client.get_experiment_by_name("pretraining-harness")
 
@@ -229,7 +239,9 @@ def test_of_a_server_only_what_has_ended_since_is_fetched(
 def test_a_failed_run_does_not_hide_an_earlier_one(store: Store, folder: Path) -> None:
     first = store.record("k", "pretrain", "bert", {}, {"loss": 1.0}, folder)
     second = store.record("another", "pretrain", "bert", {}, {"loss": 2.0}, folder)
-    store._server.client.set_tag(second.run_id, KEY, "k")  # as versions without leases could record
+    # As versions without leases and checksums could record.
+    store._server.client.set_tag(second.run_id, KEY, "k")
+    store._server.client.delete_tag(second.run_id, CHECKSUM)
     second = replace(second, key="k")
     assert store.find("k") == store.finished()["k"] == second
     store.forget(second)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.results import Results
-from harness.finetuning.search import optuna_search
+from harness.finetuning.search.trials import WORST
 
 TRIAL_COLUMNS = ["arm", "task", "trial", "value", "state", "seconds", "epochs_run"]
 
@@ -43,5 +43,5 @@ def trials_frame(results: Results) -> pd.DataFrame:
 def selected_trials(results: Results) -> Iterator[tuple[str, str, pd.DataFrame, "pd.Series[Any]"]]:
     """(arm, task, all trials, the selected trial: the first with the best score)."""
     for (arm, task), trials in results.get(trials_frame).groupby(["arm", "task"], sort=False):
-        whole = trials[trials["state"] != "pruned"].fillna({"value": optuna_search.WORST})
+        whole = trials[trials["state"] != "pruned"].fillna({"value": WORST})
         yield str(arm), str(task), trials, whole.iloc[int(whole["value"].to_numpy().argmax())]

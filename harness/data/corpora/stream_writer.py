@@ -3,9 +3,13 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.lib import format as npy
+
+ARRAYS = ("tokens.npy", "bytes.npy", "sentences.npy", "documents.npy")
+READ_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Written:
     num_bytes: int = 0
     num_unk: int = 0
     num_dropped: int = 0
+    checksums: list[int] = field(default_factory=lambda: [0] * len(ARRAYS))
+    """Of ARRAYS, as far as they are saved."""
 
 
 @dataclass
@@ -50,10 +56,12 @@ class StreamWriter:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         offsets, at = np.dtype(np.int64), self.written
-        self.tokens = _ArrayWriter(self.folder / "tokens.npy", self.dtype, at.tokens)
-        self.bytes = _ArrayWriter(self.folder / "bytes.npy", offsets, at.sentences)
-        self.sentences = _ArrayWriter(self.folder / "sentences.npy", offsets, at.sentences, 1)
-        self.documents = _ArrayWriter(self.folder / "documents.npy", offsets, at.documents, 1)
+        tokens, bytes_, sentences, documents = (self.folder / name for name in ARRAYS)
+        sums = iter(at.checksums)
+        self.tokens = _ArrayWriter(tokens, self.dtype, next(sums), at.tokens)
+        self.bytes = _ArrayWriter(bytes_, offsets, next(sums), at.sentences)
+        self.sentences = _ArrayWriter(sentences, offsets, next(sums), at.sentences, 1)
+        self.documents = _ArrayWriter(documents, offsets, next(sums), at.documents, 1)
 
     def add(self, document: EncodedDocument) -> None:
         """Appends a document, unless it has no tokens."""
@@ -75,6 +83,7 @@ class StreamWriter:
         """Makes what is written survive a kill."""
         for array in self._arrays:
             array.save()
+        self.written.checksums = [array.checksum for array in self._arrays]
 
     def close(self) -> None:
         """Closes the files, finished or not."""
@@ -97,26 +106,61 @@ class StreamWriter:
 
     @property
     def _arrays(self) -> "tuple[_ArrayWriter, ...]":
-        return self.tokens, self.sentences, self.documents, self.bytes
+        return self.tokens, self.bytes, self.sentences, self.documents
+
+
+def is_as_written(folder: Path, dtype: np.dtype, written: Written) -> bool:
+    """Whether the arrays of a stream begin with what was saved of them.
+
+    Args:
+        dtype: of the tokens.
+    """
+    lengths = (written.tokens, written.sentences, written.sentences + 1, written.documents + 1)
+    sizes = (dtype.itemsize, *[np.dtype(np.int64).itemsize] * 3)
+    return all(
+        not written.tokens or _checksum(folder / name, length * size) == known
+        for name, length, size, known in zip(ARRAYS, lengths, sizes, written.checksums, strict=True)
+    )
+
+
+def _checksum(path: Path, num_bytes: int) -> int | None:
+    """Of the first bytes after the header; null if the file is missing or shorter."""
+    try:
+        with path.open("rb") as file:
+            npy.read_magic(file)
+            npy.read_array_header_1_0(file)
+            found = 0
+            while num_bytes and (content := file.read(min(num_bytes, READ_BYTES))):
+                found, num_bytes = crc32(content, found), num_bytes - len(content)
+    except (OSError, ValueError):
+        return None
+    return None if num_bytes else found
 
 
 class _ArrayWriter:
     """A one-dimensional .npy file that grows; NumPy pads the header, so its length can change."""
 
-    def __init__(self, path: Path, dtype: np.dtype, length: int, num_zeros: int = 0) -> None:
-        """Opens the file after its first `num_zeros` + `length` values."""
+    def __init__(
+        self, path: Path, dtype: np.dtype, checksum: int, length: int, num_zeros: int = 0
+    ) -> None:
+        """Opens the file after its first `num_zeros` + `length` values, which have a checksum."""
         self.dtype, self.length = dtype, length + num_zeros
         self.file = path.open("r+b" if length else "wb")
         self._write_header()
+        self.checksum = checksum if length else 0
         if length:
             self.file.truncate(self.file.tell() + self.length * dtype.itemsize)
             self.file.seek(0, os.SEEK_END)
         else:
-            self.file.write(bytes(num_zeros * dtype.itemsize))
+            self._write(bytes(num_zeros * dtype.itemsize))
 
     def append(self, values: np.ndarray) -> None:
-        self.file.write(values.astype(self.dtype, copy=False).tobytes())
+        self._write(values.astype(self.dtype, copy=False).tobytes())
         self.length += len(values)
+
+    def _write(self, content: bytes) -> None:
+        self.file.write(content)
+        self.checksum = crc32(content, self.checksum)
 
     def save(self) -> None:
         self.file.flush()

@@ -12,10 +12,15 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from harness.core.files import write_atomically
+from harness.core.checked_files import read_checked, write_checked
 from harness.data.corpora.mixing import Document, split
 from harness.data.corpora.sentence_encoder import SentenceEncoder
-from harness.data.corpora.stream_writer import EncodedDocument, StreamWriter, Written
+from harness.data.corpora.stream_writer import (
+    EncodedDocument,
+    StreamWriter,
+    Written,
+    is_as_written,
+)
 from harness.data.corpora.token_stream import BY_SOURCE
 
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 512, 2**18
@@ -151,11 +156,14 @@ class _SplitWriter:
 
     def __post_init__(self) -> None:
         state = self.folder / STATE
-        saved = json.loads(state.read_text()) if state.exists() else {}
-        self.documents = saved.get("documents", 0)
-        self.shares = saved.get("shares", {})
-        for name, written in (saved.get("streams") or {"train": {}, "validation": {}}).items():
-            self._open(name, Written(**written))
+        saved = read_checked(state) or {}
+        streams = {name: Written(**one) for name, one in saved.get("streams", {}).items()}
+        if all(is_as_written(self.folder / name, self.dtype, one) for name, one in streams.items()):
+            self.documents, self.shares = saved.get("documents", 0), saved.get("shares", {})
+        else:  # damaged: from the beginning
+            streams = {}
+        for name, written in (streams or {"train": Written(), "validation": Written()}).items():
+            self._open(name, written)
 
     def _open(self, name: str, written: Written) -> StreamWriter:
         self.streams[name] = StreamWriter(self.folder / name, self.dtype, written)
@@ -184,7 +192,7 @@ class _SplitWriter:
             stream.save()
         written = {name: asdict(stream.written) for name, stream in self.streams.items()}
         state = {"documents": self.documents, "streams": written, "shares": self.shares}
-        write_atomically(self.folder / STATE, json.dumps(state))
+        write_checked(self.folder / STATE, state)
 
     def close(self) -> None:
         """Closes the streams, finished or not."""

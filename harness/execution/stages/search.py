@@ -15,9 +15,11 @@ from harness.execution.stages.context import Metrics, StageContext, write_json
 from harness.execution.stages.task_runner import TaskRunner
 from harness.finetuning.adaptation import read_adaptation
 from harness.finetuning.search import optuna_search
-from harness.finetuning.search.optuna_search import Report, State, Trial
+from harness.finetuning.search.optuna_search import Report
 from harness.finetuning.search.space import ADAPTATION
 from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.trials import WORST, State, Trial
+from harness.finetuning.search.trials import best as best_of
 from harness.plan.search_stages import trial_role
 
 TUNING_SEED = 1_000_000
@@ -40,7 +42,7 @@ def tune(context: StageContext) -> Metrics:
     sweep = Sweep.model_validate(context.spec["sweep"])
     dependent = sweep.sampler == "tpe"
     trials = _run_study(context, sweep) if dependent else _collect(context, sweep.size)
-    best = optuna_search.best(trials)
+    best = best_of(trials)
     write_json(context.out / "best.json", dict(best.params))
     pd.DataFrame([_row(one) for one in trials]).to_csv(context.out / "trials.csv", index=False)
     write_json(context.out / "trials.json", [dataclasses.asdict(one) for one in trials])
@@ -125,12 +127,12 @@ def _run_trial(
     except optuna_search.Pruned:
         return ended(scores[-1], "pruned", len(scores))
     value = _value(run.holdout_score)
-    state: State = "complete" if value > optuna_search.WORST else "undefined"
+    state: State = "complete" if value > WORST else "undefined"
     return ended(value, "diverged" if run.diverged else state, runner.settings.epochs)
 
 
 def _value(score: float | None) -> float:
-    return optuna_search.WORST if score is None or not math.isfinite(score) else score
+    return WORST if score is None or not math.isfinite(score) else score
 
 
 def _row(one: Trial) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from harness.finetuning.multitask import MultitaskModel, TaskData, load_head
 from harness.finetuning.prompting import prompted
 from harness.finetuning.protocol import Finetune, Protocol
 from harness.finetuning.run import finetune, predict, prepared_model
-from harness.finetuning.search import optuna_search
+from harness.finetuning.search.trials import WORST
 from harness.finetuning.task_model import TaskModel
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
@@ -167,7 +167,7 @@ class TaskRunner:
             score = scores[self.task.metrics[0]]
             if select:
                 weights = {name: value.clone() for name, value in own.state_dict().items()}
-                epochs.append((optuna_search.WORST if score is None else score, weights))
+                epochs.append((WORST if score is None else score, weights))
             if on_epoch:
                 on_epoch(epoch, score)
             return {name: value for name, value in scores.items() if value is not None}

@@ -4,16 +4,19 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import optuna
 from filelock import FileLock
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from harness.core.files import make_once
 from harness.finetuning.search.space import (
@@ -29,9 +32,14 @@ from harness.finetuning.search.space import (
     shared,
 )
 from harness.finetuning.search.sweep import PRUNER_STARTUP, TPE_STARTUP, Sweep
+from harness.finetuning.search.trials import WORST, Trial, checksum
 
-WORST = -1.0
-"""Value of a trial that diverged or has an undefined metric: the minimum of all metrics."""
+UNREADABLE = (SQLAlchemyError, StorageInternalError, RuntimeError, ValueError, KeyError, TypeError)
+"""Errors of Optuna on a file that is damaged, or of another version."""
+TEMPORARY = ("locked", "I/O", "full", "readonly")
+"""Words of other errors."""
+CHECKSUM = "checksum"
+"""Attribute of stored trials."""
 LEAST_TRIALS = 8
 """Least number of trials for `importances`, so that each tree has some to split."""
 
@@ -40,25 +48,7 @@ Pruned = optuna.TrialPruned
 Report = Callable[[int, float | None], None]
 """Called with (epoch from 1, hold-out score) after each epoch."""
 
-State = Literal["complete", "diverged", "undefined", "pruned"]
-"""How a trial ended."""
-
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A finished trial."""
-
-    number: int
-    value: float
-    """Hold-out score after the last epoch, higher is better; WORST if undefined."""
-    state: State
-    """`undefined`: complete, but its metric has no value (the correlation of a constant)."""
-    seconds: float
-    epochs: int
-    """Finished epochs."""
-    params: Mapping[str, Choice]
 
 
 def point(sweep: Sweep, number: int) -> dict[str, Choice]:
@@ -92,11 +82,8 @@ def search(
         storage: SQLite file of the studies.
     """
     storage.parent.mkdir(parents=True, exist_ok=True)
-    make_once(storage, _open)  # parallel workers would create the tables twice
     with FileLock(storage.with_name(f"{name}.lock")):
-        stored = optuna.create_study(
-            study_name=name, storage=_open(storage), direction="maximize", load_if_exists=True
-        )
+        stored = _stored_study(name, storage)
         study = optuna.create_study(
             study_name=name, direction="maximize", pruner=_pruner(sweep.pruner)
         )
@@ -111,10 +98,52 @@ def search(
             for field in ("state", "seconds", "epochs"):
                 running.set_user_attr(field, getattr(trial, field))
             if trial.state == "pruned":
-                stored.add_trial(study.tell(running, state=TrialState.PRUNED))
+                ended = study.tell(running, state=TrialState.PRUNED)
             else:
-                stored.add_trial(study.tell(running, trial.value))
+                ended = study.tell(running, trial.value)
+            stored.add_trial(_with_checksum(ended))
         return [_read(frozen) for frozen in study.trials[: sweep.trials]]
+
+
+def _stored_study(name: str, storage: Path) -> optuna.Study:
+    """The study in a file, with the trials before the first that is damaged. A file that cannot be
+    read is set aside: its trials are run again."""
+    make_once(storage, _open)  # parallel workers would create the tables twice
+    try:
+        opened = _open(storage)
+        study = _study(name, opened)
+        trials = study.get_trials()
+        if len(intact := list(takewhile(_is_intact, trials))) < len(trials):
+            optuna.delete_study(study_name=name, storage=opened)
+            study = _study(name, opened)
+            study.add_trials(intact)
+        return study
+    except UNREADABLE as error:
+        if any(reason in str(error) for reason in TEMPORARY):
+            raise
+    with suppress(FileNotFoundError):  # another process was faster
+        storage.replace(storage.with_suffix(".damaged"))
+    return _stored_study(name, storage)
+
+
+def _study(name: str, storage: optuna.storages.RDBStorage) -> optuna.Study:
+    return optuna.create_study(
+        study_name=name, storage=storage, direction="maximize", load_if_exists=True
+    )
+
+
+def _with_checksum(ended: FrozenTrial) -> FrozenTrial:
+    ended.set_user_attr(CHECKSUM, checksum(_read(ended), ended.intermediate_values))
+    return ended
+
+
+def _is_intact(frozen: FrozenTrial) -> bool:
+    """Whether a stored trial is as it ended; those of earlier versions have no checksum."""
+    try:
+        found = checksum(_read(frozen), frozen.intermediate_values)
+    except TypeError:  # an attribute is missing or has another name
+        return False
+    return frozen.user_attrs.get(CHECKSUM, found) == found
 
 
 def show_trials(storage: Path, name: str, sweep: Sweep, trials: Mapping[str, Trial]) -> None:
@@ -129,18 +158,12 @@ def show_trials(storage: Path, name: str, sweep: Sweep, trials: Mapping[str, Tri
     """
     make_once(storage, _open)
     opened = _open(storage)
-
-    def study() -> optuna.Study:
-        return optuna.create_study(
-            study_name=name, storage=opened, direction="maximize", load_if_exists=True
-        )
-
-    known = {frozen.user_attrs["key"] for frozen in study().get_trials(deepcopy=False)}
+    known = {frozen.user_attrs["key"] for frozen in _study(name, opened).get_trials(deepcopy=False)}
     if not known <= trials.keys():
         optuna.delete_study(study_name=name, storage=opened)
         known = set()
     new = [(key, trial) for key, trial in trials.items() if key not in known]
-    study().add_trials(
+    _study(name, opened).add_trials(
         _shown(key, trial, sweep) for key, trial in sorted(new, key=lambda pair: pair[1].number)
     )
 
@@ -157,12 +180,6 @@ def _shown(key: str, trial: Trial, sweep: Sweep) -> FrozenTrial:
         ),
         user_attrs={**about, "seconds": trial.seconds, "epochs": trial.epochs},
     )
-
-
-def best(trials: list[Trial]) -> Trial:
-    """The trial with the highest value, without pruned ones; the first of ties."""
-    complete = [trial for trial in trials if trial.state != "pruned"]
-    return max(complete, key=lambda trial: (trial.value, -trial.number))
 
 
 def importances(
@@ -225,8 +242,8 @@ def _report(running: optuna.Trial, epoch: int, score: float | None) -> None:
 
 
 def _read(frozen: FrozenTrial) -> Trial:
-    assert frozen.value is not None
-    return Trial(frozen.number, frozen.value, **frozen.user_attrs, params=frozen.params)
+    about = {name: value for name, value in frozen.user_attrs.items() if name != CHECKSUM}
+    return Trial(frozen.number, float(frozen.value), **about, params=frozen.params)  # type: ignore[arg-type]  # null if damaged
 
 
 def _pruner(name: str | None) -> BasePruner:

@@ -10,6 +10,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics.expected_best import expected_best
 from harness.finetuning.search import optuna_search
 from harness.finetuning.search.space import parameters, shared
+from harness.finetuning.search.trials import WORST
 from harness.leaderboard.cells import MISSING, mean_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.report.figures.differences import search_curves as draw_curves
@@ -115,7 +116,7 @@ def trials_table(results: Results) -> TextTable:
     for arm, task, trials, best in selected_trials(results):
         states = trials["state"]
         counts = [str((states == kind).sum()) for kind in ("diverged", "undefined", "pruned")]
-        score = f"{100 * best['value']:.1f}" if best["value"] > optuna_search.WORST else MISSING
+        score = f"{100 * best['value']:.1f}" if best["value"] > WORST else MISSING
         rows.append([arm, task, str(len(trials)), *counts, score])
     head = ["arm", "task", "trials", "diverged", "undefined", "pruned", "hold-out x 100"]
     return TextTable(head, rows, text_columns=(0, 1))

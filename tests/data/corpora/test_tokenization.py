@@ -87,6 +87,37 @@ def test_killed_attempts_leave_no_trace(
     assert not files(folder / "work")
 
 
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("state.json", "flipped"),
+        ("train/tokens.npy", "flipped"),
+        ("train/tokens.npy", "cut"),
+        ("train/documents.npy", "missing"),
+    ],
+)
+def test_a_damaged_attempt_begins_again(
+    tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, change: str
+) -> None:
+    monkeypatch.setattr(tokenization, "BATCH_DOCUMENTS", 100)
+    expected = write_split(iter(documents()), tokenizer, tmp_path / "whole")
+    monkeypatch.setattr(tokenization, "SAVE_SECONDS", -1.0)
+    attempt(tokenizer, tmp_path / "out", tmp_path / "work", 2)
+    path = tmp_path / "work" / file
+    content = path.read_bytes()
+    if change == "missing":
+        path.unlink()
+    elif change == "cut":
+        path.write_bytes(content[:-5])
+    else:
+        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    seen: list[Progress] = []
+    work = tmp_path / "work"
+    counts = write_split(iter(documents()), tokenizer, tmp_path / "out", work, seen.append)
+    assert counts == expected and seen[0].documents == 100
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
 def test_saved_documents_are_not_tokenised_again(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

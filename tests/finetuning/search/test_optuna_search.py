@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import optuna
@@ -11,11 +14,8 @@ from optuna.trial import TrialState
 from pydantic import ValidationError
 
 from harness.finetuning.search.optuna_search import (
-    WORST,
     Pruned,
     Report,
-    Trial,
-    best,
     importances,
     point,
     search,
@@ -23,6 +23,7 @@ from harness.finetuning.search.optuna_search import (
 )
 from harness.finetuning.search.space import points
 from harness.finetuning.search.sweep import TPE_STARTUP, Sweep
+from harness.finetuning.search.trials import WORST, Trial, best
 
 SPACE = {"learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}, "epochs": [1, 2, 3]}
 GRID = {"epochs": [1, 2, 3], "batch_size": [8, 16]}
@@ -212,3 +213,62 @@ def test_shown_trials_are_those_of_optuna(tmp_path: Path) -> None:
     show_trials(path, "study/arm/task", settings, {"k2": ended["k0"]})
     study = optuna.load_study(study_name="study/arm/task", storage=storage)
     assert [one.user_attrs["key"] for one in study.trials] == ["k2"]
+
+
+CHANGES = {
+    "value": "update trial_values set value = value + 1 where trial_id = 3",
+    "setting": "update trial_params set param_value = param_value / 2 where trial_id = 3",
+    "attribute's name": "update trial_user_attributes set key = 'epocht' where trial_id = 3 and "
+    "key = 'epochs'",
+    "not JSON": "update trial_user_attributes set value_json = '{' where trial_id = 3",
+    "not text": "update trial_user_attributes set value_json = cast(x'ff' as text)",
+}
+FEW = sweep(trials=4)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trial]]:
+    """A file with a finished study, and its trials."""
+    folder = tmp_path_factory.mktemp("stored")
+    return folder / "o.db", study(folder, FEW)
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+        assert database.total_changes
+
+
+@pytest.mark.parametrize("damage", CHANGES)
+def test_damaged_trials_are_run_again(
+    stored: tuple[Path, list[Trial]], tmp_path: Path, damage: str
+) -> None:
+    """With those after them, which depend on them."""
+    path, expected = stored
+    copyfile(path, tmp_path / "o.db")
+    change(tmp_path / "o.db", CHANGES[damage])
+    numbers: list[int] = []
+
+    def counted(params: dict[str, Any], number: int, report: Report) -> Trial:
+        numbers.append(number)
+        return trial(params, number)
+
+    assert study(tmp_path, FEW, counted) == expected
+    assert numbers in ([2, 3], [0, 1, 2, 3])
+    assert study(tmp_path, FEW, None) == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 1000])
+def test_a_damaged_file_of_trials_is_set_aside(
+    stored: tuple[Path, list[Trial]], tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "o.db").write_bytes(content)
+    assert study(tmp_path, FEW) == stored[1] == study(tmp_path, FEW, None)
+
+
+def test_trials_of_versions_without_checksums_count(
+    stored: tuple[Path, list[Trial]], tmp_path: Path
+) -> None:
+    copyfile(stored[0], tmp_path / "o.db")
+    change(tmp_path / "o.db", "delete from trial_user_attributes where key = 'checksum'")
+    assert study(tmp_path, FEW, None) == stored[1]

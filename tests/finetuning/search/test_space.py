@@ -11,9 +11,10 @@ from harness.experiment.source import DeclarationError
 from harness.finetuning.adaptation import Full, Lora
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.search import optuna_search
-from harness.finetuning.search.optuna_search import Trial
 from harness.finetuning.search.space import parameters, points
 from harness.finetuning.search.sweep import Sweep
+from harness.finetuning.search.trials import Trial
+from harness.finetuning.search.trials import best as best_trial
 from harness.study import Study
 
 LORA = {"rank": [4, 8, 16], "learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}}
@@ -61,7 +62,7 @@ def test_tpe_searches_adaptations(tmp_path: Path) -> None:
 
     one = sweep(sampler="tpe", trials=24)
     trials = optuna_search.search(one, objective, name="x", storage=tmp_path / "optuna.db")
-    best = optuna_search.best(trials).params
+    best = best_trial(trials).params
     assert (best["adaptation"], best["lora.rank"]) == ("lora", 8)
     shares = optuna_search.importances(
         [trial.params for trial in trials], [trial.value for trial in trials], one.space
