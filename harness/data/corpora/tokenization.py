@@ -1,6 +1,5 @@
 """Tokenises documents into token streams, which can be continued after a kill."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
