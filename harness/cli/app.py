@@ -1,5 +1,7 @@
 """The `harness` command with its subcommands."""
 
+import sys
+import traceback
 from importlib.metadata import version
 from typing import Annotated
 
@@ -15,6 +17,7 @@ from harness.cli import (
     gc,
     init,
     leaderboard,
+    options,
     plan,
     profile,
     registries,
@@ -29,6 +32,7 @@ from harness.cli import (
     ui,
     work,
 )
+from harness.core.secrets import mask
 
 app = typer.Typer(
     help="Which way of pretraining a language model is better, by how much, and how sure are we?",
@@ -81,4 +85,8 @@ app.command()(gc.gc)
 
 def main() -> None:
     """Runs the `harness` command, the entry point of the package."""
-    app()
+    try:
+        app()
+    except Exception:  # an error of the harness itself: its traceback, without secrets
+        options.err.print(mask(traceback.format_exc()), markup=False, end="")
+        sys.exit(options.FAILED)

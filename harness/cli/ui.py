@@ -12,6 +12,7 @@ import typer
 
 from harness.cli import options
 from harness.core.signals import terminated_as_interrupted
+from harness.store.outages import place_of
 
 
 def ui(
@@ -25,8 +26,8 @@ def ui(
     """Serves the web interface of MLflow for the store, on this machine only."""
     with options.clear_errors():
         page = _page(experiment, store) if experiment else ""
-        remote = os.environ.get("MLFLOW_TRACKING_URI")
-        options.require(not remote, f"the store is on a server; open {remote}/{page}")
+        remote = os.environ.get("MLFLOW_TRACKING_URI", "")
+        options.require(not remote, f"the store is on a server; open {place_of(remote)}/{page}")
     address = f"http://127.0.0.1:{port}/{page}"
     options.out.print(f"starting MLflow at {address}, which takes some seconds; Ctrl-C ends it")
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"

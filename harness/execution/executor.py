@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from shutil import rmtree
 
+from harness.core.secrets import mask
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
@@ -277,6 +278,7 @@ class _Loop:
         return result
 
     def _fail(self, stage: Stage, reason: str) -> None:
+        reason = mask(reason)
         self.execution.failed[stage.key] = reason
         self.queue.fail(stage.key)
         self.tracker.failed(stage.key)

@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from harness.core.files import make_once
 from harness.store.artifacts import digest, resolve
 from harness.store.cache import forget
 from harness.store.moved_folder import correct_addresses
+from harness.store.outages import place_of
 from harness.store.params import join_params, unflatten
 from harness.store.snapshot import (
     Entry,
@@ -238,11 +238,10 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Where tables and files are: a folder, or the address of a server without password."""
+        """Where tables and files are: a folder, or the address of a server without secrets."""
         if not self._uri:
             return str(self.root)
-        parts = urlsplit(self._uri)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        return place_of(self._uri)
 
     def _tagged(self, tag: str, value: str | None = None) -> list[Entry]:
         """The finished runs with a tag that few have, by start time; null: any value."""
@@ -260,7 +259,7 @@ class Store:
         if self._is_new:
             return []
         if self._uri:
-            address = hashlib.sha256(self._uri.encode()).hexdigest()[:16]
+            address = hashlib.sha256(self.place.encode()).hexdigest()[:16]
             snapshot = Snapshot(self.root / f"snapshot-{address}.db", MARKS)
             update_from_server(snapshot, self._server)
             return snapshot.entries(mark, names)
