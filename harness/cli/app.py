@@ -12,6 +12,7 @@ from harness.cli import (
     compare,
     data,
     disagreements,
+    doctor,
     evaluate,
     export,
     gc,
@@ -79,6 +80,7 @@ app.command(name="list")(registries.list_members)
 app.command()(registries.show)
 app.command()(schema.schema)
 app.command()(ui.ui)
+app.command()(doctor.doctor)
 app.command()(store.store)
 app.command()(gc.gc)
 

@@ -3,7 +3,6 @@ one only when needed."""
 
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -19,17 +18,21 @@ from mlflow import artifacts  # noqa: E402
 from mlflow.entities import Metric, Param, Run, RunTag, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException, RestException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError  # noqa: E402
+from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
-from harness.core.secrets import MaskFilter, mask  # noqa: E402
-from harness.store.outages import ServerAwayError, check_connection, outages_of  # noqa: E402
+from harness.core.secrets import MaskFilter  # noqa: E402
+from harness.store.outages import check_connection, outages_of  # noqa: E402
 from harness.store.params import (  # noqa: E402
     MAX_PARAM,
+    MAX_TAG,
+    allowed_name,
+    cut,
     flatten,
     join_params,
     split_params,
     unflatten,
 )
+from harness.store.server_errors import MissingError, mlflow_error, other_error  # noqa: E402
 from harness.store.snapshot import Entry, Point, TrackedRun  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
@@ -38,57 +41,23 @@ for _handler in logging.getLogger("mlflow").handlers:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
 PAGE = 1000
-MAX_TAG = 8000
-"""Characters of a tag, beyond which MLflow cuts it silently."""
 
 
 REQUEST_SECONDS = 120.0
 """Longest wait for the answer to one request; shorter if the limit of `outages` is."""
-PASSING = ("INTERNAL_ERROR", "TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED")
-"""MLflow's codes of failures that may pass, if the server reports them."""
-CAUSE = re.compile(
-    r"\[Errno -?\d+\] (?P<a>[\w /-]+)|Error\(\d+, '(?P<b>[^']+)|(?P<c>timed out|too many \d+ error "
-    r"responses)"
-)
-"""What has happened, in the long messages of HTTP requests."""
-DRIVER_HINT = (
-    "pip install 'pretraining-harness[server]' and begin the address with postgresql+psycopg2://"
-)
-
-
-class _MissingError(OSError):
-    """MLflow does not have what was looked for."""
 
 
 def _translated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a function of MLflow returns; its errors become OSErrors, which callers need no MLflow
-    to catch, without secrets, and without the original, whose text may hold some."""
+    """What a function of MLflow returns; its errors become OSErrors, without the original, whose
+    text may hold secrets."""
     try:
         return function(*args, **kwargs)
     except MlflowException as error:
-        raise _os_error(error) from None
-    except (OperationalError, InterfaceError) as error:
-        raise ServerAwayError(mask(str(error.orig).splitlines()[0])) from None
-    except (SQLAlchemyError, ImportError) as error:
-        hint = f"; {DRIVER_HINT}" if isinstance(error, ImportError) else ""
-        raise OSError(f"MLflow: {mask(str(error))}{hint}") from None
-    except OSError as error:
-        if error.errno is not None or isinstance(error, ServerAwayError):
-            raise  # of a local file
-        raise OSError(f"MLflow: {mask(str(error))}") from None  # of the library requests
-
-
-def _os_error(error: MlflowException) -> OSError:
-    text = mask(error.message)
-    if error.error_code == "RESOURCE_DOES_NOT_EXIST":
-        return _MissingError(f"MLflow: {text}")
-    by_server = isinstance(error, RestException) or text.startswith("API request to")
-    if error.error_code == "TEMPORARILY_UNAVAILABLE" or (by_server and error.error_code in PASSING):
-        cause = CAUSE.search(text)
-        return ServerAwayError(cause[cause.lastgroup or 0] if cause else text)
-    return OSError(f"MLflow: {text}")
+        by_server = isinstance(error, RestException)
+        raise mlflow_error(error.message, error.error_code, by_server) from None
+    except (SQLAlchemyError, ImportError, OSError) as error:
+        raise other_error(error) from None
 
 
 def _connect(uri: str) -> MlflowClient:
@@ -162,7 +131,7 @@ class Server:
         """Whether there is a run with this id, deleted or not."""
         try:
             self._call(self.client.get_run, run_id)
-        except _MissingError:
+        except MissingError:
             return False
         return True
 
@@ -241,14 +210,14 @@ class Server:
         Args:
             params: nested; values above MLflow's limit are cut, visibly.
         """
-        metrics = [Metric(_allowed(p.name), p.value, p.time, p.step) for p in points]
+        metrics = [Metric(allowed_name(p.name), p.value, p.time, p.step) for p in points]
         texts = {name: str(value) for name, value in flatten(params or {}).items()}
         self._call(
             self.client.log_batch,
             run_id,
             metrics=metrics,
-            params=[Param(name, _cut(text, MAX_PARAM)) for name, text in texts.items()],
-            tags=[RunTag(name, _cut(text, MAX_TAG)) for name, text in (tags or {}).items()],
+            params=[Param(name, cut(text, MAX_PARAM)) for name, text in texts.items()],
+            tags=[RunTag(name, cut(text, MAX_TAG)) for name, text in (tags or {}).items()],
         )
 
     def set_status(self, run_id: str, status: str, end_time: int | None = None) -> None:
@@ -329,12 +298,3 @@ def _entry(run: Run) -> Entry:
         tags=run.data.tags,
         metrics=run.data.metrics,
     )
-
-
-def _allowed(name: str) -> str:
-    """The name of a metric, with `_` for characters that MLflow refuses."""
-    return re.sub(r"[^\w./ :-]", "_", name)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."

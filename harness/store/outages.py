@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from harness.core.secrets import MASK, mask
+from harness.store.server_errors import ServerAwayError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,11 +29,6 @@ PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 """Default ports of databases."""
 CONNECT_SECONDS = 10.0
 log = logging.getLogger("harness")
-
-
-class ServerAwayError(OSError):
-    """A failure that may pass, such as of a server that cannot be reached. The message is the
-    reason."""
 
 
 def limit_seconds() -> float:
@@ -149,7 +145,7 @@ def without_waiting() -> Iterator[None]:
             one.limit = limit
 
 
-def check_connection(uri: str) -> None:
+def check_connection(uri: str, seconds: float = CONNECT_SECONDS) -> None:
     """Connects once to the port of a database, for which drivers and MLflow wait silently.
 
     Raises:
@@ -163,6 +159,6 @@ def check_connection(uri: str) -> None:
         return
     if host and usual:
         try:
-            socket.create_connection((host, port), CONNECT_SECONDS).close()
+            socket.create_connection((host, port), seconds).close()
         except OSError as error:
             raise ServerAwayError(error.strerror or str(error)) from None

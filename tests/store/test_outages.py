@@ -10,7 +10,8 @@ import pytest
 from benchmarks.tracking_server import free_port
 from harness.store import mlflow_runs, outages
 from harness.store.mlflow_runs import Server
-from harness.store.outages import Outages, ServerAwayError, check_connection, outages_of
+from harness.store.outages import Outages, check_connection, outages_of
+from harness.store.server_errors import ServerAwayError
 
 
 @dataclass
