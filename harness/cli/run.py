@@ -40,7 +40,8 @@ def compute(study: "Study", jobs: int | None, executor: str, address: str | None
         address: of a Ray cluster.
 
     Raises:
-        typer.Exit: with code 1 if stages failed, 130 after Ctrl-C and 143 after SIGTERM.
+        typer.Exit: with code 1 if stages failed, 130 after Ctrl-C, 143 after SIGTERM and
+            129 after SIGHUP.
     """
     from harness.cli.plan_output import print_warnings
 
