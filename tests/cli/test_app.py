@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 import signal
 import sys
 from importlib.metadata import version
