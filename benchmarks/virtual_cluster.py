@@ -157,6 +157,11 @@ class MemoryStore(Store):
         self.root = root
         self.results: dict[str, StageResult] = {}
 
+    @property
+    def is_remote(self) -> bool:
+        """False: no other process has it."""
+        return False
+
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
         """What was recorded."""
         return dict(self.results)

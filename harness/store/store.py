@@ -237,6 +237,11 @@ class Store:
             rmtree(resolve(record.artifact_uri).parent, ignore_errors=True)
 
     @property
+    def is_remote(self) -> bool:
+        """Whether tables and files are on a server, which processes with other folders use, too."""
+        return bool(self._uri)
+
+    @property
     def place(self) -> str:
         """Where tables and files are: a folder, or the address of a server without secrets."""
         if not self._uri:
