@@ -154,13 +154,8 @@ class MemoryStore(Store):
     """A store without tables and files."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.is_remote = root, False
         self.results: dict[str, StageResult] = {}
-
-    @property
-    def is_remote(self) -> bool:
-        """False: no other process has it."""
-        return False
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:
         """What was recorded."""

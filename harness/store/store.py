@@ -73,6 +73,7 @@ class Store:
         self.root = root.absolute()
         self.root.mkdir(parents=True, exist_ok=True)
         self._uri = os.environ.get("MLFLOW_TRACKING_URI")
+        self.is_remote = bool(self._uri)  # processes with other folders may use it, too
         self._database = self.root / DATABASE  # if there is no server
         if not self._uri and correct_addresses(self._database, EXPERIMENT, self.root / ARTIFACTS):
             (self.root / SNAPSHOT).unlink(missing_ok=True)
@@ -235,11 +236,6 @@ class Store:
         self._server.delete(record.run_id)
         if record.artifact_uri.startswith("file:"):
             rmtree(resolve(record.artifact_uri).parent, ignore_errors=True)
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether tables and files are on a server, which processes with other folders use, too."""
-        return bool(self._uri)
 
     @property
     def place(self) -> str:
