@@ -134,6 +134,8 @@ def damage_snapshot(scene: Scene) -> bool:
 
 def damage_checkpoint(scene: Scene) -> bool:
     """A run is killed, and a checkpoint of an unfinished stage is damaged."""
+    if not any(scene.store.glob("work/*/state/*")):
+        return False
     kill_all(scene)
     return _damage(scene, *scene.store.glob("work/*/state"))
 
@@ -249,8 +251,13 @@ def _artifact(scene: Scene) -> Path | None:
 
 
 def _damage(scene: Scene, *folders: Path) -> bool:
-    """Replaces the content of a file in one of the folders, if there is any, by other bytes."""
-    files = sorted(file for folder in folders for file in folder.rglob("*") if file.is_file())
+    """Replaces the content of one of the files, or of one below the folders, by other bytes.
+
+    Returns:
+        Whether there is any.
+    """
+    found = (file for folder in folders for file in (folder, *folder.rglob("*")))
+    files = sorted(file for file in found if file.is_file())
     if files:
         file = scene.rng.choice(files)
         file.write_bytes(scene.rng.randbytes(max(1, file.stat().st_size)))

@@ -35,6 +35,7 @@ question: Does it survive?
 expect: []
 pretrain: {budget: {tokens: 20_000}}
 evaluate: {protocol: {max_train_examples: 50}}
+compute: {checkpoint_interval_seconds: 0.5}
 """
 EXPERIMENTS = {
     "small": """
@@ -165,7 +166,8 @@ def disturb(fault: Fault, scene: Scene, num_stages: int, patience: float) -> tup
                 break
             time.sleep(0.1)
         time.sleep(scene.rng.uniform(0, 1))
-        happened = fault.happens(scene)
+        while not (happened := fault.happens(scene)) and process.poll() is None:
+            time.sleep(0.1)
     in_time = wait(scene.processes, patience)
     if scene.restore:
         scene.restore()

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -286,7 +286,7 @@ def _waiting(uri: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwar
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
         longest = max(1, int(min(REQUEST_SECONDS, outages.limit)))
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(longest))
-    return outages.call(_translated, function, *args, **kwargs)
+    return outages.call(partial(_translated, function, *args, **kwargs))
 
 
 def _entry(run: Run) -> Entry:

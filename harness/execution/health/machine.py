@@ -50,8 +50,9 @@ def check_packages() -> Finding:
 
 
 def _python_fits() -> bool:
-    wanted = metadata(PACKAGE).get("Requires-Python") or ""
-    return SpecifierSet(wanted).contains(platform.python_version(), prereleases=True)
+    return SpecifierSet(metadata(PACKAGE)["Requires-Python"]).contains(
+        platform.python_version(), prereleases=True
+    )
 
 
 def check_device() -> Finding:
