@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.tracking_server import TrackingServer
+from harness.cli import app as command
 from harness.cli.app import app
+from harness.execution.backends.remote import surroundings
 from harness.execution.stages import STAGES
 from harness.execution.stages.context import Metrics, StageContext
 from harness.store import store
@@ -73,3 +75,25 @@ def test_a_planted_password_is_nowhere(folder: Path, monkeypatch: pytest.MonkeyP
     assert [path for path, text in texts.items() if PASSWORD.encode() in text] == []
     (error,) = [text for path, text in texts.items() if path.name == "error.txt"]
     assert b"Traceback" in error and b"no answer from http://***@127.0.0.1" in error
+
+
+def test_jobs_that_are_written_to_files_hold_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://user:{PASSWORD}@host")
+    monkeypatch.setenv("HARNESS_DATA", "/data")
+    assert surroundings(1)[-1].keys() >= {"MLFLOW_TRACKING_URI", "HARNESS_DATA"}
+    in_files = surroundings(1, in_files=True)[-1]
+    assert in_files["HARNESS_DATA"] == "/data" and "MLFLOW_TRACKING_URI" not in in_files
+
+
+def test_tracebacks_of_the_command_are_masked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise RuntimeError(f"http://user:{PASSWORD}@host [/red]")
+
+    monkeypatch.setattr(command, "app", fail)
+    with pytest.raises(SystemExit, match="1"):
+        command.main()
+    text = capsys.readouterr().err
+    assert text.endswith("RuntimeError: http://***@host [/red]\n") and "Traceback" in text
+    assert PASSWORD not in text
