@@ -3,11 +3,14 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks.tracking_server import free_port
+from harness.cli.app import app
 from harness.store import mlflow_runs, outages
 from harness.store.mlflow_runs import Server
 from harness.store.outages import Outages, check_connection, outages_of
@@ -131,3 +134,17 @@ def test_the_limit_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(outages.LIMIT, "long")
     with pytest.raises(ValueError, match="HARNESS_SERVER_SECONDS must be a number of seconds"):
         outages.limit_seconds()
+
+
+def test_an_interrupted_run_does_not_wait_for_a_dead_server(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    outages.time.sleep = interrupt  # type: ignore[assignment]  # of `clock`
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://user:planted1@127.0.0.1:{free_port()}")
+    done = CliRunner().invoke(app, ["run", "smoke", "--store", str(tmp_path / "runs")])
+    assert done.exit_code == 130
+    assert "interrupted: those that had finished of " in done.output
+    assert "Traceback" not in done.output and "planted1" not in done.output
