@@ -142,7 +142,8 @@ def test_an_interrupted_run_does_not_wait_for_a_dead_server(
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    outages.time.sleep = interrupt  # type: ignore[assignment]  # of `clock`
+    names = {"sleep": interrupt, "monotonic": clock.monotonic}
+    monkeypatch.setattr(outages, "time", SimpleNamespace(**names))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://user:planted1@127.0.0.1:{free_port()}")
     done = CliRunner().invoke(app, ["run", "smoke", "--store", str(tmp_path / "runs")])
     assert done.exit_code == 130
