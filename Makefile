@@ -1,14 +1,17 @@
 # Every target sets up what it needs; a fresh machine needs Python 3.11 or later, and make.
 #   make quickstart   BERT against RoBERTa on the micro-world: leaderboard and report
 #   make test         linters, types and tests
+#   make check        these, and the audit of the pinned packages, which needs a network
+#   make sbom         the installed packages as a CycloneDX file, sbom.json
 #   make docs         documentation and API reference, in site/
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+AUDIT_STAMP := $(VENV)/audit-installed
 JOBS ?= 2
 
-.PHONY: quickstart install test campaigns check lint schema docs clean
+.PHONY: quickstart install test campaigns check audit sbom lint schema docs clean
 
 quickstart: $(STAMP)
 	$(BIN)/harness run experiments/quickstart.yaml
@@ -23,7 +26,15 @@ test: lint
 campaigns: $(STAMP)
 	$(BIN)/python -m pytest -m campaign
 
-check: test
+check: test audit
+
+# Known vulnerabilities of the pinned packages; says so where the database cannot be reached.
+audit: $(AUDIT_STAMP)
+	$(BIN)/python .ci/audit.py
+
+sbom: $(AUDIT_STAMP)
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-format JSON --output-file sbom.json $(BIN)/python
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -44,6 +55,10 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
+$(AUDIT_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[audit]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) runs site build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) sbom.json runs site build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -154,7 +154,7 @@ class MemoryStore(Store):
     """A store without tables and files."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.is_remote = root, False
         self.results: dict[str, StageResult] = {}
 
     def finished(self, keys: Iterable[str] | None = None) -> dict[str, StageResult]:

@@ -25,7 +25,10 @@ from tests.paths import ROOT
 PAGES = ["README.md", "docs/adaptation.md", "docs/sweeps.md", "docs/tasks.md"]
 """Pages whose indented blocks of fields are read as experiments."""
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "leaderboards/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "leaderboards/README.md")
+    ),
     *sorted((ROOT / "docs").glob("*.md")),
     *(ROOT / top / "README.md" for top in ("experiments", "reports")),
     *sorted((ROOT / "experiments").glob("*/README.md")),

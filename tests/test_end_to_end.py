@@ -4,6 +4,7 @@ import itertools
 import re
 from functools import partial
 from pathlib import Path
+from shutil import copytree, move
 from textwrap import dedent
 from typing import Any
 
@@ -243,6 +244,29 @@ def test_leaderboard_status_and_report(study: Study, folder: Path) -> None:
     assert "Do all steps work?" in page
     assert "inconclusive" in page or "confirmed" in page or "refuted" in page
     assert not re.search(r'(src|href)="(https?:)?//', page), "the page needs the network"
+
+
+def test_a_copied_and_moved_store_goes_on_at_its_new_place(
+    study: Study, folder: Path, tmp_path: Path
+) -> None:
+    """Nothing is computed, and the old places are neither read nor written."""
+    path = str(folder / "small.yaml")
+    table = command(folder, "leaderboard", path, "--format", "csv")
+    (tmp_path / "copy").mkdir()
+    copytree(study.store.root, tmp_path / "copy" / "runs")
+    before = {path: path.stat().st_mtime_ns for path in study.store.root.rglob("*")}
+    new = tmp_path / "new"
+    move(tmp_path / "copy", new)
+    output = command(new, "run", path)
+    assert f"all {len(study.plan.stages)} stages were done already" in output
+    assert f"report, with notes on the table: {new}/runs/reports/small" in output
+    assert command(new, "leaderboard", path, "--format", "csv") == table
+    moved = harness.load(folder / "small.yaml", store=new / "runs")
+    files = [moved.results.files(key) for key in moved.results.finished]
+    assert len(files) == len(study.plan.stages)
+    assert all(path.is_relative_to(new) for path in files)
+    assert not (tmp_path / "copy").exists()
+    assert {path: path.stat().st_mtime_ns for path in study.store.root.rglob("*")} == before
 
 
 def test_a_damaged_model_is_computed_again(study: Study, folder: Path) -> None:

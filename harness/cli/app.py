@@ -1,5 +1,7 @@
 """The `harness` command with its subcommands."""
 
+import sys
+import traceback
 from importlib.metadata import version
 from typing import Annotated
 
@@ -10,11 +12,13 @@ from harness.cli import (
     compare,
     data,
     disagreements,
+    doctor,
     evaluate,
     export,
     gc,
     init,
     leaderboard,
+    options,
     plan,
     profile,
     registries,
@@ -30,6 +34,7 @@ from harness.cli import (
     verify,
     work,
 )
+from harness.core.secrets import mask
 
 app = typer.Typer(
     help="Which way of pretraining a language model is better, by how much, and how sure are we?",
@@ -76,6 +81,7 @@ app.command(name="list")(registries.list_members)
 app.command()(registries.show)
 app.command()(schema.schema)
 app.command()(ui.ui)
+app.command()(doctor.doctor)
 app.command()(store.store)
 app.command()(verify.verify)
 app.command()(gc.gc)
@@ -83,4 +89,8 @@ app.command()(gc.gc)
 
 def main() -> None:
     """Runs the `harness` command, the entry point of the package."""
-    app()
+    try:
+        app()
+    except Exception:  # an error of the harness itself: its traceback, without secrets
+        options.err.print(mask(traceback.format_exc()), markup=False, end="")
+        sys.exit(options.FAILED)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.core.secrets import mask
 from harness.execution.backends import BACKENDS
 from harness.experiment.plugins import error_line
 
@@ -150,7 +151,7 @@ def clear_errors() -> Iterator[None]:
     except Exception as error:  # whatever the code of a plug-in raises
         if not (line := error_line(error) or _line(error)):
             raise
-        err.print(line, style="red", markup=False)
+        err.print(mask(line), style="red", markup=False)
         raise typer.Exit(BAD_INPUT) from None
 
 

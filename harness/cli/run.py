@@ -40,7 +40,8 @@ def compute(study: "Study", jobs: int | None, executor: str, address: str | None
         address: of a Ray cluster.
 
     Raises:
-        typer.Exit: with code 1 if stages failed, 130 after Ctrl-C and 143 after SIGTERM.
+        typer.Exit: with code 1 if stages failed, 130 after Ctrl-C, 143 after SIGTERM and
+            129 after SIGHUP.
     """
     from harness.cli.plan_output import print_warnings
 
@@ -51,12 +52,8 @@ def compute(study: "Study", jobs: int | None, executor: str, address: str | None
             run = study.run(jobs, options.out, executor, raise_on_failure=False, address=address)
             done = run.last_run
     except KeyboardInterrupt as stop:
-        total, kept = len(study.plan.stages), len(study.results.finished)
-        options.err.print(
-            f"interrupted: {kept} of {total} stages are done and kept; run the same command again "
-            "to resume",
-            style="red",
-        )
+        kept = f"interrupted: {_num_done(study)} stages are done and kept; "
+        options.err.print(f"{kept}run the same command again to resume", style="red")
         raise typer.Exit(exit_code(stop)) from None
     if not done.computed and not done.failed:
         options.out.print(f"{study.name}: all {len(study.plan.stages)} stages were done already")
@@ -65,6 +62,18 @@ def compute(study: "Study", jobs: int | None, executor: str, address: str | None
     if done.failed:
         options.err.print(f"{len(done.failed)} stages failed; see 'harness status'", style="red")
         raise typer.Exit(options.FAILED)
+
+
+def _num_done(study: "Study") -> str:
+    """How many stages of a study the store has; without waiting for a server that is away."""
+    from harness.store.outages import without_waiting
+
+    total = len(study.plan.stages)
+    try:
+        with without_waiting():
+            return f"{len(study.results.finished)} of {total}"
+    except OSError:
+        return f"those that had finished of {total}"
 
 
 def _show(study: "Study") -> None:

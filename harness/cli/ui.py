@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,10 @@ import typer
 
 from harness.cli import options
 from harness.core.signals import terminated_as_interrupted
+from harness.store.outages import place_of
+
+END_SECONDS = 10.0
+"""How long a server may take to end by itself."""
 
 
 def ui(
@@ -25,8 +30,8 @@ def ui(
     """Serves the web interface of MLflow for the store, on this machine only."""
     with options.clear_errors():
         page = _page(experiment, store) if experiment else ""
-        remote = os.environ.get("MLFLOW_TRACKING_URI")
-        options.require(not remote, f"the store is on a server; open {remote}/{page}")
+        remote = os.environ.get("MLFLOW_TRACKING_URI", "")
+        options.require(not remote, f"the store is on a server; open {place_of(remote)}/{page}")
     address = f"http://127.0.0.1:{port}/{page}"
     options.out.print(f"starting MLflow at {address}, which takes some seconds; Ctrl-C ends it")
     uri = f"sqlite:///{store.absolute() / 'mlflow.db'}"
@@ -37,16 +42,29 @@ def ui(
 
 
 def serve(command: Sequence[str]) -> int:
-    """Runs a server until it ends, or until Ctrl-C or SIGTERM; returns its exit code, or 0."""
-    # In a session of its own, the server gets no Ctrl-C, at which it would print tracebacks.
-    server = subprocess.Popen(command, start_new_session=True)
-    try:
-        with terminated_as_interrupted():
+    """Runs a server until it ends, or until Ctrl-C, SIGTERM or SIGHUP; returns its exit code, or 0.
+    No process that it has started remains."""
+    # Jobs of MLflow, for judges of generated text, would take ten processes more.
+    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    with terminated_as_interrupted():
+        # In a session of its own, the server gets no Ctrl-C, at which it would print tracebacks.
+        server = subprocess.Popen(command, env=environment, start_new_session=True)
+        try:
             return server.wait()
-    except KeyboardInterrupt:
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            _end(server)
+
+
+def _end(server: "subprocess.Popen[bytes]") -> None:
+    """Ends a server with all processes of its session."""
+    with suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait()
-        return 0
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(END_SECONDS)
+        os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
 
 
 def _page(experiment: Path, store: Path) -> str:

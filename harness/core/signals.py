@@ -1,4 +1,5 @@
-"""Ending a process from outside: Ctrl-C, and the SIGTERM of schedulers."""
+"""Ending a process from outside: Ctrl-C, the SIGTERM of schedulers, and the SIGHUP of a closed
+terminal."""
 
 import signal
 import threading
@@ -6,14 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED, TERMINATED = 130, 143
-"""Exit codes after Ctrl-C and SIGTERM."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C; after another signal, 128 and its number."""
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Without SIGHUP on Windows."""
 
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Lets SIGTERM end the block as Ctrl-C does; without effect in other threads than the main one,
-    which may not handle signals.
+    """Lets SIGTERM and SIGHUP end the block as Ctrl-C does, unless they are ignored (nohup).
+    Without effect in other threads than the main one, which may not handle signals.
 
     Raises:
         KeyboardInterrupt: with the number of the signal.
@@ -25,13 +28,15 @@ def terminated_as_interrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    heard = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
+    before = {one: signal.signal(one, stop) for one in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
     """The exit code after Ctrl-C or `terminated_as_interrupted`."""
-    return TERMINATED if stop.args else INTERRUPTED
+    return 128 + int(stop.args[0]) if stop.args else INTERRUPTED

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from shutil import rmtree
 
+from harness.core.secrets import mask
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
@@ -140,14 +141,19 @@ class _Loop:
 
     def _submit(self, key: str) -> None:
         workspace = self.backend.workspace
-        if workspace.result(key).exists() and not workspace.output(key).exists():
-            if result := self.store.find(key):  # recorded by another process just now
-                self.queue.waiting.discard(key)
-                self._keep(result)
-                self.display.advance(self.plan.stages[key])
-                return
-            rmtree(workspace.folder(key), ignore_errors=True)  # no longer in the store
+        is_cleaned = workspace.result(key).exists() and not workspace.output(key).exists()
         self.queue.waiting.discard(key)
+        try:
+            result = self.store.find(key) if is_cleaned or self.store.is_remote else None
+        except OSError as error:
+            self._fail(self.plan.stages[key], f"the store cannot be read: {error}")
+            return
+        if result:  # recorded by another process since this run began
+            self._keep(result)
+            self.display.advance(self.plan.stages[key])
+            return
+        if is_cleaned:
+            rmtree(workspace.folder(key), ignore_errors=True)  # no longer in the store
         self.running.add(key)
         self.tracker.running(key)
         self.display.submitted(key)
@@ -289,6 +295,7 @@ class _Loop:
         return result
 
     def _fail(self, stage: Stage, reason: str) -> None:
+        reason = mask(reason)
         self.execution.failed[stage.key] = reason
         self.queue.fail(stage.key)
         self.tracker.failed(stage.key)

@@ -1,10 +1,9 @@
 """The metrics of a stage as points of MLflow's histories."""
 
-import json
 from collections.abc import Iterable
 
 from harness.execution.job import HISTORY, Workspace
-from harness.pretraining.history_file import STEP, TIME
+from harness.pretraining.history_file import STEP, TIME, readable_lines
 from harness.store.artifacts import read_file
 from harness.store.entries import Point
 from harness.store.store import StageResult
@@ -27,10 +26,10 @@ def read_history(key: str, result: StageResult | None, workspace: Workspace) -> 
 
 
 def points(lines: bytes) -> list[Point]:
-    """The points of complete lines of a history."""
+    """The points of the readable lines of a history."""
     found = []
-    for line in map(json.loads, lines.splitlines()):
-        step, time = line.pop(STEP), line.pop(TIME)
+    for line in readable_lines(lines):
+        step, time = int(line.pop(STEP)), int(line.pop(TIME))
         found += [Point(name, value, time, step) for name, value in line.items()]
     return found
 

@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.core.secrets import mask
+
 if TYPE_CHECKING:
     from harness.plan.plan import Stage
 
@@ -20,19 +22,24 @@ PACKAGES = (
 
 
 def provenance() -> dict[str, str]:
-    """Package versions, machine and command line of this process, without host, user or folder
-    names."""
+    """Package versions, machine and command line of this process, without secrets and names of
+    hosts, users and folders."""
     return {
         "packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
         "python": platform.python_version(),
         "machine": machine(),
-        "command": shlex.join(_last_part(argument) for argument in sys.argv),
+        "command": _command(sys.argv),
     }
 
 
 def machine() -> str:
     """System, architecture and number of CPU cores of this machine."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores"
+
+
+def _command(words: Iterable[str]) -> str:
+    """A command line without folders and secrets."""
+    return mask(shlex.join(map(_last_part, words)))
 
 
 def _last_part(argument: str) -> str:
@@ -63,7 +70,7 @@ def run_again(path: Path, overrides: Sequence[str], variants: Sequence[str] = ()
     file = path.name if path.is_absolute() else str(path)
     options = [f"--variant={variant}" for variant in variants]
     options += [f"--set={override}" for override in overrides]
-    return shlex.join(["harness", "run", file, *options])
+    return _command(["harness", "run", file, *options])
 
 
 def fingerprints(stages: "Iterable[Stage]") -> dict[str, str]:

@@ -2,13 +2,16 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from types import TracebackType
 
+from harness.core.secrets import mask
 from harness.execution.job import Workspace
 from harness.execution.search_studies import SearchStudies
 from harness.execution.study_runs import FAILED, RUNNING, State, StudyRuns
 from harness.plan.plan import Plan
+from harness.store.outages import without_waiting
 from harness.store.store import StageResult, Store
 
 LOGGER = "mlflow"
@@ -50,6 +53,10 @@ class Tracker:
         traceback: TracebackType | None,
     ) -> None:
         self._stop.set()
+        with without_waiting() if error else nullcontext():
+            self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
         # After an interrupt, showing many earlier results does not delay the end.
         self._thread.join(UPDATE_SECONDS if error else None)
         for view in self.views:
@@ -84,4 +91,5 @@ class Tracker:
             action()
             self.problems.pop(view.title, None)
         except Exception as error:  # whatever MLflow or Optuna raises: results do not need them
-            self.problems[view.title] = f"{type(error).__name__}: {error}".splitlines()[0]
+            line = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.problems[view.title] = mask(line)

@@ -16,6 +16,7 @@ from filelock import SoftFileLease
 from harness.core.checked_files import read_checked, write_checked
 from harness.core.files import write_atomically
 from harness.core.memory import peak_memory, reset_peak_memory
+from harness.core.secrets import mask
 from harness.execution.devices import one_node_problem, uses_devices
 from harness.execution.job import HISTORY, Node, StageJob, StageOutput, Workspace
 from harness.execution.lease import LeaseLostError, held
@@ -79,7 +80,8 @@ def run_stage(
         except Exception as error:  # whatever a stage raises is kept for the user
             _check(lease)
             line = plugins.error_line(error)
-            (folder / "error.txt").write_text("\n".join([traceback.format_exc(), line or ""]))
+            text = "\n".join([traceback.format_exc(), line or ""])
+            (folder / "error.txt").write_text(mask(text))
             if line:  # the user's own exceptions may not pass between processes
                 raise plugins.PluginError(line) from error
             raise

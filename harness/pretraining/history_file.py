@@ -6,8 +6,7 @@ complete lines to MLflow; training itself never waits for a database.
 
 import json
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 STEP, TIME = "step", "time"
@@ -21,18 +20,29 @@ def append_line(path: Path, step: int, values: Mapping[str, float]) -> None:
         file.write(json.dumps(line) + "\n")
 
 
+def readable_lines(content: bytes) -> Iterator[dict[str, float]]:
+    """The lines of a history; without those that were damaged on the disk, as nothing but a curve
+    depends on them."""
+    for text in content.splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(line, dict) and line.keys() >= {STEP, TIME}:
+            yield line
+
+
 def last_steps(path: Path) -> dict[str, int]:
-    """Metric to its last step. The remains of a line that a kill interrupted are removed, and
-    damaged lines."""
+    """Metric to its last step. Damaged lines, and the remains of one that a kill interrupted, are
+    removed."""
     if not path.exists():
         return {}
-    content, kept = path.read_bytes(), []
+    content = path.read_bytes()
+    lines = list(readable_lines(content[: content.rfind(b"\n") + 1]))
+    complete = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    if complete != content:
+        path.write_bytes(complete)
     last: dict[str, int] = {}
-    for line in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
-        with suppress(ValueError, KeyError, AttributeError):
-            point = json.loads(line)
-            last.update(dict.fromkeys(point.keys() - {STEP, TIME}, int(point[STEP])))
-            kept.append(line)
-    if sum(map(len, kept)) < len(content):
-        path.write_bytes(b"".join(kept))
+    for line in lines:
+        last.update(dict.fromkeys(line.keys() - {STEP, TIME}, int(line[STEP])))
     return last

@@ -14,6 +14,7 @@ from harness.core.sqlite_files import damage
 from harness.store.entries import IMPORT, KEY, KIND, LABEL, NAME, Entry, TrackedRun
 from harness.store.mlflow_tables import find_finished, read_params, tracked_runs
 from harness.store.moved_folder import correct_addresses
+from harness.store.outages import place_of
 from harness.store.snapshot import Snapshot, entries
 from harness.store.snapshot_updates import rows_from_server, rows_from_tables
 
@@ -69,7 +70,7 @@ class FinishedRuns:
             uri: of a server; null: the tables are below `root`.
         """
         self.root, self.uri, self.database = root, uri, root / DATABASE
-        address = f"-{hashlib.sha256(uri.encode()).hexdigest()[:16]}" if uri else ""
+        address = f"-{hashlib.sha256(place_of(uri).encode()).hexdigest()[:16]}" if uri else ""
         self.snapshot = Snapshot(root / f"{SNAPSHOT}{address}.db", MARKS)
         self.left_out: dict[str, LeftOut] = {}
         """Run id to each damaged run that was met."""

@@ -3,95 +3,107 @@ one only when needed."""
 
 import logging
 import os
-import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # a bar for each stage
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # with its password
 logging.getLogger("alembic").setLevel(logging.WARNING)  # a new database logs 80 lines
 
 from mlflow import artifacts  # noqa: E402
 from mlflow.entities import Metric, Param, Run, RunTag, ViewType  # noqa: E402
-from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.exceptions import MlflowException, RestException  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
+from harness.core.secrets import MaskFilter  # noqa: E402
 from harness.store.entries import CHECKSUM, Entry, Point, TrackedRun, checksum  # noqa: E402
+from harness.store.outages import check_connection, outages_of  # noqa: E402
 from harness.store.params import (  # noqa: E402
     MAX_PARAM,
+    MAX_TAG,
+    allowed_name,
+    cut,
     flatten,
     join_params,
     split_params,
     unflatten,
 )
+from harness.store.server_errors import MissingError, mlflow_error, other_error  # noqa: E402
 
 logging.getLogger("mlflow").setLevel(logging.WARNING)  # after its import, which sets it to INFO
 logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # tracebacks of raised errors
+for _handler in logging.getLogger("mlflow").handlers:
+    _handler.addFilter(MaskFilter())
 
+P = ParamSpec("P")
+T = TypeVar("T")
 PAGE = 1000
-MAX_TAG = 8000
-"""Characters of a tag, beyond which MLflow cuts it silently."""
+REQUEST_SECONDS = 120.0
+"""Longest wait for the answer to one request; shorter if the limit of `outages` is."""
 
 
-@contextmanager
-def _os_errors() -> Iterator[None]:
-    """A context in which MLflow's errors become OSErrors, which callers need no MLflow to catch.
-
-    MLflow repeats a request to a server that does not answer for some minutes first
-    (MLFLOW_HTTP_REQUEST_MAX_RETRIES).
-    """
+def _translated(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function of MLflow returns; its errors become OSErrors, without the original, whose
+    text may hold secrets."""
     try:
-        yield
-    except (MlflowException, SQLAlchemyError) as error:
-        raise OSError(f"MLflow: {_line(error)}") from error
+        return function(*args, **kwargs)
+    except MlflowException as error:
+        by_server = isinstance(error, RestException)
+        raise mlflow_error(error.message, error.error_code, by_server) from None
+    except (SQLAlchemyError, ImportError, OSError) as error:
+        raise other_error(error) from None
 
 
-def _line(error: Exception) -> str:
-    """The line of a message that says what happened; SQL and parameters follow."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in lines if "sqlite3." in line), lines[0] if lines else "")
+def _connect(uri: str) -> MlflowClient:
+    check_connection(uri)
+    return MlflowClient(uri)
 
 
 class Server:
     """The runs of one MLflow experiment. Every method raises an OSError if MLflow fails, such as a
     server that cannot be reached."""
 
-    @_os_errors()
     def __init__(self, uri: str, experiment: str, artifacts: Path | None) -> None:
-        """Connects to a tracking server or database.
+        """A tracking server or database, to which the first call connects.
 
         Args:
             artifacts: folder for the files of a new experiment; null: MLflow's default.
         """
-        self.client = MlflowClient(uri)
-        self.experiment, self.artifacts = experiment, artifacts
+        self.uri, self.experiment, self.artifacts = uri, experiment, artifacts
 
     @cached_property
-    @_os_errors()
+    def client(self) -> MlflowClient:
+        """MLflow's client."""
+        return _waiting(self.uri, _connect, self.uri)
+
+    def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return _waiting(self.uri, function, *args, **kwargs)
+
+    @cached_property
     def experiment_id(self) -> str:
         """Id of the experiment, which is created at first use."""
-        if found := self.client.get_experiment_by_name(self.experiment):
+        if found := self._call(self.client.get_experiment_by_name, self.experiment):
             return str(found.experiment_id)
         location = self.artifacts.as_uri() if self.artifacts else None
+        create = partial(self.client.create_experiment, artifact_location=location)
         try:
-            return str(self.client.create_experiment(self.experiment, artifact_location=location))
-        except MlflowException:  # another process was faster
-            if found := self.client.get_experiment_by_name(self.experiment):
+            return str(self._call(create, self.experiment))
+        except OSError:  # another process was faster
+            if found := self._call(self.client.get_experiment_by_name, self.experiment):
                 return str(found.experiment_id)
             raise
 
-    @_os_errors()
     def restore(self) -> None:
         """Restores the experiment if it was deleted, which MLflow's pages offer; MLflow creates no
         other of its name."""
-        found = self.client.get_experiment_by_name(self.experiment)
+        found = self._call(self.client.get_experiment_by_name, self.experiment)
         if found and found.lifecycle_stage == "deleted":
-            self.client.restore_experiment(found.experiment_id)
+            self._call(self.client.restore_experiment, found.experiment_id)
 
     def search(self, condition: str) -> list[Entry]:
         """Finished runs that meet a condition in MLflow's filter syntax, by start time."""
@@ -111,23 +123,20 @@ class Server:
         deleted = [run.info.run_id for run in self._search("", ViewType.DELETED_ONLY)]
         return [_entry(run) for run in finished], [*failed, *deleted]
 
-    @_os_errors()
     def has(self, run_id: str) -> bool:
         """Whether there is a run with this id, deleted or not."""
         try:
-            self.client.get_run(run_id)
-        except MlflowException as error:
-            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
-                return False
-            raise
+            self._call(self.client.get_run, run_id)
+        except MissingError:
+            return False
         return True
 
-    @_os_errors()
     def _search(self, condition: str, view: int = ViewType.ACTIVE_ONLY) -> list[Run]:
         runs: list[Run] = []
         token = None
         while True:
-            page = self.client.search_runs(
+            page = self._call(
+                self.client.search_runs,
                 [self.experiment_id],
                 condition,
                 run_view_type=view,
@@ -139,7 +148,6 @@ class Server:
             if not token:
                 return runs
 
-    @_os_errors()
     def add(
         self,
         name: str,
@@ -154,17 +162,20 @@ class Server:
         """
         start = int(1000 * time.time())
         known = {name: float(value) for name, value in metrics.items() if value is not None}
-        tags = {name: _cut(text, MAX_TAG) for name, text in tags.items()}
+        tags = {name: cut(text, MAX_TAG) for name, text in tags.items()}
         tags[CHECKSUM] = checksum(tags, known, start)
-        run = self.client.create_run(self.experiment_id, start, tags, run_name=name).info
-        self.client.log_batch(
+        run = self._call(
+            self.client.create_run, self.experiment_id, start, tags, run_name=name
+        ).info
+        self._call(
+            self.client.log_batch,
             run.run_id,
             metrics=[Metric(name, value, start, 0) for name, value in known.items()],
             params=[Param(name, text) for name, text in split_params(flatten(spec)).items()],
         )
-        self.client.log_artifacts(run.run_id, str(folder))
+        self._call(self.client.log_artifacts, run.run_id, str(folder))
         end = int(1000 * time.time())
-        self.client.set_terminated(run.run_id, end_time=end)
+        self._call(self.client.set_terminated, run.run_id, end_time=end)
         return Entry(run.run_id, start, end, run.artifact_uri, tags, known)
 
     def runs(self, condition: str = "") -> list[TrackedRun]:
@@ -174,7 +185,6 @@ class Server:
             for run in self._search(condition)
         ]
 
-    @_os_errors()
     def start(self, name: str, tags: Mapping[str, str], start_time: int | None = None) -> str:
         """Id of a new run with the status RUNNING.
 
@@ -182,10 +192,11 @@ class Server:
             tags: `PARENT` nests it below another run.
             start_time: milliseconds since 1970; null: now.
         """
-        run = self.client.create_run(self.experiment_id, start_time, dict(tags), run_name=name)
+        run = self._call(
+            self.client.create_run, self.experiment_id, start_time, dict(tags), run_name=name
+        )
         return str(run.info.run_id)
 
-    @_os_errors()
     def log(
         self,
         run_id: str,
@@ -198,16 +209,16 @@ class Server:
         Args:
             params: nested; values above MLflow's limit are cut, visibly.
         """
-        metrics = [Metric(_allowed(p.name), p.value, p.time, p.step) for p in points]
+        metrics = [Metric(allowed_name(p.name), p.value, p.time, p.step) for p in points]
         texts = {name: str(value) for name, value in flatten(params or {}).items()}
-        self.client.log_batch(
+        self._call(
+            self.client.log_batch,
             run_id,
             metrics=metrics,
-            params=[Param(name, _cut(text, MAX_PARAM)) for name, text in texts.items()],
-            tags=[RunTag(name, _cut(text, MAX_TAG)) for name, text in (tags or {}).items()],
+            params=[Param(name, cut(text, MAX_PARAM)) for name, text in texts.items()],
+            tags=[RunTag(name, cut(text, MAX_TAG)) for name, text in (tags or {}).items()],
         )
 
-    @_os_errors()
     def set_status(self, run_id: str, status: str, end_time: int | None = None) -> None:
         """Sets RUNNING, or another status and the end.
 
@@ -215,24 +226,21 @@ class Server:
             end_time: milliseconds since 1970; null: now.
         """
         if status == "RUNNING":
-            self.client.update_run(run_id, status)
+            self._call(self.client.update_run, run_id, status)
         else:
-            self.client.set_terminated(run_id, status, end_time)
+            self._call(self.client.set_terminated, run_id, status, end_time)
 
-    @_os_errors()
     def delete(self, run_id: str) -> None:
         """Moves a run to MLflow's trash."""
-        self.client.delete_run(run_id)
+        self._call(self.client.delete_run, run_id)
 
-    @_os_errors()
     def spec(self, run_id: str) -> dict[str, Any]:
         """The spec of a run, read back from its params."""
-        return unflatten(join_params(self.client.get_run(run_id).data.params))
+        return unflatten(join_params(self._call(self.client.get_run, run_id).data.params))
 
-    @_os_errors()
     def fail(self, run_id: str) -> None:
         """Marks a finished run as failed."""
-        self.client.set_terminated(run_id, status="FAILED")
+        self._call(self.client.set_terminated, run_id, status="FAILED")
 
 
 def make_tables(path: Path) -> None:
@@ -256,12 +264,28 @@ def download(uri: str, folder: Path) -> Path:
     server = os.environ.get("MLFLOW_TRACKING_URI")
     arguments = {"artifact_uri": uri, "tracking_uri": server}
     try:
-        return Path(artifacts.download_artifacts(**arguments, dst_path=str(folder)))
-    except MlflowException as error:
-        with _os_errors():
-            if not artifacts.list_artifacts(**arguments):
-                raise FileNotFoundError(f"there are no files at {uri}") from None
-        raise OSError(f"MLflow: {_line(error)}") from error
+        path = _waiting(
+            server or uri, artifacts.download_artifacts, **arguments, dst_path=str(folder)
+        )
+    except OSError:
+        if not _waiting(server or uri, artifacts.list_artifacts, **arguments):
+            raise FileNotFoundError(f"there are no files at {uri}") from None
+        raise
+    return Path(path)
+
+
+def _waiting(uri: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function of MLflow returns; waits for a server that is away.
+
+    Raises:
+        OSError: MLflow fails.
+    """
+    outages = outages_of(uri)
+    if outages.limit is not None:  # MLflow's own repetitions are silent; 1 for idle connections
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        longest = max(1, int(min(REQUEST_SECONDS, outages.limit)))
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(longest))
+    return outages.call(partial(_translated, function, *args, **kwargs))
 
 
 def _entry(run: Run) -> Entry:
@@ -273,12 +297,3 @@ def _entry(run: Run) -> Entry:
         tags=run.data.tags,
         metrics=run.data.metrics,
     )
-
-
-def _allowed(name: str) -> str:
-    """The name of a metric, with `_` for characters that MLflow refuses."""
-    return re.sub(r"[^\w./ :-]", "_", name)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -1,11 +1,14 @@
 """Nested values as MLflow's params, which are flat text of limited length, and back."""
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Any
 
 MAX_PARAM = 6000
 """Characters of a param, beyond which MLflow cuts it silently."""
+MAX_TAG = 8000
+"""Characters of a tag, beyond which MLflow cuts it silently."""
 PART = ":part"
 """Follows the name of a param that holds the next part of a long one."""
 
@@ -55,3 +58,13 @@ def unflatten(params: Mapping[str, str]) -> dict[str, Any]:
         except (ValueError, SyntaxError, TypeError):
             branch[name] = text
     return tree
+
+
+def allowed_name(name: str) -> str:
+    """The name of a metric, with `_` for characters that MLflow refuses."""
+    return re.sub(r"[^\w./ :-]", "_", name)
+
+
+def cut(text: str, limit: int) -> str:
+    """`text`, visibly cut to `limit` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

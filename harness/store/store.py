@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from harness.store.artifacts import IntactFiles, digest, resolve
 from harness.store.entries import (
@@ -24,6 +23,7 @@ from harness.store.entries import (
     TrackedRun,
 )
 from harness.store.finished_runs import DATABASE, FinishedRuns
+from harness.store.outages import place_of
 from harness.store.params import join_params, unflatten
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Store:
         self.root.mkdir(parents=True, exist_ok=True)
         self.runs = FinishedRuns(self.root, os.environ.get("MLFLOW_TRACKING_URI"))
         self._files = IntactFiles()
+        self.is_remote = bool(self.runs.uri)  # processes with other folders may use it, too
 
     @property
     def _server(self) -> "Server":
@@ -208,11 +209,8 @@ class Store:
 
     @property
     def place(self) -> str:
-        """Where tables and files are: a folder, or the address of a server without password."""
-        if not self.runs.uri:
-            return str(self.root)
-        parts = urlsplit(self.runs.uri)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        """Where tables and files are: a folder, or the address of a server without secrets."""
+        return place_of(self.runs.uri) if self.runs.uri else str(self.root)
 
     def _folder(self, entry: Entry) -> Path | None:
         """The folder of an experiment or import; null if it is damaged. Earlier versions recorded

@@ -26,6 +26,7 @@ SMALLEST = {
 NO_PAGE = {
     "cluster_recovery",
     "crash_recovery",
+    "faults",
     "fuzz_formats_binary",
     "shared_plan",
     "store_damage",

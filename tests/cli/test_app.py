@@ -1,6 +1,8 @@
 """Commands that compute nothing: their output, suggestions and exit codes."""
 
+import fcntl
 import json
+import signal
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 
 from harness.cli.app import app
 from harness.cli.ui import serve
+from harness.core.signals import exit_code, terminated_as_interrupted
 from harness.data import hub
 from harness.experiment.registries import REGISTRIES, members
 from harness.store.store import Store
@@ -164,6 +167,46 @@ def test_a_server_ends_with_its_code_or_quietly_when_it_is_stopped() -> None:
     assert serve([sys.executable, "-c", "raise SystemExit(3)"]) == 3
     stop = "import os, signal; os.kill(os.getppid(), signal.SIGTERM); signal.pause()"
     assert serve([sys.executable, "-c", stop]) == 0
+
+
+HOLD = "import fcntl, sys, time; fcntl.flock(open(sys.argv[1], 'a'), 2); print(); time.sleep(99)"
+"""A process that holds a lock until it ends."""
+SERVER = """
+import os, signal, subprocess, sys
+worker = subprocess.Popen([sys.executable, "-c", *sys.argv[2:]], stdout=subprocess.PIPE)
+worker.stdout.readline()
+if sys.argv[1] != "0":
+    os.kill(os.getppid(), int(sys.argv[1]))
+    signal.pause()
+"""
+"""Starts such a process, and then sends a signal to `serve`, or ends."""
+
+
+@pytest.mark.parametrize("number", [0, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_no_process_of_a_server_remains(number: int, tmp_path: Path) -> None:
+    words = [str(int(number)), HOLD, str(tmp_path / "lock")]
+    assert serve([sys.executable, "-c", SERVER, *words]) == 0
+    with (tmp_path / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # waits as long as the process lives
+
+
+def test_a_run_under_nohup_goes_on() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with terminated_as_interrupted():
+            signal.raise_signal(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_exit_codes_of_signals(number: int, code: int) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt) as stop, terminated_as_interrupted():
+        signal.raise_signal(number)
+    assert exit_code(stop.value) == code
+    assert signal.getsignal(number) == before
 
 
 def test_the_schema_is_printed() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import virtual_cluster
 from benchmarks.simulated_cluster import drawn_seconds, large_plan
 from benchmarks.virtual_cluster import MemoryStore, SimulatedCluster, run_virtually
 from harness.execution import executor
@@ -234,3 +235,27 @@ def test_a_stage_waits_for_a_parent_that_is_computed_again() -> None:
     queue.finish("parent")
     assert [queue.pop(), queue.pop(), queue.pop()] == ["a", "b", None]
     assert queue.waiting == {"a", "b"}
+
+
+def test_a_server_that_cannot_be_asked_fails_the_stage_alone(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = next(key for key, stage in plan.stages.items() if stage.kind == "finetune")
+
+    class Away(MemoryStore):
+        """Does not answer when the stage is about to start."""
+
+        def __init__(self, root: Path) -> None:
+            super().__init__(root)
+            self.is_remote = True
+
+        def find(self, key: str) -> StageResult | None:
+            if key == lost:
+                raise OSError("no answer")
+            return super().find(key)
+
+    monkeypatch.setattr(virtual_cluster, "MemoryStore", Away)
+    backend = SimulatedCluster(Workspace(tmp_path), drawn_seconds(plan.stages), NODES)
+    done = run_virtually(plan, backend)
+    assert done.failed == {lost: "the store cannot be read: no answer"}
+    assert {*done.computed, lost} == set(plan.stages)

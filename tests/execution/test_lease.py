@@ -22,6 +22,7 @@ from harness.execution.stages import STAGES
 from harness.execution.stages.context import Metrics, StageContext
 from harness.execution.worker import run_stage
 from harness.plan.factory import load_plan
+from harness.store import finished_runs
 from harness.store.entries import KEY
 from harness.store.finished_runs import EXPERIMENT
 from harness.store.store import Store
@@ -190,7 +191,7 @@ def test_several_processes_share_a_plan(tmp_path: Path) -> None:
     """One is killed on the way. Every stage is finished and recorded once."""
     path, root = tmp_path / "shared.yaml", tmp_path / "runs"
     path.write_text(SHARED)
-    plan, store = load_plan(path), Store(root)
+    plan, shared = load_plan(path), Store(root)
     fork = get_context("fork")
     begun, (receiver, sender) = fork.Event(), fork.Pipe(duplex=False)
     processes = [
@@ -205,20 +206,44 @@ def test_several_processes_share_a_plan(tmp_path: Path) -> None:
     assert [process.exitcode for process in processes[1:]] == [0, 0, 0]
     finished = [event["key"] for event in events(root) if event["event"] == "finish"]
     assert sorted(finished) == sorted(plan.stages)
-    rows = store.tracking(EXPERIMENT).search(f"tags.`{KEY}` != ''")
+    rows = shared.tracking(EXPERIMENT).search(f"tags.`{KEY}` != ''")
     assert sorted(row.tags[KEY] for row in rows) == sorted(plan.stages)
     assert sum(receiver.recv() for _ in processes[1:]) <= len(plan.stages)
     assert not list((root / "work").glob("*.lease"))
 
 
+def test_a_store_in_another_folder_uses_what_others_finish_on_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also stages that end after the plan of the second was made."""
+
+    def trivial(context: StageContext) -> Metrics:
+        (context.out / "file").write_text("done")
+        return {"seconds": 0.0}
+
+    for kind in STAGES:
+        monkeypatch.setitem(STAGES, kind, trivial)
+    (tmp_path / "shared.yaml").write_text(SHARED)
+    plan, quiet = load_plan(tmp_path / "shared.yaml"), Console(quiet=True)
+    finished_runs._make_tables(tmp_path / "server.db")
+    monkeypatch.chdir(tmp_path)  # where MLflow puts files by default
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'server.db'}")
+    first = run_plan(plan, Store(tmp_path / "first"), executor="serial", console=quiet)
+    assert sorted(first.computed) == sorted(plan.stages)
+    monkeypatch.setattr(Store, "finished", lambda self, keys=None: {})  # as it was before
+    second = run_plan(plan, Store(tmp_path / "second"), executor="serial", console=quiet)
+    assert second.finished == first.finished and not second.computed
+    assert not events(tmp_path / "second")
+
+
 def test_the_first_of_two_records_of_a_stage_remains(tmp_path: Path) -> None:
     """Although neither lock nor lease kept the second from recording."""
-    store, folder = Store(tmp_path / "runs"), tmp_path / "out"
+    runs, folder = Store(tmp_path / "runs"), tmp_path / "out"
     folder.mkdir()
     (folder / "file").write_text("same")
-    first = store.record("k", "tokens", "x", {}, {}, folder)
-    second = store.record("k", "tokens", "x", {}, {}, folder)
+    first = runs.record("k", "tokens", "x", {}, {}, folder)
+    second = runs.record("k", "tokens", "x", {}, {}, folder)
     assert second == first
-    assert list(store.finished()) == ["k"] and store.find("k") == first
-    rows = store.tracking(EXPERIMENT).search(f"tags.`{KEY}` = 'k'")
+    assert list(runs.finished()) == ["k"] and runs.find("k") == first
+    rows = runs.tracking(EXPERIMENT).search(f"tags.`{KEY}` = 'k'")
     assert [row.run_id for row in rows] == [first.run_id]

@@ -11,9 +11,10 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from harness.core.compute import Compute
+from harness.execution.history import points
 from harness.pretraining import loggers
 from harness.pretraining.history import HistoryLogger
-from harness.pretraining.history_file import last_steps
+from harness.pretraining.history_file import append_line, last_steps
 from harness.pretraining.loggers import LOGGERS, LogTarget, unavailable_reason
 from harness.pretraining.trainer import make_trainer
 
@@ -46,6 +47,19 @@ def test_the_remains_of_an_interrupted_line_are_removed(tmp_path: Path) -> None:
         file.write('{"step": 2, "ti')
     HistoryLogger(path).log_metrics({"loss": 2.0}, step=2)
     assert [(one["step"], one["loss"]) for one in lines(path)] == [(1, 3.0), (2, 2.0)]
+
+
+def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
+    """A stage does not fail for its curve."""
+    path = tmp_path / "history.jsonl"
+    append_line(path, 1, {"loss": 2.5})
+    whole = path.read_bytes()
+    path.write_bytes(b"\x87\xff\n[1]\n" + whole + b'{"step": 2}\n\x00\n')
+    assert points(path.read_bytes()) == points(whole) and len(points(whole)) == 1
+    assert last_steps(path) == {"loss": 1}
+    assert path.read_bytes() == whole
+    path.write_bytes(b"\x87\xff" * 99)
+    assert last_steps(path) == {} and path.read_bytes() == b""
 
 
 def test_runs_of_one_stage_are_told_apart(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
+from harness.core.secrets import mask
 from harness.execution.devices import uses_devices
 from harness.execution.job import Node, StageJob, StageOutput, Workspace
 from harness.execution.worker import follow_stage, run_stage
 from harness.execution.worker_process import limit_threads
 
-FORWARDED = ("HARNESS_DATA", "MLFLOW_TRACKING_URI", "OMP_WAIT_POLICY")
+FORWARDED = ("HARNESS_DATA", "HARNESS_SERVER_SECONDS", "MLFLOW_TRACKING_URI", "OMP_WAIT_POLICY")
 """Environment variables that stages read; a node has others of its own."""
 
 Surroundings = tuple[int, list[str], Path, dict[str, str]]
@@ -26,9 +27,15 @@ def nodes_of(job: StageJob) -> list[Node]:
     return [Node(index, attempt) for index in range(number)]
 
 
-def surroundings(threads: int) -> Surroundings:
-    """The last arguments of `compute_stage` for a stage with so many CPU threads."""
+def surroundings(threads: int, in_files: bool = False) -> Surroundings:
+    """The last arguments of `compute_stage` for a stage with so many CPU threads.
+
+    Args:
+        in_files: whether they are written to files, which hold no variable with a secret.
+    """
     environment = {name: os.environ[name] for name in FORWARDED if name in os.environ}
+    if in_files:
+        environment = {name: text for name, text in environment.items() if text == mask(text)}
     return threads, sys.path, Path.cwd(), environment
 
 

@@ -94,7 +94,7 @@ class SlurmBackend(Backend):
             try:
                 with executor.batch():
                     for one in jobs:
-                        around = surroundings(_threads(one))
+                        around = surroundings(_threads(one), in_files=True)
                         task = Task(one, self.workspace, nodes_of(one), around)
                         self._running[one.key] = executor.submit(task)
             except RuntimeError as error:  # submitit's, with what sbatch printed
