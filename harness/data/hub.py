@@ -5,14 +5,16 @@ With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read fro
 """
 
 import functools
-import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from harness.data.digests import digest
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -52,13 +54,29 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
     datasets.disable_progress_bars()
     folder = mirror(path)
     with _clear_errors(path, config, split):
-        if folder is not None:
-            # The cache of `datasets` identifies a folder by its name and card only, so it would
-            # return stale data for another mirror or changed files.
-            content = fingerprint(path, config, revision).removeprefix("sha256:")[:16]
-            cache = Path(datasets.config.HF_DATASETS_CACHE) / f"mirror-{content}"
-            return datasets.load_dataset(str(folder), config, split=split, cache_dir=str(cache))
-        return datasets.load_dataset(path, config, split=split, revision=revision)
+        if folder is None:
+            return datasets.load_dataset(path, config, split=split, revision=revision)
+        with _content_cache("mirror", lambda: fingerprint(path, config, revision)) as cache:
+            return datasets.load_dataset(str(folder), config, split=split, cache_dir=cache)
+
+
+@contextmanager
+def _content_cache(name: str, fingerprint: Callable[[], str]) -> Iterator[str]:
+    """A cache folder of `datasets` for the content of files. Its own identifies files by their name
+    and modification time, a mirror by its name and card, and would return stale data.
+
+    Raises:
+        ValueError: the content changed while it was read.
+    """
+    import datasets
+
+    content = fingerprint()
+    place = f"{name}-{content.removeprefix('sha256:')[:16]}"
+    cache = Path(datasets.config.HF_DATASETS_CACHE) / place
+    yield str(cache)
+    if fingerprint() != content:
+        rmtree(cache, ignore_errors=True)  # it may hold the new content
+        raise ValueError("its content changed while it was read; run again")
 
 
 def stream(
@@ -151,9 +169,10 @@ def load_file(file_format: str, path: Path) -> "Dataset":
     datasets.disable_progress_bars()
     builder, options = FILE_FORMATS[file_format]
     try:
-        return datasets.load_dataset(
-            builder, data_files={"rows": str(path)}, split="rows", **options
-        )
+        with _content_cache("file", lambda: digest([path])) as cache:
+            return datasets.load_dataset(
+                builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
+            )
     except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
         reason = one_line(error.__cause__ or error)
         raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error
@@ -171,23 +190,6 @@ def fingerprint(path: str, config: str | None, revision: str | None) -> str:
     if folder is None:
         return f"hub:{path}@{revision or 'latest'}/{config or 'default'}"
     return digest(config_files(folder, config))
-
-
-def digest(files: Iterable[Path]) -> str:
-    """SHA-256 of the contents of `files` in the given order, independent of their names and
-    folders."""
-    total = hashlib.sha256()
-    for file in files:
-        state = file.stat()
-        total.update(_file_digest(file, state.st_size, state.st_mtime_ns))
-    return f"sha256:{total.hexdigest()}"
-
-
-@functools.cache
-def _file_digest(file: Path, size: int, mtime_ns: int) -> bytes:
-    """SHA-256 of a file; size and modification time are keys of the cache only."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def has_config(path: str, config: str | None, split: str | None = None) -> bool:

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from shutil import rmtree
 
+from harness.data.digests import DataChangedError
 from harness.execution.backends.backend import Backend, Outcome
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
@@ -230,7 +231,8 @@ class _Loop:
                 self.execution.dropped.append(outcome.key)
             self.queue.add(outcome.key)
         elif error is not None:
-            kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
+            is_clear = isinstance(error, (PluginError, DataChangedError))
+            kind = "" if is_clear else f"{type(error).__name__}: "
             self._fail(stage, f"{kind}{error}")
         else:
             self._end(stage, outcome.output)

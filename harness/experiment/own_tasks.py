@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.data import hub
+from harness.data.digests import digest
 from harness.experiment.messages import dotted
 from harness.experiment.source import AFTER_ALL_FILES, Source, value_at
 from harness.experiment.yaml_reader import Keys
@@ -94,5 +94,5 @@ def _content(task: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(data, Mapping) or not isinstance(data.get("files"), Mapping):
         return task
     paths = [Path(str(path)).expanduser() for _, path in sorted(data["files"].items())]
-    digest = hub.digest(path for path in paths if path.is_file())  # a missing file fails later
-    return {**task, "data": {**data, "files": digest}}
+    found = digest(path for path in paths if path.is_file())  # a missing file fails later
+    return {**task, "data": {**data, "files": found}}

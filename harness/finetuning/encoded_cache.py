@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from harness.core.files import make_once
-from harness.data.hub import digest
+from harness.data.digests import digest
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.core.files import searched_from
 from harness.data import hub
+from harness.data.digests import digest
 from harness.data.microworld import examples
 from harness.tasks import loaders
 from harness.tasks.examples import Answers, Examples, content_holdout
@@ -99,7 +100,7 @@ def fingerprint(task: Task) -> str:
 
         return f"microworld:{microworld.version(data.generator)}/{data.generator}"
     if isinstance(data, FileData):
-        return hub.digest([file_of(task, name) for name in sorted(data.files)])
+        return digest([file_of(task, name) for name in sorted(data.files)])
     if isinstance(data, PluginData):
         return f"plugin:{data.name}"
     sources = {(data.path, data.config, data.revision)} | {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.files import searched_from
-from harness.data import hub
+from harness.data.digests import digest
 from harness.models.checkpoints import sentence_embeddings
 
 CONFIG = "config.json"
@@ -161,7 +161,7 @@ def fingerprint(checkpoint: str, revision: str | None) -> str:
     """
     if not is_folder(checkpoint):
         return f"{HUB_IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
-    return f"{IMPORT_VERSION}:{hub.digest(_imported(Path(checkpoint).expanduser()))}"
+    return f"{IMPORT_VERSION}:{digest(_imported(Path(checkpoint).expanduser()))}"
 
 
 def _imported(folder: Path) -> list[Path]:
