@@ -7,12 +7,12 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Discriminator,
-    Field,
     Tag,
     field_validator,
 )
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
+from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
 from harness.tasks.data_files import header
 from harness.tasks.inference import inferred
@@ -146,7 +146,7 @@ class CustomSuite(ConfigModel):
     files are relative to the working folder.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)
+    name: SuiteName
     """Name with a version, as `reviews-v1`; raise the version when the tasks change."""
     tasks: tuple[SuiteTask, ...]
     """Names of shipped tasks, or the fields of new ones."""
@@ -172,6 +172,10 @@ class CustomSuite(ConfigModel):
                 raise ValueError(unknown_name("the task", task, TASKS))
             if name in names[:number]:
                 raise ValueError(f"the task {name!r} is listed twice")
+            if twin := lookalike(name, names[:number]):
+                raise ValueError(
+                    f"the tasks {twin!a} and {name!a} must have names that look different"
+                )
         return tasks
 
 

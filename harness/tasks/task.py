@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, computed_field
 
 from harness.core.config import ConfigModel
+from harness.core.names import Name
 
 Kind = Literal[
     "classification",
@@ -65,7 +66,7 @@ Data = Annotated[HubData | MicroworldData | FileData | PluginData, Field(discrim
 class Split(ConfigModel):
     """Examples that are scored and reported together."""
 
-    name: str
+    name: Name
     """Name in columns and predictions."""
     of: str | None = None
     """Split of the data set; null if it has the same name."""
@@ -94,7 +95,7 @@ class Prompt(ConfigModel):
 class Task(ConfigModel):
     """A task: its data, inputs, labels, splits and metrics."""
 
-    name: str
+    name: Name
     kind: Kind
     data: Data
     prepare: str | None = None

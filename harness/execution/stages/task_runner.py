@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from harness.core.names import file_name
 from harness.data.digests import unchanged
 from harness.execution.stages.context import StageContext
 from harness.finetuning import baselines
@@ -148,7 +149,7 @@ class TaskRunner:
             )
         model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
-            load_head(model, inputs["head"] / HEADS / f"{self.task.name}.safetensors")
+            load_head(model, _stored_head(inputs["head"], self.task.name))
         return self.predictor(model)
 
     def _finetune(
@@ -234,6 +235,17 @@ def read_examples(task: Task, split: Split | Literal["train"], planned: str) -> 
     """
     name = split if isinstance(split, str) else split.model_dump_json()
     return _read(task.model_dump_json(), name, planned)
+
+
+def head_file(folder: Path, task: str) -> Path:
+    """The file of a task's head among those of a stage that trains several tasks."""
+    return folder / HEADS / f"{file_name(task)}.safetensors"
+
+
+def _stored_head(folder: Path, task: str) -> Path:
+    """As `head_file`; in older stores, files have the names of the tasks."""
+    file = head_file(folder, task)
+    return file if file.exists() else folder / HEADS / f"{task}.safetensors"
 
 
 def _model_folder(context: StageContext) -> Path:
