@@ -10,12 +10,12 @@ from pydantic import Field, ValidationError, field_validator
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import Name
 from harness.core.shipped import shipped_experiments
+from harness.experiment.experiment_file import read_text
 from harness.experiment.messages import error_messages
 from harness.experiment.source import (
     AFTER_ALL_FILES,
     Place,
     Source,
-    read_text,
     split_path,
     value_at,
 )
@@ -28,7 +28,7 @@ class Composition(ConfigModel):
     """One or several base experiments: a file (relative to this one) or the name of a shipped
     experiment. Later ones and this file take precedence. Mappings are merged; lists, budgets,
     the grid and a search space are replaced; `name` is not inherited."""
-    variants: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict)
+    variants: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict, max_length=200)
     """Name to the fields that `--variant NAME` changes, as dotted path to value."""
 
     @field_validator("extends", mode="before", json_schema_input_type=str | list[str])

@@ -30,6 +30,7 @@ MUST = {
     "string_pattern_mismatch": "must match {pattern}",
     "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} value(s)",
     "tuple_type": "must be a list",
     "dict_type": "must be a mapping of names to values",
@@ -47,6 +48,8 @@ FORMS = {
     "(leave it out for the default)"
 }
 """Field that takes names or fields to what it must be."""
+MAX_PROBLEMS = 100
+"""Number of problems after which a file is not checked further."""
 MAX_SHOWN = 60
 """Maximum length of a value in a message."""
 
@@ -54,7 +57,7 @@ MAX_SHOWN = 60
 def error_messages(
     error: ValidationError, model: type[ConfigModel], root: Keys, data: Any
 ) -> Iterator[tuple[Keys, str]]:
-    """(keys, message) of each error, at most one for each place.
+    """(keys, message) of each error, at most one for each place and MAX_PROBLEMS altogether.
 
     Args:
         model: the class that refused the data.
@@ -63,6 +66,8 @@ def error_messages(
     """
     seen: set[tuple[Keys, bool]] = set()
     for detail in error.errors(include_url=False):
+        if len(seen) >= MAX_PROBLEMS:
+            return
         keys = _keys(detail["loc"], data, missing=detail["type"] == "missing")
         whole = detail["type"] == "value_error"
         if (keys, whole) not in seen:  # each branch of a union reports its own errors

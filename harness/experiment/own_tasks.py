@@ -12,6 +12,7 @@ from harness.experiment.messages import dotted
 from harness.experiment.source import AFTER_ALL_FILES, Source, value_at
 from harness.experiment.yaml_reader import Keys
 from harness.tasks import TASKS as SHIPPED
+from harness.tasks.custom import MAX_TASKS
 from harness.tasks.inference import inferred
 
 TASKS: Keys = ("evaluate", "tasks")
@@ -29,6 +30,10 @@ def as_suite(source: Source) -> None:
         return
     if not tasks:
         source.report(TASKS, "evaluate.tasks must have at least one task, but has none")
+    if len(tasks) > MAX_TASKS:
+        most = f"must have at most {MAX_TASKS:,} tasks, but has {len(tasks):,}"
+        source.report(TASKS, f"evaluate.tasks {most}")
+        source.raise_problems()  # their data would be read
     if value_at(source.data, SUITE) and _layer(source, SUITE) <= _layer(source, TASKS):
         source.report(SUITE, "evaluate: a mapping in tasks replaces suite; remove one of them")
     completed = {name: _task(source, name, fields) for name, fields in tasks.items()}

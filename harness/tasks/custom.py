@@ -19,6 +19,8 @@ from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, PluginData, Split, Suite, Task
 
+MAX_TASKS = 1_000
+"""Tasks of a suite."""
 METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
     "regression": ("pearson", "spearman"),
@@ -166,6 +168,8 @@ class CustomSuite(ConfigModel):
     def _known(cls, tasks: tuple[SuiteTask, ...]) -> tuple[SuiteTask, ...]:
         if not tasks:  # min_length would count valid tasks only
             raise ValueError("must have at least one task, but has none")
+        if len(tasks) > MAX_TASKS:
+            raise ValueError(f"must have at most {MAX_TASKS:,} tasks, but has {len(tasks):,}")
         names = [task if isinstance(task, str) else task.name for task in tasks]
         for number, (name, task) in enumerate(zip(names, tasks, strict=True)):
             if isinstance(task, str) and task not in TASKS:

@@ -149,26 +149,25 @@ def arm_names(experiment: Experiment) -> list[str]:
 
 def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms, and expectations that contradict each other."""
-    names = arm_names(experiment)
+    names = dict.fromkeys(arm_names(experiment))
+    earlier: set[tuple[str, str, str]] = set()
     for number, expected in enumerate(experiment.expect):
         keys = ("expect", number)
         for side in dict.fromkeys((expected.better, expected.worse)):
             if names and side not in names:
                 yield keys, "expect: " + unknown_name("the arm", side, names)
-        earlier = [
-            (e.better, e.worse) for e in experiment.expect[:number] if e.outcome == expected.outcome
-        ]
         if expected.better == expected.worse:
             yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
-        elif (expected.worse, expected.better) in earlier:
+        elif (expected.worse, expected.better, expected.outcome) in earlier:
             sign = ">" if expected.outcome == "average" else "<"
             sides = f"{expected.better!r} {sign} {expected.worse!r}"
             yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
+        earlier.add((expected.better, expected.worse, expected.outcome))
 
 
 def own_field_problems(experiment: Experiment) -> Problems:
     """Fields of `arms`: of unknown arms, or that no arm may change."""
-    names = arm_names(experiment)
+    names = dict.fromkeys(arm_names(experiment))
     for arm, changes in experiment.arms.items():
         if names and arm not in names:
             yield ("arms", arm), f"arms: {unknown_name('the arm', arm, names)}"

@@ -254,6 +254,15 @@ def test_the_fingerprint_is_of_the_content(mirror: Path, monkeypatch: pytest.Mon
     assert fingerprint(two()).count(BLIMP.data.revision) == 2
 
 
+def test_the_card_of_a_mirror_is_read_once(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of BLiMP takes half a second, and each of its 67 configs needs it."""
+    read, load = [], hub.yaml.safe_load
+    monkeypatch.setattr(hub.yaml, "safe_load", lambda text: read.append(text) or load(text))
+    fingerprint(two())
+    fingerprint(two())
+    assert len(read) == 1
+
+
 @needs_mirror
 def test_blimp_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
