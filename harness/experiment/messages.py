@@ -22,10 +22,10 @@ MUST = {
     "bool_type": "must be true or false",
     "string_type": "must be text",
     "literal_error": "must be {expected}",
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
+    "greater_than": "must be greater than {gt:,}",
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than": "must be less than {lt:,}",
+    "less_than_equal": "must be at most {le:,}",
     "finite_number": "must be a finite number",
     "string_pattern_mismatch": "must match {pattern}",
     "string_too_short": "must not be empty",
@@ -105,7 +105,8 @@ def _contains(data: Any, step: int | str) -> bool:
 
 
 def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
-    kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    kind, given = detail["type"], detail["input"]
+    context = {name: _whole(value) for name, value in detail.get("ctx", {}).items()}
     name = dotted(keys) or "the file"
     if kind == "missing":
         return f"{name} is required, but is not given"
@@ -124,6 +125,11 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
     if kind.startswith("model_"):
         must = FORMS.get(str(keys[-1]), must)
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
+
+
+def _whole(value: Any) -> Any:
+    """A bound as a whole number, if it is one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _unknown_field(name: str, holder: str, known: Mapping[str, FieldInfo]) -> str:

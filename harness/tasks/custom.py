@@ -14,7 +14,6 @@ from pydantic import (
 from harness.core.config import ConfigModel, as_tuples, unknown_name
 from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
-from harness.tasks.data_files import header
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, PluginData, Split, Suite, Task
@@ -68,6 +67,7 @@ def _checked(task: Task) -> Task:
         if metric not in fitting_metrics(task):
             what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
+    _check_lists(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
     if task.kind == "multiple_choice" and not task.choices_field:
@@ -94,7 +94,27 @@ def _checked(task: Task) -> Task:
     return task
 
 
-def _all_splits(task: Task) -> tuple[Split, ...]:
+def _check_lists(task: Task) -> None:
+    """Checks for names that are given twice, or as input and answer."""
+    splits = [split.name for split in (*task.evaluation, *task.test)]
+    lists = {
+        "labels": task.labels,
+        "metrics": task.metrics,
+        "text_fields": task.text_fields,
+        "splits": splits,
+    }
+    for field, names in lists.items():
+        if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+            raise ValueError(f"the {field} of {task.name!r} must differ, but {twice!r} is twice")
+    if task.label_field in task.text_fields:
+        raise ValueError(
+            f"the inputs of {task.name!r} must not contain its answer, but {task.label_field!r} is "
+            "one of text_fields and the label_field"
+        )
+
+
+def all_splits(task: Task) -> tuple[Split, ...]:
+    """The splits that are trained on, scored or predicted."""
     train = (Split(name=task.train),) if task.train else ()
     return (*train, *task.evaluation, *task.test)
 
@@ -105,7 +125,7 @@ def _check_files(task: Task, data: FileData) -> None:
             f"{task.name!r} is {task.kind}, and {data.source} cannot represent lists of "
             f"{LISTS[task.kind]}: use jsonl"
         )
-    for split in _all_splits(task):
+    for split in all_splits(task):
         name = split.of or split.name
         if name not in data.files and not (data.holdout_fraction and name == HOLDOUT_SPLIT):
             hint = "; or set holdout_fraction" if name == HOLDOUT_SPLIT else ""
@@ -241,23 +261,3 @@ def tasks_of(suite: Suite) -> dict[str, Task]:
     """Name to task, for all tasks of a suite."""
     own = {task.name: task for task in suite.own} if isinstance(suite, ResolvedSuite) else {}
     return {name: own[name] if name in own else TASKS[name] for name in suite.tasks}
-
-
-def check_header(task: Task) -> None:
-    """Checks the columns of local files by their first lines only.
-
-    Raises:
-        ValueError: a column is missing, or a file is not in the declared format.
-    """
-    from harness.tasks.load_examples import file_of, wanted_fields
-
-    if not isinstance(task.data, FileData) or task.prepare:
-        return
-    for split in _all_splits(task):
-        file = file_of(task, split.of or split.name)
-        found = header(file, task.data.source)
-        for field in wanted_fields(task, split):
-            if field not in found:
-                raise ValueError(
-                    f"{task.name} needs the column {field!r}, but {file} has {', '.join(found)}"
-                )

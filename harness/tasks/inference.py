@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.core.files import searched_from
 from harness.data import hub
+from harness.data.digests import digest
 from harness.tasks.column_roles import Rows, label_column, text_columns
 from harness.tasks.data_files import evaluation_file, format_of, header
 from harness.tasks.labels import class_name
@@ -157,13 +158,12 @@ def _read(source: str, file: str) -> Rows:
         raise ValueError(f"needs the file {path}, but it does not exist{searched_from(path)}")
     if source not in hub.FILE_FORMATS:
         raise ValueError(f"data.source must be {_listed(hub.FILE_FORMATS)}, but is {source!r}")
-    state = path.stat()
-    return _cached(source, path, state.st_size, state.st_mtime_ns)
+    return _cached(source, path, digest([path]))
 
 
 @lru_cache(maxsize=8)
-def _cached(source: str, path: Path, size: int, mtime_ns: int) -> Rows:
-    """The columns of a file; size and modification time are keys of the cache only."""
+def _cached(source: str, path: Path, content: str) -> Rows:
+    """The columns of a file; the digest of its content is a key of the cache only."""
     rows: Rows = hub.load_file(source, path)[:]
     return rows
 

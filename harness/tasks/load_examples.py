@@ -41,6 +41,12 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
             f"{task.name} needs labels to train on, but its split {task.train} has hidden ones "
             f"(-1, null or no answer) in {task.label_field!r}"
         )
+    if task.kind == "classification" and len(set(examples.labels.tolist())) < 2:
+        only = task.labels[int(examples.labels[0])] if task.labels else examples.labels[0]
+        raise ValueError(
+            f"{task.name} needs examples of two or more classes to train on, but its split "
+            f"{task.train} has only {only!r}"
+        )
     return _with_spans(examples)
 
 

@@ -125,12 +125,12 @@ class Task(ConfigModel):
     """Splits without public labels, for predictions to submit to a benchmark server."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
     """Names in METRICS; the first one selects hyperparameters and is the main score."""
-    chance: float | None = None
+    chance: float | None = Field(default=None, ge=-1, le=1)
     """Main score of the best constant or random prediction, in the unit of the metric; null if
     unknown."""
-    ceiling: float | None = None
+    ceiling: float | None = Field(default=None, ge=-1, le=1)
     """Highest possible main score, if known (label noise, human performance)."""
-    train_size: int = 0
+    train_size: int = Field(default=0, ge=0)
     licence: str = "unknown"
     citation: str = ""
 

@@ -101,7 +101,7 @@ def test_tasks_are_counted_before_their_data_are_read() -> None:
 def test_variants_and_trials_are_limited() -> None:
     variants = {f"v{number}": {"pretrain.size": "tiny"} for number in range(201)}
     assert "variants must have at most 200 entries" in problems(variants=variants)[0]
-    assert "must be at most 10000" in problems(sweep={"trials": 10**9, "space": "bert_grid"})[0]
+    assert "must be at most 10,000" in problems(sweep={"trials": 10**9, "space": "bert_grid"})[0]
     axes = ("learning_rate", "warmup_fraction", "weight_decay")
     space = {axis: [number / 1_000 for number in range(1, 101)] for axis in axes}
     found = problems(sweep={"trials": 5, "sampler": "grid", "space": space})

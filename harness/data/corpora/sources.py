@@ -52,7 +52,7 @@ class MicroworldCorpus(Source):
     """Seed of the documents. `world` determines the words and facts."""
     world: int = Field(default=0, ge=0)
     """Seed of the words and facts. The shipped tasks are about world 0."""
-    num_tokens: Count = Field(default=1_000_000, ge=1_000)
+    num_tokens: Count = Field(default=1_000_000, ge=1_000, le=10**12)
     """Words to generate; longer training budgets repeat the text."""
     domain: Literal["biomed", "cs", "news", "reviews"] | None = None
     """Null for general documents, or a domain with a specific vocabulary."""
