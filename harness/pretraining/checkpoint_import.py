@@ -3,7 +3,6 @@
 Weights are safetensors, or pickles restricted to tensors (`weights_only`).
 """
 
-import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,13 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from harness.models import FAMILIES
 from harness.models.backbone import Backbone
 from harness.models.build import load, wrap
-from harness.models.checkpoints.files import CONFIG, METADATA, positions, read_config
+from harness.models.checkpoints.files import (
+    CONFIG,
+    METADATA,
+    largest_token,
+    positions,
+    read_config,
+)
 from harness.models.checkpoints.networks import AUTO, HEADS
 from harness.models.checkpoints.objectives import TYPES, objective_name
 from harness.models.checkpoints.sentence_embeddings import SentenceEmbedding, read_embedding
@@ -153,11 +158,10 @@ def check_tokens(backbone: Backbone, tokenizer: Path) -> None:
     Raises:
         ValueError: the tokenizer has larger ids.
     """
-    vocabulary = json.loads((tokenizer / "tokenizer.json").read_text())
-    added = [token["id"] for token in vocabulary.get("added_tokens") or []]
+    largest = largest_token(tokenizer / "tokenizer.json")
     embeddings: Any = backbone.network.get_input_embeddings()
-    if added and max(added) >= embeddings.num_embeddings:
+    if largest >= embeddings.num_embeddings:
         raise ValueError(
-            f"the tokenizer has a token of number {max(added)}, but the network embeds "
+            f"the tokenizer has a token of number {largest}, but the network embeds "
             f"{embeddings.num_embeddings}: they do not belong together"
         )

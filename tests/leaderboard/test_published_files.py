@@ -37,7 +37,7 @@ def test_a_table_of_scores(tmp_path: Path) -> None:
         (HEAD + "BERT,x,test,masked_lm_loss,-1,\n", "a number of 0 or more as its masked_lm_loss"),
         (
             HEAD + "BERT,sst2,test,accuracy,84,-1\n",
-            "row 1 must have a number of 0 to 100 as its sd",
+            "must have a number of 0 to 100 as its sd",
         ),
         (HEAD + "BERT,a,test,f1,84,\n" * 2, "row 2 gives a value again: BERT, a, test, f1"),
         (HEAD + "B\x1b[31m,a,test,f1,84,\n", r"visible text in system, but has 'B\\x1b\[31m'"),

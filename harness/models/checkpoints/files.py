@@ -128,6 +128,21 @@ def _tokenizer_problem(folder: Path) -> str:
     )
 
 
+def largest_token(tokenizer: Path) -> int:
+    """The largest id of a token in a tokenizer.json; -1 if it has none.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+    try:
+        content = json.loads(tokenizer.read_text(encoding="utf-8"))
+        vocabulary = content["model"]["vocab"]  # of the algorithm unigram, a list
+        ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
+        return int(max(-1, *ids, *(token["id"] for token in content.get("added_tokens") or ())))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{tokenizer} must be a tokenizer's, but: {error!r:.100}") from error
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """The configuration of a checkpoint.
 
@@ -136,7 +151,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{folder / CONFIG} is not JSON: {error}") from error
     if not isinstance(config, dict):
         raise ValueError(f"{folder / CONFIG} must be a JSON object")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from harness.core.csv_text import frame_csv
 from harness.core.files import atomic_path, write_atomically
 from harness.core.names import file_name
 from harness.report.disagreements.answers import CAVEAT, Disagreements
@@ -21,8 +22,7 @@ def folder_name(found: Disagreements) -> str:
 def write_disagreements(found: Disagreements, out: Path) -> Path:
     """Writes index.html, examples.csv and examples.parquet to `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    with atomic_path(out / "examples.csv") as draft:
-        found.frame.to_csv(draft, index=False)
+    write_atomically(out / "examples.csv", frame_csv(found.frame))
     with atomic_path(out / "examples.parquet") as draft:
         found.frame.to_parquet(draft, index=False)
     write_atomically(out / "index.html", render(found))
