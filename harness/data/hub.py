@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings
 
 import yaml
 
@@ -144,8 +145,9 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-# Only empty cells are null: "None" and "NA" may be class names.
-CELLS = {"keep_default_na": False, "na_values": [""]}
+# Only empty cells are null: "None" and "NA" may be class names. Of rows with more cells than the
+# head, pandas would take the first cell for an index, which shifts the others.
+CELLS = {"keep_default_na": False, "na_values": [""], "index_col": False}
 FILE_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", CELLS),
     "tsv": ("csv", {**CELLS, "sep": "\t"}),
@@ -153,6 +155,9 @@ FILE_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "parquet": ("parquet", {}),
 }
 """Format of a local file to the builder of `datasets` with its options."""
+
+
+LONG_ROW = "a row has more cells than the head; quote the cells that contain a separator"
 
 
 def load_file(file_format: str, path: Path) -> "Dataset":
@@ -165,16 +170,22 @@ def load_file(file_format: str, path: Path) -> "Dataset":
         ValueError: it cannot be parsed.
     """
     import datasets
+    from pandas.errors import ParserWarning
 
     datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # errors are raised
     builder, options = FILE_FORMATS[file_format]
     try:
-        with _content_cache("file", lambda: digest([path])) as cache:
+        with (
+            catch_warnings(action="error", category=ParserWarning),
+            _content_cache("file", lambda: digest([path])) as cache,
+        ):
             return datasets.load_dataset(
                 builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
             )
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as error:
-        reason = one_line(error.__cause__ or error)
+    except (ValueError, OSError, ParserWarning, datasets.exceptions.DatasetsError) as error:
+        cause = error.__cause__ or error
+        reason = LONG_ROW if isinstance(cause, ParserWarning) else one_line(cause)
         raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error
 
 

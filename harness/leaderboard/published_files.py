@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from warnings import catch_warnings
 
 import pandas as pd
+from pandas.errors import ParserWarning
 
 CELL = ["task", "split", "metric"]
 """Columns that identify a printed number of a system."""
@@ -31,8 +33,9 @@ def read_file(path: Path, columns: Sequence[str] = ()) -> pd.DataFrame:
         ValueError: it cannot be read, lacks a column, or has a character without a mark.
     """
     try:
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
-    except (OSError, ValueError) as error:  # errors of the parser are one of them
+        with catch_warnings(action="error", category=ParserWarning):  # of rows that are cut off
+            frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
+    except (OSError, ValueError, ParserWarning) as error:  # errors of the parser are one of them
         reason = " ".join(str(error).split())
         raise ValueError(f"{path} must be a CSV file in UTF-8, but: {reason}") from None
     if missing := [name for name in columns if name not in frame]:

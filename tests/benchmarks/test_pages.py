@@ -23,7 +23,7 @@ SMALLEST = {
         "--examples 16 --size nano --batch-size 2 --vocab-size 500 --repeats 1"
     ),
 }
-NO_PAGE = {"cluster_recovery", "crash_recovery", "shared_plan"}
+NO_PAGE = {"cluster_recovery", "crash_recovery", "fuzz", "shared_plan"}
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS - NO_PAGE))

@@ -283,6 +283,22 @@ def test_names_of_classes_in_a_csv_stay_names(tmp_path: Path, names: tuple[str, 
     assert load_examples(task, "train").labels.tolist() == [0, 1]
 
 
+def test_cells_of_rows_longer_than_the_head_are_not_shifted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Texts with commas and without quotes, which pandas takes for an index of the rows."""
+    path = tmp_path / "long.csv"
+    path.write_text("text,label\nfine, really,good\nbad, really,bad\n")
+    with pytest.raises(ValueError, match="a row has more cells than the head; quote the cells"):
+        hub.load_file("csv", path)
+    path.write_text("text,label\nfine,good,\nawful,bad,\n")
+    assert hub.load_file("csv", path)[:] == {"text": ["fine", "awful"], "label": ["good", "bad"]}
+    path.write_text("text,label\nfine,good\nbad, really,bad\n")
+    with pytest.raises(ValueError, match="Expected 2 fields in line 3, saw 3"):
+        hub.load_file("csv", path)
+    assert not caplog.records  # the error says it all
+
+
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text('{"a": 1}\n{"a": \n')
