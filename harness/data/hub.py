@@ -15,6 +15,7 @@ from warnings import catch_warnings
 
 import yaml
 
+from harness.core.files import user_path
 from harness.data.digests import digest
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def mirror(path: str) -> Path | None:
     root = os.environ.get(MIRROR)
     if not root:
         return None
-    folder = Path(root).expanduser() / path
+    folder = user_path(root) / path
     if not folder.is_dir():
         raise ValueError(
             f"{MIRROR} must contain a folder for every data set, but {folder} does not exist: "
@@ -208,7 +209,7 @@ def has_config(path: str, config: str | None, split: str | None = None) -> bool:
     root = os.environ.get(MIRROR)
     if not root:
         return True
-    folder = Path(root).expanduser() / path
+    folder = user_path(root) / path
     if not folder.is_dir():
         return False
     entries = _card(folder).get("configs") or []

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
+from harness.core.files import file_exists
 from harness.core.names import Name
 from harness.core.shipped import shipped_experiments
 from harness.experiment.experiment_file import read_text
@@ -99,7 +100,7 @@ def _base(source: Source, index: int, chain: tuple[Path, ...]) -> Source | None:
 def find(name: str, folder: Path) -> Path | None:
     """The experiment file `name`: relative to `folder`, or shipped; null if there is none."""
     path = folder / name
-    return path if path.is_file() else shipped_experiments().get(name)
+    return path if file_exists(path) else shipped_experiments().get(name)
 
 
 def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:

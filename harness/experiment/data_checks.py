@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, searched_from
 from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import Corpus, decontaminated
 from harness.experiment.arms import Arm
@@ -45,7 +45,7 @@ def report_data_problems(source: Source, experiment: Experiment, arms: Sequence[
 
 def _arm_problems(arm: Arm) -> Problems:
     model = arm.pretrain.model
-    if model.vectors and not Path(model.vectors).is_file():
+    if model.vectors and not file_exists(Path(model.vectors)):
         keys = ("pretrain", "model", "vectors")
         where = searched_from(Path(model.vectors))
         yield keys, f"pretrain.model.vectors: there is no file {model.vectors}{where}"

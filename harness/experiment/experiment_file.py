@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 from pathlib import Path
 
+from harness.core.files import file_exists, folder_exists
 from harness.core.shipped import shipped_experiments
 from harness.experiment.source import DeclarationError
 
@@ -13,10 +14,10 @@ def read_text(path: Path) -> str:
     Raises:
         DeclarationError: the file does not exist, cannot be read, or is not UTF-8.
     """
-    if path.is_dir():
+    if folder_exists(path):
         found = ", ".join(sorted(file.name for file in path.glob("*.yaml"))) or "none"
         raise DeclarationError([f"{path} is a folder; name an experiment file in it: {found}"])
-    if not path.is_file():
+    if not file_exists(path):
         raise DeclarationError([f"{path}: there is no such file{_near_file(path)}"])
     try:
         data = path.read_bytes()

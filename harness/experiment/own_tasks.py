@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from harness.core.files import file_exists, user_path
 from harness.data.digests import digest
 from harness.experiment.messages import dotted
 from harness.experiment.source import AFTER_ALL_FILES, Source, value_at
@@ -98,6 +98,6 @@ def _content(task: Mapping[str, Any]) -> Mapping[str, Any]:
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(data.get("files"), Mapping):
         return task
-    paths = [Path(str(path)).expanduser() for _, path in sorted(data["files"].items())]
-    found = digest(path for path in paths if path.is_file())  # a missing file fails later
+    paths = [user_path(str(path)) for _, path in sorted(data["files"].items())]
+    found = digest(path for path in paths if file_exists(path))  # a missing file fails later
     return {**task, "data": {**data, "files": found}}

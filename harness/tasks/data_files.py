@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from harness.core.files import file_exists, user_path
+
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
 """Suffix to format; text formats may end in `.gz`, too."""
 SPLITS = {
@@ -46,7 +48,7 @@ def _beside(train: Path) -> Iterator[tuple[str, str]]:
         for name in names:
             before, _, after = train.name.rpartition("train")
             file = train.with_name(f"{before}{name}{after}")
-            if file.expanduser().is_file():
+            if file_exists(user_path(file)):
                 yield split, str(file)
 
 

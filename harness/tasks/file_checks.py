@@ -1,7 +1,6 @@
 """Checks of the local files of a task while planning."""
 
-from pathlib import Path
-
+from harness.core.files import file_exists, user_path
 from harness.data.digests import digest
 from harness.tasks.custom import all_splits
 from harness.tasks.data_files import header
@@ -24,8 +23,8 @@ def check_files(task: Task) -> None:
         return
     check_header(task, task.data)
     _check_separate(task, task.data)
-    files = [Path(file).expanduser() for file in task.data.files.values()]
-    if sum(file.stat().st_size for file in files if file.is_file()) <= MAX_READ_BYTES:
+    files = [user_path(file) for file in task.data.files.values()]
+    if sum(file.stat().st_size for file in files if file_exists(file)) <= MAX_READ_BYTES:
         if task.train:
             load_examples(task, "train")
         for split in task.evaluation:

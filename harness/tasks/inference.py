@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, searched_from, user_path
 from harness.data import hub
 from harness.data.digests import digest
 from harness.tasks.column_roles import Rows, label_column, text_columns
@@ -53,6 +53,9 @@ def inferred(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(data, Mapping) or not isinstance(data.get("files"), Mapping):
         return dict(fields)
     files = data["files"]
+    fraction = data.get("holdout_fraction")
+    if fraction is not None and not (isinstance(fraction, float) and 0 < fraction < 1):
+        return dict(fields)  # the declaration is refused
     is_complete = "source" in data and all(name in fields for name in REQUIRED)
     is_trained = fields.get("train", "train") == "train" and "train" in files
     if is_complete or not is_trained or not all(isinstance(one, str) for one in files.values()):
@@ -143,7 +146,7 @@ def _with_dev_split(fields: dict[str, Any]) -> tuple[dict[str, Any], str | None]
     split, file = evaluation_file(data["files"]["train"]) or (HOLDOUT_SPLIT, None)
     # A test set may be published without labels.
     if file and split != HOLDOUT_SPLIT:
-        columns = header(Path(file).expanduser(), data["source"])
+        columns = header(user_path(file), data["source"])
         file = file if fields["label_field"] in columns else None
     if file is None or "holdout_fraction" in data:
         data = {"holdout_fraction": HOLDOUT_FRACTION, **data}
@@ -153,8 +156,8 @@ def _with_dev_split(fields: dict[str, Any]) -> tuple[dict[str, Any], str | None]
 
 
 def _read(source: str, file: str) -> Rows:
-    path = Path(file).expanduser()
-    if not path.is_file():
+    path = user_path(file)
+    if not file_exists(path):
         raise ValueError(f"needs the file {path}, but it does not exist{searched_from(path)}")
     if source not in hub.FILE_FORMATS:
         raise ValueError(f"data.source must be {_listed(hub.FILE_FORMATS)}, but is {source!r}")

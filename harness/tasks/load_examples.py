@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, searched_from, user_path
 from harness.data import hub
 from harness.data.digests import digest
 from harness.data.microworld import examples
@@ -157,8 +157,8 @@ def file_of(task: Task, split: str) -> Path:
             f"{task.name} needs a file for its split {split}, but data.files has "
             f"{', '.join(task.data.files)}"
         )
-    path = Path(task.data.files[name]).expanduser()
-    if not path.is_file():
+    path = user_path(task.data.files[name])
+    if not file_exists(path):
         raise ValueError(
             f"{task.name} needs the file {path} for its split {split}, but it does not exist"
             f"{searched_from(path)}"

@@ -199,3 +199,20 @@ def test_examples_are_read_while_planning_unless_files_are_large(
     assert found.endswith("the labels of reviews must be bad, fine, but one is 'good'")
     monkeypatch.setattr(file_checks, "MAX_READ_BYTES", 10)
     assert load_plan(Path("own.yaml")).stages
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"files": {"train": "train.csv"}, "holdout_fraction": "a"}, "holdout_fraction must be a"),
+        (
+            {"files": {"train": "train.csv"}, "holdout_fraction": 0},
+            "holdout_fraction must be great",
+        ),
+        ("train.c" * 100 + ".csv", "but it does not exist"),
+        ("~nobody-of-this-name/train.csv", "but it does not exist"),
+    ],
+)
+def test_values_that_the_fuzzer_found(data: Any, message: str) -> None:
+    found = problems(load_plan, saved(experiment({"reviews": {"data": data}})))
+    assert any(message in problem for problem in found), found
