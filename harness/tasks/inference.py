@@ -55,7 +55,7 @@ def inferred(fields: Mapping[str, Any]) -> dict[str, Any]:
     files = data["files"]
     fraction = data.get("holdout_fraction")
     if fraction is not None and not (isinstance(fraction, float) and 0 < fraction < 1):
-        return dict(fields)  # the declaration is refused
+        raise ValueError(f"data.holdout_fraction must be between 0 and 1, but is {fraction!r}")
     is_complete = "source" in data and all(name in fields for name in REQUIRED)
     is_trained = fields.get("train", "train") == "train" and "train" in files
     if is_complete or not is_trained or not all(isinstance(one, str) for one in files.values()):
