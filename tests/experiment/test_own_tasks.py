@@ -204,10 +204,10 @@ def test_examples_are_read_while_planning_unless_files_are_large(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"files": {"train": "train.csv"}, "holdout_fraction": "a"}, "holdout_fraction must be a"),
+        ({"files": {"train": "train.csv"}, "holdout_fraction": "a"}, "must be between 0 and 1"),
         (
             {"files": {"train": "train.csv"}, "holdout_fraction": 0},
-            "holdout_fraction must be great",
+            "must be between 0 and 1",
         ),
         ("train.c" * 100 + ".csv", "but it does not exist"),
         ("~nobody-of-this-name/train.csv", "but it does not exist"),
