@@ -28,7 +28,7 @@ def frame_csv(frame: "pd.DataFrame") -> str:
     safe = frame.rename(columns=safe_cell)
     for place, dtype in enumerate(frame.dtypes):
         if dtype.kind == "O":
-            safe.isetitem(place, frame.iloc[:, place].map(safe_cell))
+            safe.isetitem(place, frame.iloc[:, place].map(safe_cell).to_numpy())
     return safe.to_csv(index=False, lineterminator="\n")
 
 

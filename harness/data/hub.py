@@ -17,6 +17,7 @@ import yaml
 
 from harness.core.files import user_path
 from harness.data.digests import digest
+from harness.data.json_lines import check_nesting
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -177,6 +178,8 @@ def load_file(file_format: str, path: Path) -> "Dataset":
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # errors are raised
     builder, options = FILE_FORMATS[file_format]
     try:
+        if file_format == "jsonl":
+            check_nesting(path)
         with (
             catch_warnings(action="error", category=ParserWarning),
             _content_cache("file", lambda: digest([path])) as cache,
@@ -184,7 +187,10 @@ def load_file(file_format: str, path: Path) -> "Dataset":
             return datasets.load_dataset(
                 builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
             )
-    except (ValueError, OSError, ParserWarning, datasets.exceptions.DatasetsError) as error:
+    except (
+        *(ValueError, OSError, EOFError, RecursionError, ParserWarning),
+        datasets.exceptions.DatasetsError,
+    ) as error:
         cause = error.__cause__ or error
         reason = LONG_ROW if isinstance(cause, ParserWarning) else one_line(cause)
         raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error

@@ -109,7 +109,10 @@ def _objects(file: Path) -> Iterator[dict[str, Any]]:
     """The objects of a JSON-lines file."""
     with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as stream:
         for line in stream:
-            found = json.loads(line.decode("utf-8-sig"))
+            try:
+                found = json.loads(line.decode("utf-8-sig"))
+            except RecursionError:
+                raise ValueError("values are nested too deeply") from None
             if not isinstance(found, dict):
                 raise ValueError(f"each line must be a JSON object, but one is {found!r:.40}")
             yield found

@@ -42,9 +42,12 @@ def test_problems_beyond_a_limit_are_not_listed(
 ) -> None:
     tried: list[Any] = []
     resolve = declaration.resolve_arm
-    monkeypatch.setattr(
-        declaration, "resolve_arm", lambda *given: tried.append(given) or resolve(*given)
-    )
+
+    def counted(*given: Any) -> Any:
+        tried.append(given)
+        return resolve(*given)
+
+    monkeypatch.setattr(declaration, "resolve_arm", counted)
     found = problems(**fields)
     assert len(found) == MAX_PROBLEMS + 1
     assert found[-1] == "experiment: there may be more problems; repair these first"

@@ -15,6 +15,7 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan
 from harness.tasks.custom import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
+from harness.tasks.data_files import first_rows, header
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import FileData, Split, Task
@@ -297,6 +298,19 @@ def test_cells_of_rows_longer_than_the_head_are_not_shifted(
     with pytest.raises(ValueError, match="Expected 2 fields in line 3, saw 3"):
         hub.load_file("csv", path)
     assert not caplog.records  # the error says it all
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a":' * 100_000, '{"text": ' + "[" * 50_000 + "]" * 50_000 + "}"]
+)
+def test_a_deeply_nested_line_is_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text(line + "\n")
+    for read in (lambda: header(path, "jsonl"), lambda: first_rows(path, "jsonl", 5)):
+        with pytest.raises(ValueError, match="values are nested too deeply"):
+            read()
+    with pytest.raises(ValueError, match="cannot be read as jsonl: line 1: values are nested too"):
+        hub.load_file("jsonl", path)  # pyarrow's parser ends the process
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
