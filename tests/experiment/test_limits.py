@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.experiment import declaration
+from harness.experiment import arms, declaration
 from harness.experiment.checks import size
 from harness.experiment.declaration import from_data
 from harness.experiment.messages import MAX_PROBLEMS
@@ -41,7 +41,7 @@ def test_problems_beyond_a_limit_are_not_listed(
     fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[Any] = []
-    resolve = declaration.resolve_arm
+    resolve = arms.resolve_arm
 
     def counted(*given: Any) -> Any:
         tried.append(given)

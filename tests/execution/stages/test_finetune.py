@@ -188,7 +188,7 @@ def test_names_of_tasks_are_no_paths(tokenizer: Path, tmp_path: Path) -> None:
     task, other = "../../../mine", "..-..-..-mine"
     part = {"content": TASKS["micro-mrpc"].content, "fingerprint": fingerprint(TASKS["micro-mrpc"])}
     tasks = [{"task": name, **part} for name in (task, other)]
-    joint = {"tasks": tasks, "mixing": {}, "seed": 0}
+    joint: dict[str, Any] = {"tasks": tasks, "mixing": {}, "seed": 0}
     trained = context_of(tmp_path / "a/b", tokenizer, "bert", "joint", **joint)
     train_tasks(trained)
     assert not list(tmp_path.rglob("mine.safetensors"))
