@@ -176,6 +176,7 @@ def load_file(file_format: str, path: Path) -> "Dataset":
 
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # errors are raised
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # the Hub would count the reading of a file
     builder, options = FILE_FORMATS[file_format]
     try:
         if file_format == "jsonl":

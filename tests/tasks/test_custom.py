@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 import yaml
@@ -311,6 +312,20 @@ def test_a_deeply_nested_line_is_refused(line: str, tmp_path: Path) -> None:
             read()
     with pytest.raises(ValueError, match="cannot be read as jsonl: line 1: values are nested too"):
         hub.load_file("jsonl", path)  # pyarrow's parser ends the process
+
+
+def test_local_files_are_read_without_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`datasets` counts uses of its readers on the Hub, and waits 5 s where it is out of reach."""
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        "datasets.load.get_session", lambda *_: pytest.fail("a request"), raising=False
+    )
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\nfine,good\n")
+    assert hub.load_file("csv", path)["text"] == ["fine"]
+    assert not datasets.config.HF_UPDATE_DOWNLOAD_COUNTS
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
