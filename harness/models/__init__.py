@@ -149,7 +149,7 @@ class Architecture(ConfigModel):
     """A model family and its hyperparameters other than the size."""
 
     family: FamilyName = "bert"
-    max_position: int = Field(default=512, ge=8, le=10_000_000)
+    max_position: int = Field(default=512, ge=8, le=2**30)
     """Maximum sequence length in tokens (without RoBERTa's padding offset)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Not used by LLaMA, as published."""
