@@ -14,7 +14,8 @@ from rich.console import Console
 
 from harness.execution import executor, progress
 from harness.execution.backends.backend import Backend, Outcome
-from harness.execution.executor import Execution, execute
+from harness.execution.execution_result import Execution
+from harness.execution.executor import execute
 from harness.execution.job import StageJob, StageOutput, Workspace
 from harness.execution.progress import Display
 from harness.execution.time_left import STAGE_SECONDS

@@ -15,7 +15,7 @@ from harness.analysis.seed_spread import spread_in
 from harness.analysis.statistics.bootstrap import Runs
 from harness.core.config import as_declared, unknown_name
 from harness.exchange.checkpoints.arm_models import ArmModels
-from harness.execution.executor import Execution
+from harness.execution.execution_result import Execution
 from harness.execution.outlook import Outlook, outlook
 from harness.execution.run_plan import run_plan
 from harness.execution.status import stage_states

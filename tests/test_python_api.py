@@ -15,7 +15,7 @@ import torch
 from pytorch_lightning.loggers import CSVLogger
 
 import harness
-from harness.execution.executor import Execution
+from harness.execution.execution_result import Execution
 from harness.experiment import plugins
 from harness.experiment.declaration import load
 from harness.models import SIZES

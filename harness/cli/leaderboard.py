@@ -58,6 +58,7 @@ def leaderboard(
 
 
 def _published(name: str | None, format: "TableFormat") -> str:
+    from harness.core.csv_text import frame_csv
     from harness.leaderboard.published_tables import (
         find_published,
         published_frame,
@@ -70,7 +71,7 @@ def _published(name: str | None, format: "TableFormat") -> str:
         return render_text_tables([published_list()], format)
     table = find_published(name)
     if format == "csv":
-        return published_frame(table).to_csv(index=False, lineterminator="\n").rstrip()
+        return frame_csv(published_frame(table)).rstrip()
     return render_text_tables(published_text_tables(table), format)
 
 

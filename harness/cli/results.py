@@ -56,8 +56,12 @@ def _finished(paths: Sequence[Path], all_: bool, folder: Path) -> "list[Finished
 def import_(file: ResultsFile, store: options.StoreFolder = options.DEFAULT_STORE) -> None:
     """Imports external results into the store; leaderboards list them separately."""
     from harness.exchange.results.import_results import import_results
+    from harness.exchange.results.schema import own_suites
     from harness.store.store import Store
 
     with options.clear_errors():
         scores = import_results(file, Store(store))
-    options.out.print(f"{file}: {scores} scores imported", markup=False)
+    options.out.print(f"{file}: {len(scores)} scores imported", markup=False)
+    for suite in own_suites(scores):
+        note = f"{suite} is no shipped suite: its scores are shown beside those of a suite so named"
+        options.out.print(f"{file}: {note}", markup=False)

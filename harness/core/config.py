@@ -115,13 +115,23 @@ def as_declared(data: Any) -> Any:
     return [as_declared(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
+MAX_KNOWN = 200
+"""Names listed in a message."""
+MAX_COMPARED = 1_000
+"""Names that are compared with an unknown one, and characters of such a name."""
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """The error message for a name that is not among the known ones, with the closest match."""
     names = list(known)
-    return f"{kind} {name!r} is not known; {near_name(name, names)}known: {', '.join(names)}"
+    rest = f" and {len(names) - MAX_KNOWN:,} others" if len(names) > MAX_KNOWN else ""
+    listed = ", ".join(names[:MAX_KNOWN])
+    return f"{kind} {name!r} is not known; {near_name(name, names)}known: {listed}{rest}"
 
 
 def near_name(name: object, known: Iterable[str]) -> str:
     """`did you mean 'x'? ` with the closest of the known names; empty if none is close."""
-    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
+    if not isinstance(name, str) or len(name) > MAX_COMPARED:
+        return ""
+    near = get_close_matches(name, list(known)[:MAX_COMPARED], n=1)
     return f"did you mean {near[0]!r}? " if near else ""

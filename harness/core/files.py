@@ -26,6 +26,30 @@ def atomic_path(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def user_path(text: str | Path) -> Path:
+    """A path with the home folder of a user in place of `~`, if there is one."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
+def file_exists(path: Path) -> bool:
+    """Whether there is such a file; also of a name that is too long for one."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def folder_exists(path: Path) -> bool:
+    """Whether there is such a folder, as `file_exists`."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def searched_from(path: Path) -> str:
     """` in FOLDER`, the folder that a relative path belongs to; empty for an absolute path."""
     return "" if path.is_absolute() else f" in {Path.cwd()}"

@@ -5,15 +5,20 @@ With `HARNESS_DATA=<folder>` in the environment, `organisation/name` is read fro
 """
 
 import functools
-import hashlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings
 
 import yaml
+
+from harness.core.files import user_path
+from harness.data.digests import digest
+from harness.data.json_lines import check_nesting
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -35,7 +40,7 @@ def mirror(path: str) -> Path | None:
     root = os.environ.get(MIRROR)
     if not root:
         return None
-    folder = Path(root).expanduser() / path
+    folder = user_path(root) / path
     if not folder.is_dir():
         raise ValueError(
             f"{MIRROR} must contain a folder for every data set, but {folder} does not exist: "
@@ -55,13 +60,29 @@ def load(path: str, config: str | None, split: str, revision: str | None) -> "Da
     datasets.disable_progress_bars()
     folder = mirror(path)
     with _clear_errors(path, config, split):
-        if folder is not None:
-            # The cache of `datasets` identifies a folder by its name and card only, so it would
-            # return stale data for another mirror or changed files.
-            content = fingerprint(path, config, revision).removeprefix("sha256:")[:16]
-            cache = Path(datasets.config.HF_DATASETS_CACHE) / f"mirror-{content}"
-            return datasets.load_dataset(str(folder), config, split=split, cache_dir=str(cache))
-        return datasets.load_dataset(path, config, split=split, revision=revision)
+        if folder is None:
+            return datasets.load_dataset(path, config, split=split, revision=revision)
+        with _content_cache("mirror", lambda: fingerprint(path, config, revision)) as cache:
+            return datasets.load_dataset(str(folder), config, split=split, cache_dir=cache)
+
+
+@contextmanager
+def _content_cache(name: str, fingerprint: Callable[[], str]) -> Iterator[str]:
+    """A cache folder of `datasets` for the content of files. Its own identifies files by their name
+    and modification time, a mirror by its name and card, and would return stale data.
+
+    Raises:
+        ValueError: the content changed while it was read.
+    """
+    import datasets
+
+    content = fingerprint()
+    place = f"{name}-{content.removeprefix('sha256:')[:16]}"
+    cache = Path(datasets.config.HF_DATASETS_CACHE) / place
+    yield str(cache)
+    if fingerprint() != content:
+        rmtree(cache, ignore_errors=True)  # it may hold the new content
+        raise ValueError("its content changed while it was read; run again")
 
 
 def stream(
@@ -130,8 +151,9 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-# Only empty cells are null: "None" and "NA" may be class names.
-CELLS = {"keep_default_na": False, "na_values": [""]}
+# Only empty cells are null: "None" and "NA" may be class names. Of rows with more cells than the
+# head, pandas would take the first cell for an index, which shifts the others.
+CELLS = {"keep_default_na": False, "na_values": [""], "index_col": False}
 FILE_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", CELLS),
     "tsv": ("csv", {**CELLS, "sep": "\t"}),
@@ -139,6 +161,7 @@ FILE_FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     "parquet": ("parquet", {}),
 }
 """Format of a local file to the builder of `datasets` with its options."""
+LONG_ROW = "a row has more cells than the head; quote the cells that contain a separator"
 
 
 def load_file(file_format: str, path: Path) -> "Dataset":
@@ -151,15 +174,28 @@ def load_file(file_format: str, path: Path) -> "Dataset":
         ValueError: it cannot be parsed.
     """
     import datasets
+    from pandas.errors import ParserWarning
 
     datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # errors are raised
+    datasets.config.HF_UPDATE_DOWNLOAD_COUNTS = False  # the Hub would count the reading of a file
     builder, options = FILE_FORMATS[file_format]
     try:
-        return datasets.load_dataset(
-            builder, data_files={"rows": str(path)}, split="rows", **options
-        )
-    except (*DAMAGED, datasets.exceptions.DatasetsError) as error:
-        reason = one_line(error.__cause__ or error)
+        if file_format == "jsonl":
+            check_nesting(path)
+        with (
+            catch_warnings(action="error", category=ParserWarning),
+            _content_cache("file", lambda: digest([path])) as cache,
+        ):
+            return datasets.load_dataset(
+                builder, data_files={"rows": str(path)}, split="rows", cache_dir=cache, **options
+            )
+    except (
+        *(*DAMAGED, RecursionError, ParserWarning),
+        datasets.exceptions.DatasetsError,
+    ) as error:
+        cause = error.__cause__ or error
+        reason = LONG_ROW if isinstance(cause, ParserWarning) else one_line(cause)
         raise ValueError(f"{path} cannot be read as {file_format}: {reason}") from error
 
 
@@ -177,34 +213,12 @@ def fingerprint(path: str, config: str | None, revision: str | None) -> str:
     return digest(config_files(folder, config))
 
 
-def digest(files: Iterable[Path]) -> str:
-    """SHA-256 of the contents of `files` in the given order, independent of their names and
-    folders."""
-    total = hashlib.sha256()
-    for file in files:
-        total.update(file_digest(file))
-    return f"sha256:{total.hexdigest()}"
-
-
-def file_digest(file: Path) -> bytes:
-    """SHA-256 of a file."""
-    state = file.stat()
-    return _file_digest(file, state.st_size, state.st_mtime_ns)
-
-
-@functools.cache
-def _file_digest(file: Path, size: int, mtime_ns: int) -> bytes:
-    """SHA-256 of a file; size and modification time are keys of the cache only."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").digest()
-
-
 def has_config(path: str, config: str | None, split: str | None = None) -> bool:
     """Whether the mirror has this repository, config and split; always true for the Hub itself."""
     root = os.environ.get(MIRROR)
     if not root:
         return True
-    folder = Path(root).expanduser() / path
+    folder = user_path(root) / path
     if not folder.is_dir():
         return False
     entries = _card(folder).get("configs") or []

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from shutil import rmtree
 
 from harness.core.secrets import mask
+from harness.data.digests import DataChangedError
 from harness.execution.backends.backend import Backend, Outcome
+from harness.execution.execution_result import Execution
 from harness.execution.job import StageJob, StageOutput
 from harness.execution.lease import LeaseHeldError, LeaseLostError, lease
 from harness.execution.priority import ReadyQueue
@@ -25,38 +27,6 @@ DISPLAY_SHARE = 0.01
 less frequent, since each estimates the time left of all stages."""
 LEAST_PROGRESS = 0.01
 """Share of its updates by which a stage must have come further when it is lost again."""
-
-
-class StagesFailedError(RuntimeError):
-    """Stages of a run failed. The others are computed and recorded."""
-
-
-@dataclass
-class Execution:
-    """Result of one call of `execute`."""
-
-    finished: dict[str, StageResult] = field(default_factory=dict)
-    """Key to result of every finished stage of the plan, whenever it was computed."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """Key to a one-line reason."""
-    computed: list[str] = field(default_factory=list)
-    """Keys of the stages computed by this call, in order of completion."""
-    dropped: list[str] = field(default_factory=list)
-    """Keys of the stages of which another process took over the lease, once for each time."""
-    problems: list[str] = field(default_factory=list)
-    """Views that could not be updated, such as the study's pages in MLflow, with the reasons."""
-
-    def raise_failures(self, plan: Plan) -> None:
-        """Raises an error if stages failed.
-
-        Raises:
-            StagesFailedError: with a line for each failed stage and its reason.
-        """
-        if self.failed:
-            stages = [(plan.stages[key], reason) for key, reason in self.failed.items()]
-            lines = [f"  {stage.kind} {stage.label}: {reason}" for stage, reason in stages]
-            total = f"{len(lines)} of {len(plan.stages)} stages failed:"
-            raise StagesFailedError("\n".join([total, *lines]))
 
 
 def execute(plan: Plan, store: Store, backend: Backend, display: Display) -> Execution:
@@ -248,7 +218,8 @@ class _Loop:
                 self.execution.dropped.append(outcome.key)
             self.queue.add(outcome.key)
         elif error is not None:
-            kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "
+            is_clear = isinstance(error, (PluginError, DataChangedError))
+            kind = "" if is_clear else f"{type(error).__name__}: "
             self._fail(stage, f"{kind}{error}")
         else:
             self._end(stage, outcome.output)

@@ -6,7 +6,8 @@ from harness.core.signals import terminated_as_interrupted
 from harness.execution.backends import DEFAULT_BACKEND, LOCAL_BACKENDS, make_backend
 from harness.execution.backends.processes import default_jobs
 from harness.execution.devices import devices_problem
-from harness.execution.executor import Execution, execute
+from harness.execution.execution_result import Execution
+from harness.execution.executor import execute
 from harness.execution.job import Workspace
 from harness.execution.progress import Display
 from harness.execution.run_times import learned_run_times, remember_run_times

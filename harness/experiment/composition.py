@@ -8,13 +8,15 @@ from typing import Any
 from pydantic import Field, ValidationError, field_validator
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
+from harness.core.files import file_exists
+from harness.core.names import Name
 from harness.core.shipped import shipped_experiments
+from harness.experiment.experiment_file import read_text
 from harness.experiment.messages import error_messages
 from harness.experiment.source import (
     AFTER_ALL_FILES,
     Place,
     Source,
-    read_text,
     split_path,
     value_at,
 )
@@ -27,7 +29,7 @@ class Composition(ConfigModel):
     """One or several base experiments: a file (relative to this one) or the name of a shipped
     experiment. Later ones and this file take precedence. Mappings are merged; lists, budgets,
     the grid and a search space are replaced; `name` is not inherited."""
-    variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    variants: Mapping[Name, Mapping[str, Any]] = Field(default_factory=dict, max_length=200)
     """Name to the fields that `--variant NAME` changes, as dotted path to value."""
 
     @field_validator("extends", mode="before", json_schema_input_type=str | list[str])
@@ -98,7 +100,7 @@ def _base(source: Source, index: int, chain: tuple[Path, ...]) -> Source | None:
 def find(name: str, folder: Path) -> Path | None:
     """The experiment file `name`: relative to `folder`, or shipped; null if there is none."""
     path = folder / name
-    return path if path.is_file() else shipped_experiments().get(name)
+    return path if file_exists(path) else shipped_experiments().get(name)
 
 
 def _apply(source: Source, declared: Mapping[str, Any], name: str) -> None:

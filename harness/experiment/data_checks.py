@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, searched_from
 from harness.data.corpora import load_corpus
 from harness.data.corpora.sources import Corpus, decontaminated
 from harness.experiment.arms import Arm
@@ -14,8 +14,10 @@ from harness.experiment.experiment import Experiment
 from harness.experiment.origins import value_place
 from harness.experiment.source import Source
 from harness.experiment.yaml_reader import Keys
-from harness.tasks import custom, load_examples
+from harness.tasks import load_examples
+from harness.tasks.custom import CustomSuite
 from harness.tasks.evaluation_texts import evaluation_fingerprints
+from harness.tasks.file_checks import check_files
 from harness.tasks.probes import PROBES, items
 from harness.tasks.task import Task
 
@@ -29,7 +31,7 @@ def report_data_problems(source: Source, experiment: Experiment, arms: Sequence[
     for task in _all_tasks(experiment, arms):
         try:
             load_examples.fingerprint(task)
-            custom.check_header(task)
+            check_files(task)
         except ValueError as error:
             message = str(error).removeprefix(f"{task.name} ")
             keys = _task_place(source, experiment, task, message)
@@ -43,7 +45,7 @@ def report_data_problems(source: Source, experiment: Experiment, arms: Sequence[
 
 def _arm_problems(arm: Arm) -> Problems:
     model = arm.pretrain.model
-    if model.vectors and not Path(model.vectors).is_file():
+    if model.vectors and not file_exists(Path(model.vectors)):
         keys = ("pretrain", "model", "vectors")
         where = searched_from(Path(model.vectors))
         yield keys, f"pretrain.model.vectors: there is no file {model.vectors}{where}"
@@ -84,7 +86,7 @@ def _all_tasks(experiment: Experiment, arms: Sequence[Arm]) -> list[Task]:
 def _task_place(source: Source, experiment: Experiment, task: Task, message: str) -> Keys:
     """Keys at which a task is declared, or at which it or its suite is named."""
     suite = experiment.evaluate.suite
-    if isinstance(suite, custom.CustomSuite) and task in suite.tasks:
+    if isinstance(suite, CustomSuite) and task in suite.tasks:
         return source.mentioned(("evaluate", "suite", "tasks", suite.tasks.index(task)), message)
     name = experiment.evaluate.suite_value.name
     return source.mentioned(("evaluate",), f"{task.name} {name}")

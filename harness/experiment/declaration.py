@@ -18,17 +18,19 @@ from harness.experiment.checks import (
     loggers,
     model,
     search,
+    size,
 )
 from harness.experiment.composition import compose, find
 from harness.experiment.data_checks import report_data_problems
 from harness.experiment.evaluation import Evaluate
 from harness.experiment.experiment import Experiment
-from harness.experiment.messages import error_messages
+from harness.experiment.experiment_file import read_text
+from harness.experiment.messages import MAX_PROBLEMS, error_messages
 from harness.experiment.origins import value_place
 from harness.experiment.own_tasks import as_suite
 from harness.experiment.plugins import load_plugin
 from harness.experiment.recipe_defaults import DEFAULT_RECIPE, with_recipe_defaults
-from harness.experiment.source import DeclarationError, Place, Source, read_text
+from harness.experiment.source import DeclarationError, Place, Source
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes import RECIPES
 from harness.pretraining.recipes.pretrain import Pretrain
@@ -233,6 +235,7 @@ def _arms(source: Source, experiment: Experiment, wrong: set[Any]) -> list[Arm]:
     for check in (
         grid.arms_problems,
         grid.world_problems,
+        size.run_problems,
         finetuning.protocol_problems,
         search.space_problems,
         finetuning.chain_problems,
@@ -248,6 +251,8 @@ def _resolved(source: Source, experiment: Experiment) -> list[Arm]:
     arms, found = [], ProblemsOfArms(list)
     picked = list(combinations(experiment.grid))
     for labels, changes in picked:
+        if len(found) >= MAX_PROBLEMS:  # `_report` raises them
+            break
         try:
             arms.append(resolve_arm(experiment, labels, changes))
         except ValueError:

@@ -7,6 +7,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from harness.core.compute import Compute
 from harness.core.config import ConfigModel, as_tuples
+from harness.core.names import ExperimentName, Name
 from harness.experiment.evaluation import Evaluate
 from harness.finetuning.search.sweep import Sweep
 
@@ -95,12 +96,12 @@ Axis = Annotated[
 class Experiment(ConfigModel):
     """A question, a base, the axes that vary, and how arms are evaluated."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
+    name: ExperimentName
     """Lower-case letters, digits, - and _."""
     question: str = Field(min_length=1)
     source: str = ""
     """The source of the claim, such as a paper."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[Name, ...] = ()
     """Labels that select experiments: `harness leaderboard SUITE --tag TAG`."""
     expect: tuple[Comparison, ...] = ()
     """Expected outcomes, one or a list: 'arm > arm' in the average, '{loss: arm < arm}' in held-out

@@ -22,14 +22,15 @@ MUST = {
     "bool_type": "must be true or false",
     "string_type": "must be text",
     "literal_error": "must be {expected}",
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
+    "greater_than": "must be greater than {gt:,}",
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than": "must be less than {lt:,}",
+    "less_than_equal": "must be at most {le:,}",
     "finite_number": "must be a finite number",
     "string_pattern_mismatch": "must match {pattern}",
     "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
+    "too_long": "must have at most {max_length} entries",
     "too_short": "must have at least {min_length} value(s)",
     "tuple_type": "must be a list",
     "dict_type": "must be a mapping of names to values",
@@ -47,6 +48,8 @@ FORMS = {
     "(leave it out for the default)"
 }
 """Field that takes names or fields to what it must be."""
+MAX_PROBLEMS = 100
+"""Number of problems after which a file is not checked further."""
 MAX_SHOWN = 60
 """Maximum length of a value in a message."""
 
@@ -54,7 +57,7 @@ MAX_SHOWN = 60
 def error_messages(
     error: ValidationError, model: type[ConfigModel], root: Keys, data: Any
 ) -> Iterator[tuple[Keys, str]]:
-    """(keys, message) of each error, at most one for each place.
+    """(keys, message) of each error, at most one for each place and MAX_PROBLEMS altogether.
 
     Args:
         model: the class that refused the data.
@@ -63,6 +66,8 @@ def error_messages(
     """
     seen: set[tuple[Keys, bool]] = set()
     for detail in error.errors(include_url=False):
+        if len(seen) >= MAX_PROBLEMS:
+            return
         keys = _keys(detail["loc"], data, missing=detail["type"] == "missing")
         whole = detail["type"] == "value_error"
         if (keys, whole) not in seen:  # each branch of a union reports its own errors
@@ -100,7 +105,8 @@ def _contains(data: Any, step: int | str) -> bool:
 
 
 def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
-    kind, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    kind, given = detail["type"], detail["input"]
+    context = {name: _whole(value) for name, value in detail.get("ctx", {}).items()}
     name = dotted(keys) or "the file"
     if kind == "missing":
         return f"{name} is required, but is not given"
@@ -119,6 +125,11 @@ def _message(detail: ErrorDetails, keys: Keys, model: type[ConfigModel]) -> str:
     if kind.startswith("model_"):
         must = FORMS.get(str(keys[-1]), must)
     return f"{name} {must}, but is {shown(given)}{_near(given, context.get('expected', ''))}"
+
+
+def _whole(value: Any) -> Any:
+    """A bound as a whole number, if it is one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _unknown_field(name: str, holder: str, known: Mapping[str, FieldInfo]) -> str:

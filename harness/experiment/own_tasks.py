@@ -4,14 +4,15 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from harness.data import hub
+from harness.core.files import file_exists, user_path
+from harness.data.digests import digest
 from harness.experiment.messages import dotted
 from harness.experiment.source import AFTER_ALL_FILES, Source, value_at
 from harness.experiment.yaml_reader import Keys
 from harness.tasks import TASKS as SHIPPED
+from harness.tasks.custom import MAX_TASKS
 from harness.tasks.inference import inferred
 
 TASKS: Keys = ("evaluate", "tasks")
@@ -29,6 +30,10 @@ def as_suite(source: Source) -> None:
         return
     if not tasks:
         source.report(TASKS, "evaluate.tasks must have at least one task, but has none")
+    if len(tasks) > MAX_TASKS:
+        most = f"must have at most {MAX_TASKS:,} tasks, but has {len(tasks):,}"
+        source.report(TASKS, f"evaluate.tasks {most}")
+        source.raise_problems()  # their data would be read
     if value_at(source.data, SUITE) and _layer(source, SUITE) <= _layer(source, TASKS):
         source.report(SUITE, "evaluate: a mapping in tasks replaces suite; remove one of them")
     completed = {name: _task(source, name, fields) for name, fields in tasks.items()}
@@ -93,6 +98,6 @@ def _content(task: Mapping[str, Any]) -> Mapping[str, Any]:
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(data.get("files"), Mapping):
         return task
-    paths = [Path(str(path)).expanduser() for _, path in sorted(data["files"].items())]
-    digest = hub.digest(path for path in paths if path.is_file())  # a missing file fails later
-    return {**task, "data": {**data, "files": digest}}
+    paths = [user_path(str(path)) for _, path in sorted(data["files"].items())]
+    found = digest(path for path in paths if file_exists(path))  # a missing file fails later
+    return {**task, "data": {**data, "files": found}}

@@ -7,6 +7,7 @@ from textwrap import shorten
 from typing import Any, TypeVar
 
 from harness.core.config import unknown_name
+from harness.core.files import user_path
 from harness.data.corpora import CORPORA
 from harness.data.corpora.local_files import matching
 from harness.data.corpora.mixing import split_corpus
@@ -100,9 +101,7 @@ def _shipped(kind: str, name: str, registry: Mapping[str, Entry]) -> Entry | Non
 
 
 def _is_path(name: str) -> bool:
-    return (
-        "*" in name or Path(name).expanduser().exists() or Path(name).suffix in (*SUFFIXES, ".txt")
-    )
+    return "*" in name or user_path(name).exists() or Path(name).suffix in (*SUFFIXES, ".txt")
 
 
 def _require_local(name: str, user: catalog.User) -> None:

@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from harness.core.config import can_merge
-from harness.core.shipped import shipped_experiments
-from harness.experiment.messages import shown
+from harness.experiment.messages import MAX_PROBLEMS, shown
 from harness.experiment.recipe_defaults import expand_names
 from harness.experiment.yaml_reader import Keys, YamlError, parse
 
@@ -105,20 +103,30 @@ class Source:
         return self.places[keys]
 
     def report(self, keys: Keys, message: str) -> None:
-        """Records a problem with the value at `keys`."""
+        """Records a problem with the value at `keys`.
+
+        Raises:
+            DeclarationError: there are MAX_PROBLEMS problems.
+        """
         for path, given in self.aliases.items():
             message = message.replace(path, given)
         self.problems[self.place(keys), message] = None
+        if len(self.problems) >= MAX_PROBLEMS:
+            self.raise_problems()
 
     def raise_problems(self) -> None:
         """Raises if any problem was reported.
 
         Raises:
-            DeclarationError: all problems, in the order of the file.
+            DeclarationError: all problems, in the order of the file; of MAX_PROBLEMS or more, these
+                and no others.
         """
-        if self.problems:
-            ordered = sorted(self.problems, key=lambda problem: problem[0].order)
-            raise DeclarationError([f"{place.text}: {message}" for place, message in ordered])
+        ordered = sorted(self.problems, key=lambda problem: problem[0].order)
+        lines = [f"{place.text}: {message}" for place, message in ordered[:MAX_PROBLEMS]]
+        if len(ordered) >= MAX_PROBLEMS:
+            lines.append(f"{self.path}: there may be more problems; repair these first")
+        if lines:
+            raise DeclarationError(lines)
 
     def mentioned(self, keys: Keys, message: str) -> Keys:
         """Keys of the innermost value in `keys` that the message names or quotes; else `keys`."""
@@ -242,34 +250,6 @@ def mentions(message: str, keys: Keys, value: Any) -> bool:
     message = message.partition("known")[0]  # alternatives are not mentions
     words = [word for word in (keys[-1], value) if isinstance(word, str)]
     return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message) for word in words if word)
-
-
-def read_text(path: Path) -> str:
-    """The text of an experiment file.
-
-    Raises:
-        DeclarationError: the file does not exist, cannot be read, or is not UTF-8.
-    """
-    if path.is_dir():
-        found = ", ".join(sorted(file.name for file in path.glob("*.yaml"))) or "none"
-        raise DeclarationError([f"{path} is a folder; name an experiment file in it: {found}"])
-    if not path.is_file():
-        raise DeclarationError([f"{path}: there is no such file{_near_file(path)}"])
-    try:
-        data = path.read_bytes()
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DeclarationError([f"{path}:{line}: the file must be UTF-8 text"]) from error
-    except OSError as error:
-        raise DeclarationError([f"{path}: cannot be read: {error.strerror}"]) from error
-
-
-def _near_file(path: Path) -> str:
-    files = {file.name: str(file) for file in path.parent.glob("*.yaml")}
-    files |= {name: name for name in shipped_experiments()}
-    near = get_close_matches(path.name, files, n=1)
-    return f"; did you mean {files[near[0]]}?" if near else ""
 
 
 def _expand_name(holder: dict[Any, Any], keys: Keys) -> None:

@@ -70,6 +70,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.yaml = YAML(typ="safe", pure=True)
+        self.yaml.composer.warn_double_anchors = False  # YAML 1.2 has the last one count
         self.document = Document()
         self._num_nodes = 0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.core.checked_files import is_intact_zip
 from harness.core.files import make_once
-from harness.data.hub import digest
+from harness.data.digests import digest
 from harness.finetuning.heads.head import TaskHead
 from harness.finetuning.inputs import Encoded
 from harness.tasks.examples import Examples

@@ -14,8 +14,8 @@ class Finetune(ConfigModel):
     """Hyperparameters of fine-tuning, which a sweep may search."""
 
     learning_rate: float = Field(default=5e-5, gt=0)
-    batch_size: int = Field(default=32, ge=1)
-    epochs: int = Field(default=3, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=1_000_000)
+    epochs: int = Field(default=3, ge=1, le=100_000)
     warmup_fraction: float = Field(default=0.1, ge=0, le=1)
     weight_decay: float = Field(default=0.01, ge=0)
     beta2: float = Field(default=0.999, ge=0, lt=1)
@@ -50,10 +50,10 @@ class Protocol(ConfigModel):
     """Whether pairs of symmetric tasks (similarity, paraphrase) are encoded in both orders and the
     vectors added (Radford et al. 2018, section 3.3)."""
     head_dropout: float = Field(default=0.1, ge=0, lt=1)
-    max_sequence_length: int = Field(default=128, ge=8)
+    max_sequence_length: int = Field(default=128, ge=8, le=10_000_000)
     """Most tokens of an input; the longer text of a pair is truncated first. Unless it is set, a
     sentence-transformers model scores similarity tasks with its own length."""
-    max_target_length: int = Field(default=64, ge=2)
+    max_target_length: int = Field(default=64, ge=2, le=10_000_000)
     """Most tokens of a text output, including the end token; longer ones are truncated."""
     doc_stride: int = Field(default=64, ge=1)
     """Tokens of overlap between two windows of a long input, as in run_qa.py of transformers; in

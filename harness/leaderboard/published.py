@@ -11,10 +11,8 @@ from pydantic import ValidationError
 from harness.analysis.averages import get_average
 from harness.core.config import ConfigModel
 from harness.core.shipped import shipped_folder
+from harness.leaderboard.published_files import CELL, FILES, read_file, read_scores
 from harness.tasks import SUITES
-
-CELL = ["task", "split", "metric"]
-"""Columns that identify a printed number of a system."""
 
 
 class Board(ConfigModel):
@@ -55,8 +53,8 @@ def load_board(name: str) -> Board:
     path = leaderboards_folder() / "boards" / f"{name}.yaml"
     try:
         board = Board(name=name, **yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (ValidationError, TypeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path}: {error}") from None
+    except (ValidationError, TypeError, RecursionError, yaml.YAMLError) as error:
+        raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
     if board.suite not in SUITES:
         raise ValueError(f"{path}: unknown suite {board.suite!r}; known: {', '.join(SUITES)}")
     get_average(board.average)
@@ -73,14 +71,28 @@ def board_of_suite(suite: str) -> Board | None:
 
 @cache
 def printed(name: str) -> pd.DataFrame:
-    """A published table, or another file of their folder; all cells are text."""
+    """A published table, or another file of their folder; all cells are text.
+
+    Raises:
+        ValueError: the file cannot be read, or a cell is wrong.
+    """
     path = leaderboards_folder() / "published" / f"{name}.csv"
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    if name in FILES:
+        return read_file(path, FILES[name])
+    is_scores = published_entry(name)["kind"] == "scores"
+    return read_scores(path) if is_scores else read_file(path)
 
 
 def published_index() -> pd.DataFrame:
-    """Metadata of the published tables, indexed by name; all cells are text."""
-    return printed("index").set_index("table")
+    """Metadata of the published tables, indexed by name; all cells are text.
+
+    Raises:
+        ValueError: the index cannot be read, or has a table twice.
+    """
+    index = printed("index").set_index("table")
+    if len(twice := index.index[index.index.duplicated()]):
+        raise ValueError(f"the index of published tables must have each once, not {twice[0]} twice")
+    return index
 
 
 def published_entry(name: str) -> dict[str, str]:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from harness.analysis.averages import AVERAGES, Term
 from harness.analysis.columns import combine
-from harness.leaderboard.published import CELL, as_validation, printed, published_entry
+from harness.leaderboard.published import as_validation, printed, published_entry
+from harness.leaderboard.published_files import CELL
 from harness.tasks.task import Column
 
 EXACT = 1e-9

@@ -9,7 +9,6 @@ import pandas as pd
 from harness.analysis.averages import AVERAGES
 from harness.leaderboard.cells import MISSING
 from harness.leaderboard.published import (
-    CELL,
     attributes,
     cited,
     printed,
@@ -19,6 +18,7 @@ from harness.leaderboard.published import (
     task_attributes,
 )
 from harness.leaderboard.published_averages import Check, checks, system_column, without_parts
+from harness.leaderboard.published_files import CELL
 from harness.leaderboard.table import METRIC_LABELS
 from harness.leaderboard.text_tables import TextTable
 

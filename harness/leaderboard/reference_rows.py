@@ -9,7 +9,6 @@ import pandas as pd
 from harness.analysis.averages import Average, Term
 from harness.analysis.columns import combine
 from harness.leaderboard.published import (
-    CELL,
     as_validation,
     cited,
     cited_in_short,
@@ -17,6 +16,7 @@ from harness.leaderboard.published import (
     published_table,
     system_names,
 )
+from harness.leaderboard.published_files import CELL
 from harness.leaderboard.table import Published, Row, Score, split_of
 from harness.tasks.task import Column, Task
 

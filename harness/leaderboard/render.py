@@ -1,11 +1,10 @@
 """A table as markdown, csv, html or latex. Equal tables give equal bytes."""
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
+from harness.core.csv_text import csv_text
 from harness.leaderboard.cells import (
     all_notes,
     bold_places,
@@ -109,13 +108,6 @@ def comma_separated(table: Table) -> str:
             origin = [block.split, block.source, *shared, block.protocol, block.reason]
             lines.append([*values, *origin])
     return csv_text(lines)
-
-
-def csv_text(lines: Iterable[Sequence[object]]) -> str:
-    """Lines of cells as comma-separated text."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()
 
 
 def _numbers(table: Table, kind: str, row: Row) -> list[str]:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.core.csv_text import csv_text
 from harness.leaderboard.html import html_template
 from harness.leaderboard.latex import tabular, tex, tex_notes
-from harness.leaderboard.render import Format, csv_text, markdown_escape, markdown_table
+from harness.leaderboard.render import Format, markdown_escape, markdown_table
 
 HTML = """<div class="scroll" role="region" aria-label="{{ label }}" tabindex="0"><table
 {%- if not caption %} class="plain"{% endif %}>

@@ -16,10 +16,10 @@ from harness.core.config import ConfigModel
 class Size(ConfigModel):
     """The size of a network; of an encoder-decoder, the size of each half."""
 
-    num_layers: int = Field(ge=1)
-    hidden_size: int = Field(ge=8)
-    num_heads: int = Field(ge=1)
-    intermediate_size: int = Field(ge=8)
+    num_layers: int = Field(ge=1, le=10_000)
+    hidden_size: int = Field(ge=8, le=1_000_000)
+    num_heads: int = Field(ge=1, le=1_000_000)
+    intermediate_size: int = Field(ge=8, le=10_000_000)
     head_dim: int | None = Field(default=None, ge=1)
     """Width of an attention head, if it is not hidden_size / num_heads (T5 3B and 11B)."""
 
@@ -149,7 +149,7 @@ class Architecture(ConfigModel):
     """A model family and its hyperparameters other than the size."""
 
     family: FamilyName = "bert"
-    max_position: int = Field(default=512, ge=8)
+    max_position: int = Field(default=512, ge=8, le=2**30)
     """Maximum sequence length in tokens (without RoBERTa's padding offset)."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
     """Not used by LLaMA, as published."""

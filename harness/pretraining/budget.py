@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from harness.core.config import ConfigModel, Count
 
+MAX_BATCH_SIZE = 2**20
+"""Most sequences per update."""
+
 
 class Budget(ConfigModel):
     """The end of a pretraining run, in one of four units."""
@@ -41,7 +44,7 @@ class Phase(ConfigModel):
 
     fraction: float = Field(gt=0, le=1)
     """Share of the updates."""
-    sequence_length: int = Field(ge=8)
+    sequence_length: int = Field(ge=8, le=10_000_000)
     """Tokens of a full input sequence, special tokens included."""
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
@@ -18,7 +17,13 @@ from harness.models import FAMILIES
 from harness.models.backbone import Backbone
 from harness.models.build import blueprint_in, load, wrap
 from harness.models.checkpoints.configuration import check_config
-from harness.models.checkpoints.files import CONFIG, METADATA, positions, read_config
+from harness.models.checkpoints.files import (
+    CONFIG,
+    METADATA,
+    largest_token,
+    positions,
+    read_config,
+)
 from harness.models.checkpoints.loading import (
     UNREADABLE,
     Loaded,
@@ -224,10 +229,10 @@ def check_tokens(backbone: Backbone, tokenizer: Path) -> None:
     Raises:
         ValueError: the tokenizer has larger ids.
     """
-    numbers = Tokenizer.from_file(str(tokenizer / "tokenizer.json")).get_vocab().values()
+    largest = largest_token(tokenizer / "tokenizer.json")
     embeddings: Any = backbone.network.get_input_embeddings()
-    if max(numbers) >= embeddings.num_embeddings:
+    if largest >= embeddings.num_embeddings:
         raise ValueError(
-            f"the tokenizer has a token of number {max(numbers)}, but the network embeds "
+            f"the tokenizer has a token of number {largest}, but the network embeds "
             f"{embeddings.num_embeddings}: they do not belong together"
         )

@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.core.config import unknown_name
+from harness.core.names import file_name
 
 if TYPE_CHECKING:
     from pytorch_lightning.loggers import Logger
+
+
+LONGEST_RUN = 100
+"""Characters of a run from which on its path has a digest: file systems allow 255 bytes."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class LogTarget:
     def path(self) -> str:
         """Experiment and run as a relative path, without characters that paths forbid."""
         run = re.sub(r"[^\w.,= +-]", "_", f"{self.run}, {self.prefix}".rstrip(", /"))
-        return f"{self.experiment}/{run}"
+        return f"{self.experiment}/{run if len(run) <= LONGEST_RUN else file_name(run)}"
 
 
 def _history(target: LogTarget) -> "Logger":

@@ -9,7 +9,7 @@ from harness.data.corpora.packing import Packing
 from harness.data.corpora.sources import Corpus, MicroworldCorpus
 from harness.data.tokenizers import Tokenizer
 from harness.models import Architecture, Size
-from harness.pretraining.budget import Budget, Phase
+from harness.pretraining.budget import MAX_BATCH_SIZE, Budget, Phase
 from harness.pretraining.objectives.objective import AnyObjective, Objective
 from harness.pretraining.optimizer import Optimizer
 from harness.pretraining.schedule import Schedule
@@ -36,7 +36,7 @@ class PretrainSettings(ConfigModel):
         default=(Phase(fraction=1.0, sequence_length=128),), min_length=1
     )
     """Length phases, in order; the fractions sum to 1."""
-    batch_size: int = Field(default=256, ge=1)
+    batch_size: int = Field(default=256, ge=1, le=MAX_BATCH_SIZE)
     """Full sequences per update: a batch holds batch_size x sequence_length tokens, padding not
     counted, in as many sequences as that takes, so that formats with short sequences see as many
     tokens per update (Liu et al. 2019, section 4.2)."""

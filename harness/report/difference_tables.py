@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from harness.analysis.comparison.differences import AVERAGE, enough_seeds
 from harness.analysis.comparison.resampling import REPLICATES
 from harness.analysis.statistics.bootstrap import Difference
+from harness.core.csv_text import csv_text
 from harness.leaderboard.cells import MISSING
-from harness.leaderboard.render import csv_text
 from harness.leaderboard.text_tables import TextTable
 from harness.report.verdict import UNITS, Pair
 

@@ -6,6 +6,7 @@ import yaml
 from harness.analysis.frames.scores import checkpoint_scores_frame, scores_frame
 from harness.analysis.frames.trials import trials_frame
 from harness.analysis.results import Results
+from harness.core.csv_text import frame_csv
 from harness.report.sections.loss_differences import loss_differences
 
 STAGE_COLUMNS = ["key", "kind", "label", "finished", "seconds"]
@@ -21,7 +22,7 @@ def downloads(results: Results) -> dict[str, str]:
     }
     resolved = results.plan.declaration.resolved()
     return {
-        **{name: _csv(frame) for name, frame in frames.items() if len(frame)},
+        **{name: frame_csv(frame) for name, frame in frames.items() if len(frame)},
         "experiment.yaml": yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True),
     }
 
@@ -52,7 +53,3 @@ def _stages(results: Results) -> pd.DataFrame:
         for key, stage in results.plan.stages.items()
     ]
     return pd.DataFrame(rows, columns=STAGE_COLUMNS)
-
-
-def _csv(frame: pd.DataFrame) -> str:
-    return frame.to_csv(index=False, lineterminator="\n")

@@ -7,18 +7,19 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Discriminator,
-    Field,
     Tag,
     field_validator,
 )
 
 from harness.core.config import ConfigModel, as_tuples, unknown_name
+from harness.core.names import SuiteName, lookalike
 from harness.tasks import SUITES, TASKS, loaders
-from harness.tasks.data_files import header
 from harness.tasks.inference import inferred
 from harness.tasks.preprocessing import PREPROCESSORS
 from harness.tasks.task import HOLDOUT_SPLIT, Column, FileData, Kind, PluginData, Split, Suite, Task
 
+MAX_TASKS = 1_000
+"""Tasks of a suite."""
 METRICS_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "classification": ("accuracy", "f1", "macro_f1", "micro_f1", "matthews"),
     "regression": ("pearson", "spearman"),
@@ -66,6 +67,7 @@ def _checked(task: Task) -> Task:
         if metric not in fitting_metrics(task):
             what = f"for {task.kind}{'' if task.group_field else ' without groups'} the metric"
             raise ValueError(unknown_name(what, metric, fitting_metrics(task)))
+    _check_lists(task)
     if task.kind in ("classification", "tagging") and len(task.labels) < 2:
         raise ValueError(f"{task.name!r} is {task.kind}, so it needs two or more label names")
     if task.kind == "multiple_choice" and not task.choices_field:
@@ -92,7 +94,27 @@ def _checked(task: Task) -> Task:
     return task
 
 
-def _all_splits(task: Task) -> tuple[Split, ...]:
+def _check_lists(task: Task) -> None:
+    """Checks for names that are given twice, or as input and answer."""
+    splits = [split.name for split in (*task.evaluation, *task.test)]
+    lists = {
+        "labels": task.labels,
+        "metrics": task.metrics,
+        "text_fields": task.text_fields,
+        "splits": splits,
+    }
+    for field, names in lists.items():
+        if twice := next((name for n, name in enumerate(names) if name in names[:n]), None):
+            raise ValueError(f"the {field} of {task.name!r} must differ, but {twice!r} is twice")
+    if task.label_field in task.text_fields:
+        raise ValueError(
+            f"the inputs of {task.name!r} must not contain its answer, but {task.label_field!r} is "
+            "one of text_fields and the label_field"
+        )
+
+
+def all_splits(task: Task) -> tuple[Split, ...]:
+    """The splits that are trained on, scored or predicted."""
     train = (Split(name=task.train),) if task.train else ()
     return (*train, *task.evaluation, *task.test)
 
@@ -103,7 +125,7 @@ def _check_files(task: Task, data: FileData) -> None:
             f"{task.name!r} is {task.kind}, and {data.source} cannot represent lists of "
             f"{LISTS[task.kind]}: use jsonl"
         )
-    for split in _all_splits(task):
+    for split in all_splits(task):
         name = split.of or split.name
         if name not in data.files and not (data.holdout_fraction and name == HOLDOUT_SPLIT):
             hint = "; or set holdout_fraction" if name == HOLDOUT_SPLIT else ""
@@ -146,7 +168,7 @@ class CustomSuite(ConfigModel):
     files are relative to the working folder.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=64)
+    name: SuiteName
     """Name with a version, as `reviews-v1`; raise the version when the tasks change."""
     tasks: tuple[SuiteTask, ...]
     """Names of shipped tasks, or the fields of new ones."""
@@ -166,12 +188,18 @@ class CustomSuite(ConfigModel):
     def _known(cls, tasks: tuple[SuiteTask, ...]) -> tuple[SuiteTask, ...]:
         if not tasks:  # min_length would count valid tasks only
             raise ValueError("must have at least one task, but has none")
+        if len(tasks) > MAX_TASKS:
+            raise ValueError(f"must have at most {MAX_TASKS:,} tasks, but has {len(tasks):,}")
         names = [task if isinstance(task, str) else task.name for task in tasks]
         for number, (name, task) in enumerate(zip(names, tasks, strict=True)):
             if isinstance(task, str) and task not in TASKS:
                 raise ValueError(unknown_name("the task", task, TASKS))
             if name in names[:number]:
                 raise ValueError(f"the task {name!r} is listed twice")
+            if twin := lookalike(name, names[:number]):
+                raise ValueError(
+                    f"the tasks {twin!a} and {name!a} must have names that look different"
+                )
         return tasks
 
 
@@ -233,23 +261,3 @@ def tasks_of(suite: Suite) -> dict[str, Task]:
     """Name to task, for all tasks of a suite."""
     own = {task.name: task for task in suite.own} if isinstance(suite, ResolvedSuite) else {}
     return {name: own[name] if name in own else TASKS[name] for name in suite.tasks}
-
-
-def check_header(task: Task) -> None:
-    """Checks the columns of local files by their first lines only.
-
-    Raises:
-        ValueError: a column is missing, or a file is not in the declared format.
-    """
-    from harness.tasks.load_examples import file_of, wanted_fields
-
-    if not isinstance(task.data, FileData) or task.prepare:
-        return
-    for split in _all_splits(task):
-        file = file_of(task, split.of or split.name)
-        found = header(file, task.data.source)
-        for field in wanted_fields(task, split):
-            if field not in found:
-                raise ValueError(
-                    f"{task.name} needs the column {field!r}, but {file} has {', '.join(found)}"
-                )

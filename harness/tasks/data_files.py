@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from harness.core.files import file_exists, user_path
+
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".parquet": "parquet"}
 """Suffix to format; text formats may end in `.gz`, too."""
 SPLITS = {
@@ -46,7 +48,7 @@ def _beside(train: Path) -> Iterator[tuple[str, str]]:
         for name in names:
             before, _, after = train.name.rpartition("train")
             file = train.with_name(f"{before}{name}{after}")
-            if file.expanduser().is_file():
+            if file_exists(user_path(file)):
                 yield split, str(file)
 
 
@@ -107,7 +109,10 @@ def _objects(file: Path) -> Iterator[dict[str, Any]]:
     """The objects of a JSON-lines file."""
     with (gzip.open if file.suffix == ".gz" else open)(file, "rb") as stream:
         for line in stream:
-            found = json.loads(line.decode("utf-8-sig"))
+            try:
+                found = json.loads(line.decode("utf-8-sig"))
+            except RecursionError:
+                raise ValueError("values are nested too deeply") from None
             if not isinstance(found, dict):
                 raise ValueError(f"each line must be a JSON object, but one is {found!r:.40}")
             yield found

@@ -11,8 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, searched_from, user_path
 from harness.data import hub
+from harness.data.digests import digest
 from harness.tasks.column_roles import Rows, label_column, text_columns
 from harness.tasks.data_files import evaluation_file, format_of, header
 from harness.tasks.labels import class_name
@@ -52,6 +53,9 @@ def inferred(fields: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(data, Mapping) or not isinstance(data.get("files"), Mapping):
         return dict(fields)
     files = data["files"]
+    fraction = data.get("holdout_fraction")
+    if fraction is not None and not (isinstance(fraction, float) and 0 < fraction < 1):
+        raise ValueError(f"data.holdout_fraction must be between 0 and 1, but is {fraction!r}")
     is_complete = "source" in data and all(name in fields for name in REQUIRED)
     is_trained = fields.get("train", "train") == "train" and "train" in files
     if is_complete or not is_trained or not all(isinstance(one, str) for one in files.values()):
@@ -142,7 +146,7 @@ def _with_dev_split(fields: dict[str, Any]) -> tuple[dict[str, Any], str | None]
     split, file = evaluation_file(data["files"]["train"]) or (HOLDOUT_SPLIT, None)
     # A test set may be published without labels.
     if file and split != HOLDOUT_SPLIT:
-        columns = header(Path(file).expanduser(), data["source"])
+        columns = header(user_path(file), data["source"])
         file = file if fields["label_field"] in columns else None
     if file is None or "holdout_fraction" in data:
         data = {"holdout_fraction": HOLDOUT_FRACTION, **data}
@@ -152,18 +156,17 @@ def _with_dev_split(fields: dict[str, Any]) -> tuple[dict[str, Any], str | None]
 
 
 def _read(source: str, file: str) -> Rows:
-    path = Path(file).expanduser()
-    if not path.is_file():
+    path = user_path(file)
+    if not file_exists(path):
         raise ValueError(f"needs the file {path}, but it does not exist{searched_from(path)}")
     if source not in hub.FILE_FORMATS:
         raise ValueError(f"data.source must be {_listed(hub.FILE_FORMATS)}, but is {source!r}")
-    state = path.stat()
-    return _cached(source, path, state.st_size, state.st_mtime_ns)
+    return _cached(source, path, digest([path]))
 
 
 @lru_cache(maxsize=8)
-def _cached(source: str, path: Path, size: int, mtime_ns: int) -> Rows:
-    """The columns of a file; size and modification time are keys of the cache only."""
+def _cached(source: str, path: Path, content: str) -> Rows:
+    """The columns of a file; the digest of its content is a key of the cache only."""
     rows: Rows = hub.load_file(source, path)[:]
     return rows
 

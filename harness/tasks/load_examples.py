@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, searched_from, user_path
 from harness.data import hub
+from harness.data.digests import digest
 from harness.data.microworld import examples
 from harness.tasks import loaders
 from harness.tasks.examples import Answers, Examples, content_holdout
@@ -39,6 +40,12 @@ def load_examples(task: Task, split: Split | Literal["train"]) -> Examples:
         raise ValueError(
             f"{task.name} needs labels to train on, but its split {task.train} has hidden ones "
             f"(-1, null or no answer) in {task.label_field!r}"
+        )
+    if task.kind == "classification" and len(set(examples.labels.tolist())) < 2:
+        only = task.labels[int(examples.labels[0])] if task.labels else examples.labels[0]
+        raise ValueError(
+            f"{task.name} needs examples of two or more classes to train on, but its split "
+            f"{task.train} has only {only!r}"
         )
     return _with_spans(examples)
 
@@ -99,7 +106,7 @@ def fingerprint(task: Task) -> str:
 
         return f"microworld:{microworld.version(data.generator)}/{data.generator}"
     if isinstance(data, FileData):
-        return hub.digest([file_of(task, name) for name in sorted(data.files)])
+        return digest([file_of(task, name) for name in sorted(data.files)])
     if isinstance(data, PluginData):
         return f"plugin:{data.name}"
     sources = {(data.path, data.config, data.revision)} | {
@@ -150,8 +157,8 @@ def file_of(task: Task, split: str) -> Path:
             f"{task.name} needs a file for its split {split}, but data.files has "
             f"{', '.join(task.data.files)}"
         )
-    path = Path(task.data.files[name]).expanduser()
-    if not path.is_file():
+    path = user_path(task.data.files[name])
+    if not file_exists(path):
         raise ValueError(
             f"{task.name} needs the file {path} for its split {split}, but it does not exist"
             f"{searched_from(path)}"

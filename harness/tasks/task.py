@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, computed_field
 
 from harness.core.config import ConfigModel
+from harness.core.names import Name
 
 Kind = Literal[
     "classification",
@@ -65,7 +66,7 @@ Data = Annotated[HubData | MicroworldData | FileData | PluginData, Field(discrim
 class Split(ConfigModel):
     """Examples that are scored and reported together."""
 
-    name: str
+    name: Name
     """Name in columns and predictions."""
     of: str | None = None
     """Split of the data set; null if it has the same name."""
@@ -94,7 +95,7 @@ class Prompt(ConfigModel):
 class Task(ConfigModel):
     """A task: its data, inputs, labels, splits and metrics."""
 
-    name: str
+    name: Name
     kind: Kind
     data: Data
     prepare: str | None = None
@@ -124,12 +125,12 @@ class Task(ConfigModel):
     """Splits without public labels, for predictions to submit to a benchmark server."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)]
     """Names in METRICS; the first one selects hyperparameters and is the main score."""
-    chance: float | None = None
+    chance: float | None = Field(default=None, ge=-1, le=1)
     """Main score of the best constant or random prediction, in the unit of the metric; null if
     unknown."""
-    ceiling: float | None = None
+    ceiling: float | None = Field(default=None, ge=-1, le=1)
     """Highest possible main score, if known (label noise, human performance)."""
-    train_size: int = 0
+    train_size: int = Field(default=0, ge=0)
     licence: str = "unknown"
     citation: str = ""
 

@@ -27,6 +27,7 @@ NO_PAGE = {
     "cluster_recovery",
     "crash_recovery",
     "faults",
+    "fuzz",
     "fuzz_formats_binary",
     "shared_plan",
     "store_damage",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.execution.executor import Execution, StagesFailedError
+from harness.execution.execution_result import Execution, StagesFailedError
 from harness.execution.job import Workspace
 from harness.execution.status import disk_bytes, stage_states
 from harness.plan.factory import load_plan

@@ -312,6 +312,30 @@ def test_an_experiment_names_the_line_of_a_missing_checkpoint(tmp_path: Path) ->
         load_plan(path)
 
 
+@pytest.mark.parametrize("place", ["vocab", "added_tokens"])
+def test_a_tokenizer_with_more_tokens_than_embeddings_is_found_while_planning(
+    place: str, bert: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "more"
+    shutil.copytree(bert, folder)
+    file = folder / "tokenizer.json"
+    content = json.loads(file.read_text())
+    if place == "vocab":
+        content["model"]["vocab"]["beyond"] = VOCAB
+    else:
+        content["added_tokens"].append({**content["added_tokens"][0], "id": VOCAB})
+    file.write_text(json.dumps(content))
+    experiment = tmp_path / "experiment.yaml"
+    experiment.write_text(MIXED.replace("FOLDER", str(folder)))
+    message = f"a token of number {VOCAB:,}, but the network embeds {VOCAB:,}: they do not belong"
+    with pytest.raises(DeclarationError, match=message) as caught:
+        load_plan(experiment)
+    assert str(caught.value).startswith(f"{experiment}:")
+    file.write_text("[" * 100_000)
+    with pytest.raises(DeclarationError, match="must be a tokenizer's, but: Recursion"):
+        load_plan(experiment)
+
+
 def test_an_id_on_the_hub_without_commit_can_be_planned(tmp_path: Path) -> None:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED.replace("FOLDER", "nobody/nothing"))

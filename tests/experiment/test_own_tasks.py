@@ -1,5 +1,6 @@
 """Tasks of one's own as a mapping of names in `evaluate.tasks`."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from harness.experiment.declaration import Declaration, from_data, load
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan, make_plan
 from harness.study import Study
+from harness.tasks import file_checks
 from harness.tasks.task import Task
 
 BASE: dict[str, Any] = {
@@ -165,3 +167,52 @@ def test_a_data_frame_is_the_data(folder: Path) -> None:
     assert declare(ROWS.head(58)).plan.stages.keys() != study.plan.stages.keys()
     assert len(list((folder / "runs" / "data").iterdir())) == 2
     assert make_plan(study.declaration).stages
+
+
+@pytest.mark.parametrize("name", ["train.csv", "./train.csv", "copy.csv"])
+def test_the_train_file_is_not_scored(folder: Path, name: str) -> None:
+    shutil.copyfile("train.csv", "copy.csv")
+    tasks = {"reviews": {"data": {"files": {"train": "train.csv", "validation": name}}}}
+    (found,) = problems(load_plan, saved(experiment(tasks)))
+    assert "reviews: must be scored on examples that it is not trained on" in found
+    assert "the files of train and validation have the same content" in found
+
+
+def test_a_train_file_of_one_class_is_found_while_planning(folder: Path) -> None:
+    shutil.copyfile("train.csv", "dev.csv")
+    ROWS.assign(label="bad").to_csv("train.csv", index=False)
+    fields = {"kind": "classification", "text_fields": ["text"], "metrics": ["accuracy"]}
+    files = {"source": "csv", "files": {"train": "train.csv", "validation": "dev.csv"}}
+    task = {"reviews": {**fields, "data": files, "labels": ["bad", "good"]}}
+    (found,) = problems(load_plan, saved(experiment(task)))
+    assert found.startswith("own.yaml:")
+    assert found.endswith("of two or more classes to train on, but its split train has only 'bad'")
+
+
+def test_examples_are_read_while_planning_unless_files_are_large(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"kind": "classification", "text_fields": ["text"], "metrics": ["accuracy"]}
+    files = {"source": "csv", "files": {"train": "train.csv"}, "holdout_fraction": 0.2}
+    task = {"reviews": {**fields, "data": files, "labels": ["bad", "fine"]}}
+    (found,) = problems(load_plan, saved(experiment(task)))
+    assert found.endswith("the labels of reviews must be bad, fine, but one is 'good'")
+    monkeypatch.setattr(file_checks, "MAX_READ_BYTES", 10)
+    assert load_plan(Path("own.yaml")).stages
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"files": {"train": "train.csv"}, "holdout_fraction": "a"}, "must be between 0 and 1"),
+        (
+            {"files": {"train": "train.csv"}, "holdout_fraction": 0},
+            "must be between 0 and 1",
+        ),
+        ("train.c" * 100 + ".csv", "but it does not exist"),
+        ("~nobody-of-this-name/train.csv", "but it does not exist"),
+    ],
+)
+def test_values_that_the_fuzzer_found(data: Any, message: str) -> None:
+    found = problems(load_plan, saved(experiment({"reviews": {"data": data}})))
+    assert any(message in problem for problem in found), found

@@ -102,3 +102,8 @@ plain = st.recursive(
 def test_output_of_pyyaml_is_read_back(data: Any) -> None:
     document = parse(yaml.safe_dump(data))
     assert not document.problems and document.data == data
+
+
+def test_an_anchor_may_be_given_again(recwarn: pytest.WarningsRecorder) -> None:
+    assert parse("a: &x 1\nb: *x\nc: &x 2\nd: *x\n").data == {"a": 1, "b": 1, "c": 2, "d": 2}
+    assert not recwarn.list

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from harness.experiment.evaluation import Evaluate
 from harness.experiment.source import DeclarationError
 from harness.plan.factory import load_plan
 from harness.tasks.custom import GROUPED, METRICS_OF_KIND, as_suite, tasks_of
+from harness.tasks.data_files import first_rows, header
 from harness.tasks.load_examples import load_examples
 from harness.tasks.metrics import METRICS
 from harness.tasks.task import FileData, Split, Task
@@ -304,6 +306,49 @@ def test_senteval_s_split_of_sick_r_is_a_task(tmp_path: Path) -> None:
     found = load_examples(task, task.evaluation[0])
     assert found.texts == [("A dog runs", "A cat sleeps"), ("A dog runs", "A dog is running")]
     assert found.labels.tolist() == [1.5, 4.9]
+
+
+def test_cells_of_rows_longer_than_the_head_are_not_shifted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Texts with commas and without quotes, which pandas takes for an index of the rows."""
+    path = tmp_path / "long.csv"
+    path.write_text("text,label\nfine, really,good\nbad, really,bad\n")
+    with pytest.raises(ValueError, match="a row has more cells than the head; quote the cells"):
+        hub.load_file("csv", path)
+    path.write_text("text,label\nfine,good,\nawful,bad,\n")
+    assert hub.load_file("csv", path)[:] == {"text": ["fine", "awful"], "label": ["good", "bad"]}
+    path.write_text("text,label\nfine,good\nbad, really,bad\n")
+    with pytest.raises(ValueError, match="Expected 2 fields in line 3, saw 3"):
+        hub.load_file("csv", path)
+    assert not caplog.records  # the error says it all
+
+
+@pytest.mark.parametrize(
+    "line", ['{"a":' * 100_000, '{"text": ' + "[" * 50_000 + "]" * 50_000 + "}"]
+)
+def test_a_deeply_nested_line_is_refused(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text(line + "\n")
+    for read in (lambda: header(path, "jsonl"), lambda: first_rows(path, "jsonl", 5)):
+        with pytest.raises(ValueError, match="values are nested too deeply"):
+            read()
+    with pytest.raises(ValueError, match="cannot be read as jsonl: line 1: values are nested too"):
+        hub.load_file("jsonl", path)  # pyarrow's parser ends the process
+
+
+def test_local_files_are_read_without_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`datasets` counts uses of its readers on the Hub, and waits 5 s where it is out of reach."""
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        "datasets.load.get_session", lambda *_: pytest.fail("a request"), raising=False
+    )
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\nfine,good\n")
+    assert hub.load_file("csv", path)["text"] == ["fine"]
+    assert not datasets.config.HF_UPDATE_DOWNLOAD_COUNTS
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from harness.data.corpora.sources import (
 from harness.data.corpora.steps import cleaned
 from harness.data.corpora.steps.step import EvaluationTexts, no_evaluation_texts, words_of
 from harness.data.corpora.wikitext import WIKITEXT, wikitext_articles
+from harness.data.digests import digest
 
 ROWS = 1000
 """Rows of a table that are read at once."""
@@ -80,7 +81,7 @@ def fingerprint(corpus: Corpus) -> str:
         )
     if isinstance(corpus, HubCorpus):
         return f"{hub.fingerprint(corpus.path, corpus.config, corpus.revision)}/{corpus.split}"
-    return hub.digest(corpus_files(corpus))
+    return digest(corpus_files(corpus))
 
 
 def _documents(corpus: SingleCorpus) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, folder_exists, searched_from, user_path
 from harness.data.corpora.sources import LocalCorpus
 
 SUFFIXES = {"text": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
@@ -27,18 +27,18 @@ def corpus_files(corpus: LocalCorpus) -> list[Path]:
     Raises:
         ValueError: no files, or files of another format.
     """
-    path = Path(corpus.path).expanduser()
-    if path.is_file():
+    path = user_path(corpus.path)
+    if file_exists(path):
         _check_suffix(path, corpus.source)
         return [path]
     endings = [SUFFIXES[corpus.source]]
     if corpus.source != "parquet":
         endings += [endings[0] + compressed for compressed in COMPRESSED]
-    is_folder = path.is_dir()
+    of_folder = folder_exists(path)
     files = sorted(
         file
         for file in matching(corpus.path)
-        if not is_folder or file.name.endswith(tuple(endings))
+        if not of_folder or file.name.endswith(tuple(endings))
     )
     if not files:
         raise ValueError(
@@ -52,10 +52,12 @@ def corpus_files(corpus: LocalCorpus) -> list[Path]:
 
 def matching(path: str) -> Iterator[Path]:
     """The files in a folder, or that match a glob pattern."""
-    whole = Path(path).expanduser()
+    whole = user_path(path)
     anchor = Path(whole.anchor)
-    found = whole.rglob("*") if whole.is_dir() else anchor.glob(str(whole.relative_to(anchor)))
-    return (file for file in found if file.is_file())
+    found = (
+        whole.rglob("*") if folder_exists(whole) else anchor.glob(str(whole.relative_to(anchor)))
+    )
+    return (file for file in found if file_exists(file))
 
 
 def _check_suffix(file: Path, source: str) -> None:

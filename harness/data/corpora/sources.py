@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from harness.core.config import ConfigModel, Count
+from harness.core.names import SourceName
 from harness.data.corpora.steps import AnyStep, without_ablations
 from harness.data.corpora.steps.decontamination import Decontaminate
 
@@ -51,7 +52,7 @@ class MicroworldCorpus(Source):
     """Seed of the documents. `world` determines the words and facts."""
     world: int = Field(default=0, ge=0)
     """Seed of the words and facts. The shipped tasks are about world 0."""
-    num_tokens: Count = Field(default=1_000_000, ge=1_000)
+    num_tokens: Count = Field(default=1_000_000, ge=1_000, le=10**12)
     """Words to generate; longer training budgets repeat the text."""
     domain: Literal["biomed", "cs", "news", "reviews"] | None = None
     """Null for general documents, or a domain with a specific vocabulary."""
@@ -135,7 +136,6 @@ class TaskCorpus(HeldOut):
 LocalCorpus = TextCorpus | JsonLinesCorpus | ParquetCorpus
 """Files of a user's own."""
 SingleCorpus = Annotated[MicroworldCorpus | HubCorpus | LocalCorpus, Field(discriminator="source")]
-SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 
 class MixedCorpus(ConfigModel):

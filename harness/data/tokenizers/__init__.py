@@ -12,7 +12,7 @@ class Tokenizer(ConfigModel):
     """A subword tokenizer to train on text."""
 
     algorithm: Literal["wordpiece", "byte_bpe", "unigram"] = "wordpiece"
-    vocab_size: int = Field(default=30_522, ge=64)
+    vocab_size: int = Field(default=30_522, ge=64, le=10_000_000)
     """Size of the vocabulary, special tokens included."""
     lowercase: bool = True
     sentinels: int = Field(default=0, ge=0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from harness.core.names import file_name
 from harness.exchange.checkpoints.card_data import CardScores, MainScore
 from harness.tasks.task import HubData
 
@@ -31,7 +32,7 @@ def write_eval_results(scores: CardScores, out: Path) -> None:
         if entry := _entry(score, scores.protocol):
             (out / FOLDER).mkdir(exist_ok=True)
             text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
-            (out / FOLDER / f"{score.task.name}.yaml").write_text(text, encoding="utf-8")
+            (out / FOLDER / f"{file_name(score.task.name)}.yaml").write_text(text, encoding="utf-8")
 
 
 def _entry(score: MainScore, protocol: str) -> "EvalResultEntry | None":

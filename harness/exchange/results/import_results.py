@@ -22,11 +22,11 @@ from harness.store.recorded import IMPORTED_EXAMPLES, IMPORTED_SCORES, imported_
 from harness.store.store import Store
 
 
-def import_results(path: Path, store: Store) -> int:
+def import_results(path: Path, store: Store) -> pd.DataFrame:
     """Imports the scores in `path`, and the examples in the file beside it.
 
     Returns:
-        Number of scores.
+        The scores, with the columns of SCORES.
 
     Raises:
         ValueError: the files do not follow the schema, or the results are in the store already.
@@ -43,7 +43,7 @@ def import_results(path: Path, store: Store) -> int:
         for name, table in tables.items():  # with the types of the schema
             pq.write_table(table, Path(folder) / name)
         store.record_import(path.name, Path(folder))
-    return len(scores)
+    return scores
 
 
 def _refuse_known(path: Path, scores: pd.DataFrame, store: Store) -> None:
@@ -106,6 +106,8 @@ def _check_examples(path: Path, examples: pd.DataFrame, scores: pd.DataFrame) ->
     found = set(examples[["source", *CELL]].drop_duplicates().itertuples(index=False, name=None))
     if unknown := sorted(found - runs):
         raise ValueError(f"{path}: examples of a run without a score: {unknown[0]}")
+    if (least := examples["index"].min()) < 0:
+        raise ValueError(f"{path}: index must be at least 0, but is {least} in a row")
     names = ["source", *CELL, "index"]
     if len(twice := examples[examples.duplicated(names)]):
         raise ValueError(f"{path}: an example is given twice: {twice[names].iloc[0].to_dict()}")

@@ -1,6 +1,7 @@
 """The columns of the scores and examples files, and checks of their values; documented in
 `docs/results.md`."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from harness.core.config import unknown_name
+from harness.core.names import check_name
 from harness.plan.protocol import protocol_digest
 from harness.tasks import SUITES, TASKS
 from harness.tasks.metrics import METRICS
@@ -58,8 +60,11 @@ EXAMPLES = pa.schema(
     ],
     metadata={MARK: VERSION.encode()},
 )
-NAMED = ("source", "experiment", "arm")
-"""Columns that must not be empty."""
+NAMED = ("source", "experiment", "arm", "task", "split", "suite")
+"""Columns of names."""
+NAMED_IF_GIVEN = ("harness_version", "stage")
+COUNTED = ("pretrain_seed", "finetune_seed", "budget_flops", "budget_tokens", "parameters")
+"""Columns without negative numbers."""
 IDENTITY = ["source", *CELL, "suite", "metric"]
 """Columns that identify a score."""
 
@@ -83,15 +88,19 @@ def check_scores(path: Path, scores: pd.DataFrame) -> None:
         scores: with the columns of SCORES.
 
     Raises:
-        ValueError: there are no rows; a name is empty; a metric is unknown; a task, split or metric
+        ValueError: there are no rows; a name does not follow the rule of names; a seed is negative;
+            a metric is unknown; a task, split or metric
             does not belong to its shipped suite; a value is out of range; a digest does not match
             its protocol; or a score is given twice.
     """
     if not len(scores):
         raise ValueError(f"{path} must have scores, but has no row")
-    for name in NAMED:
-        if not scores[name].str.strip().all():
-            raise ValueError(f"{path}: {name} must not be empty, but is in a row")
+    for column in (*NAMED, *NAMED_IF_GIVEN):
+        for name in scores[column].dropna().unique():
+            _check_name(path, column, name)
+    for column in COUNTED:
+        if (least := scores[column].min()) < 0:
+            raise ValueError(f"{path}: {column} must be at least 0, but is {least:g} in a row")
     if unknown := sorted(set(scores["metric"]) - set(METRICS)):
         raise ValueError(f"{path}: {unknown_name('the metric', unknown[0], METRICS)}")
     for suite, rows in scores.groupby("suite"):
@@ -105,6 +114,18 @@ def check_scores(path: Path, scores: pd.DataFrame) -> None:
     _check_protocols(path, scores)
     if len(twice := scores[scores.duplicated(IDENTITY)]):
         raise ValueError(f"{path}: a score is given twice: {twice[IDENTITY].iloc[0].to_dict()}")
+
+
+def own_suites(scores: pd.DataFrame) -> list[str]:
+    """The suites that are not shipped, such as those of an experiment's own tasks."""
+    return sorted(set(scores["suite"]) - set(SUITES))
+
+
+def _check_name(path: Path, column: str, name: str) -> None:
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise ValueError(f"{path}: {column} {error}") from None
 
 
 def _check_suite(path: Path, name: str, scores: pd.DataFrame) -> None:
@@ -139,8 +160,11 @@ def _check_protocols(path: Path, scores: pd.DataFrame) -> None:
             right = protocol_digest(text)
         except (ValueError, RecursionError):
             raise ValueError(
-                f"{path}: protocol must be a JSON object, but is {text[:40]!r}"
+                f"{path}: protocol must be a JSON object, but is {text[:40]!a}"
             ) from None
+        plain = json.dumps(json.loads(text), ensure_ascii=False)
+        if not plain.isprintable() or "\\u" in plain:
+            raise ValueError(f"{path}: protocol must have no control characters, but is {text!a}")
         if digest != right:
             raise ValueError(
                 f"{path}: protocol_digest must be that of the protocol, {right}, but is {digest!r}"

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.results import Results
+from harness.core.names import file_name
 from harness.data import hub
 from harness.exchange.submissions.server_files import BENCHMARKS, TASKS, ServerFile
 from harness.tasks.task import HubData
@@ -46,9 +47,7 @@ def write_submission(
     _check(benchmark, files, found)
     write = _tsv if benchmark == "glue" else _jsonl
     texts = {file: write(one, found[one.task]) for file, one in files.items()}
-    name = (
-        f"{results.experiment.name}-{arm.replace('/', '_')}-{pretrain}.{finetune}-{benchmark}.zip"
-    )
+    name = f"{results.experiment.name}-{file_name(arm)}-{pretrain}.{finetune}-{benchmark}.zip"
     out = out or results.store.root / "submissions" / name
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(_zipped(texts))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from harness.execution.stages.context import Metrics, StageContext, write_json
 from harness.execution.stages.search import tuned_spec
-from harness.execution.stages.task_runner import HEADS, TaskRunner, read_examples
+from harness.execution.stages.task_runner import TaskRunner, head_file, read_examples
 from harness.finetuning.adapted_weights import save_adapted
 from harness.finetuning.diagnostics import DIAGNOSTICS_FILE
 from harness.finetuning.multitask import save_head
@@ -38,7 +38,7 @@ def train_tasks(context: StageContext) -> Metrics:
     figures = {}
     for index, runner in enumerate(runners):
         name, loss = runner.task.name, run.losses[index]
-        save_head(run.model.part(index), context.out / HEADS / f"{name}.safetensors")
+        save_head(run.model.part(index), head_file(context.out, name))
         figures[name] = {
             "share": run.shares[index],
             "steps": run.steps[index],

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import torch
@@ -14,11 +14,17 @@ from harness.data.corpora import load_corpus, token_stream, tokenization
 from harness.data.corpora.mixing import Document, split, split_corpus
 from harness.data.corpora.size import expected_bytes
 from harness.data.corpora.sources import Corpus, TaskCorpus, text_of_tokenizer
+from harness.data.digests import DataChangedError
 from harness.data.tokenizers import Tokenizer, pretrained, training
 from harness.execution.stages.context import Metrics, StageContext
+from harness.execution.stages.planned_data import (
+    planned_checkpoint,
+    planned_items,
+    planned_text,
+    with_planned_vectors,
+)
 from harness.execution.stages.task_runner import HOLDOUT_SEED, read_examples
 from harness.execution.utilisation import known_peak
-from harness.models.checkpoints import files
 from harness.plan.learned_vocabularies import VOCAB_SIZE
 from harness.pretraining import checkpoint_import, run
 from harness.pretraining.distributed import num_ranks, uses_gpus
@@ -32,6 +38,8 @@ from harness.tasks.task import Task
 
 MAX_SHARE = 0.99
 """Largest share of a text that is reported before its end."""
+STREAMS = "streams"
+"""Folder of unfinished token streams."""
 TIMED_SECONDS = 1.0
 """Time from which a speed is reported."""
 _READ = partial(load_corpus.read_documents, evaluation=evaluation_texts)
@@ -41,13 +49,14 @@ def train_tokenizer(context: StageContext) -> Metrics:
     """Trains a tokenizer on the corpus, or converts the tokenizer of a checkpoint; returns the
     entries that were learned."""
     if "checkpoint" in context.spec:
-        pretrained.adopt(_checkpoint_folder(context), context.out)
+        with planned_checkpoint(context.spec) as folder:
+            pretrained.adopt(folder, context.out)
         return {}
-    corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
     settings = Tokenizer.model_validate(context.spec["tokenizer"])
-    documents = _counted(split_corpus(text_of_tokenizer(corpus), read=_READ), corpus, context)
-    texts = (sentence for document in documents for sentence in document.sentences)
-    return {VOCAB_SIZE: training.train(settings, texts, context.out)}
+    with planned_text(context.spec) as corpus:
+        documents = _counted(split_corpus(text_of_tokenizer(corpus), read=_READ), corpus, context)
+        texts = (sentence for document in documents for sentence in document.sentences)
+        return {VOCAB_SIZE: training.train(settings, texts, context.out)}
 
 
 def tokenize(context: StageContext) -> Metrics:
@@ -55,12 +64,21 @@ def tokenize(context: StageContext) -> Metrics:
     if context.spec["corpus"]["source"] == "task":
         texts = TaskCorpus.model_validate(context.spec["corpus"])
         documents = split(task_documents(context.spec, texts), texts.validation_fraction)
-        total = None
-    else:
-        corpus: Corpus = TypeAdapter(Corpus).validate_python(context.spec["corpus"])
-        held_out = TypeAdapter(Corpus | None).validate_python(context.spec.get("held_out"))
-        documents = split_corpus(corpus, held_out, _READ)
-        total = expected_bytes(corpus)
+        return _write_streams(context, documents, None)
+    held_out = TypeAdapter(Corpus | None).validate_python(context.spec.get("held_out"))
+    try:
+        with planned_text(context.spec) as corpus:
+            documents = split_corpus(corpus, held_out, _READ)
+            return _write_streams(context, documents, expected_bytes(corpus))
+    except DataChangedError:
+        rmtree(context.state / STREAMS, ignore_errors=True)  # it may hold other text
+        raise
+
+
+def _write_streams(
+    context: StageContext, documents: Iterable[Document], total: int | None
+) -> Metrics:
+    """Writes the token streams of documents; see `_report` for `total`."""
 
     def report(progress: tokenization.Progress) -> None:
         figures = {}
@@ -68,7 +86,7 @@ def tokenize(context: StageContext) -> Metrics:
             figures["tokens_per_second"] = progress.new_tokens / progress.seconds
         _report(context, total, progress.documents, progress.bytes, **figures)
 
-    work = context.state / "streams"
+    work = context.state / STREAMS
     work.mkdir(exist_ok=True)
     out = context.out
     return dict(tokenization.write_split(documents, context.inputs["tokenizer"], out, work, report))
@@ -120,20 +138,18 @@ def task_documents(spec: Mapping[str, Any], corpus: TaskCorpus) -> Iterator[list
             yield sentences
 
 
-def _checkpoint_folder(context: StageContext) -> Path:
-    """Folder of an imported checkpoint, downloaded if necessary."""
-    spec = context.spec["checkpoint"]
-    return files.fetch(spec["name"], spec["revision"])
-
-
 def pretrain(context: StageContext) -> Metrics:
     """Trains a model for its budget, or imports a checkpoint."""
     if "checkpoint" in context.spec:
-        backbone = checkpoint_import.adopt(_checkpoint_folder(context))
-        checkpoint_import.check_tokens(backbone, context.inputs["tokenizer"])
-        backbone.save(context.out / "model")
+        with planned_checkpoint(context.spec) as folder:
+            backbone = checkpoint_import.adopt(folder)
+            checkpoint_import.check_tokens(backbone, context.inputs["tokenizer"])
+            backbone.save(context.out / "model")
         return {}
-    return _pretrain(context, Pretrain.model_validate(context.spec["pretrain"]))
+    spec = Pretrain.model_validate(context.spec["pretrain"])
+    if planned := context.spec.get("vectors"):
+        spec = with_planned_vectors(spec, planned, context.state)
+    return _pretrain(context, spec)
 
 
 def _pretrain(context: StageContext, spec: Pretrain) -> Metrics:
@@ -189,7 +205,8 @@ def held_out_loss(context: StageContext) -> Metrics:
 def probe(context: StageContext) -> Metrics:
     """Scores the items of a probe; writes them, or the reason why the model does not support it."""
     model = context.inputs["pretrain"] / "model"
-    probed = probing.probe(model, context.inputs["tokenizer"], context.spec["probe"])
+    read = partial(planned_items, context.spec)
+    probed = probing.probe(model, context.inputs["tokenizer"], context.spec["probe"], read)
     probed.items.to_parquet(context.out / "items.parquet", index=False)
     if probed.unsupported_reason:
         (context.out / UNSUPPORTED_FILE).write_text(probed.unsupported_reason)

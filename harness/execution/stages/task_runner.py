@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +11,8 @@ import pandas as pd
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from harness.core.names import file_name
+from harness.data.digests import unchanged
 from harness.execution.stages.context import StageContext
 from harness.finetuning import baselines
 from harness.finetuning.adaptation import read_adaptation
@@ -31,7 +33,7 @@ from harness.finetuning.task_model import TaskModel
 from harness.models.checkpoints.files import read_metadata
 from harness.pretraining.callbacks import CHECKPOINTS, fraction_name
 from harness.tasks.examples import Examples, split_holdout
-from harness.tasks.load_examples import load_examples
+from harness.tasks.load_examples import fingerprint, load_examples
 from harness.tasks.scores import score
 from harness.tasks.task import Split, Task
 
@@ -147,7 +149,7 @@ class TaskRunner:
             )
         model = prepared_model(self.model, self.head, self.adaptation, seed, self.settings)
         if "head" in inputs:
-            load_head(model, inputs["head"] / HEADS / f"{self.task.name}.safetensors")
+            load_head(model, _stored_head(inputs["head"], self.task.name))
         return self.predictor(model)
 
     def _finetune(
@@ -217,19 +219,36 @@ class TaskRunner:
 
 
 @lru_cache(maxsize=8)
-def _read(content: str, split: str, fingerprint: str) -> Examples:
+def _read(content: str, split: str, planned: str) -> Examples:
     task = Task.model_validate_json(content)
-    return load_examples(task, "train" if split == "train" else Split.model_validate_json(split))
+    with unchanged(f"the data of {task.name}", planned, partial(fingerprint, task)):
+        return load_examples(
+            task, "train" if split == "train" else Split.model_validate_json(split)
+        )
 
 
-def read_examples(task: Task, split: Split | Literal["train"], fingerprint: str) -> Examples:
+def read_examples(task: Task, split: Split | Literal["train"], planned: str) -> Examples:
     """The examples of a split; the most recent are kept in memory, as many stages share them.
 
     Args:
-        fingerprint: of the content, which may change between two plans.
+        planned: fingerprint of the data in the key of the stage.
+
+    Raises:
+        ValueError: the data have changed since, are missing, or do not match the declaration.
     """
     name = split if isinstance(split, str) else split.model_dump_json()
-    return _read(task.model_dump_json(), name, fingerprint)
+    return _read(task.model_dump_json(), name, planned)
+
+
+def head_file(folder: Path, task: str) -> Path:
+    """The file of a task's head among those of a stage that trains several tasks."""
+    return folder / HEADS / f"{file_name(task)}.safetensors"
+
+
+def _stored_head(folder: Path, task: str) -> Path:
+    """As `head_file`; in older stores, files have the names of the tasks."""
+    file = head_file(folder, task)
+    return file if file.exists() else folder / HEADS / f"{task}.safetensors"
 
 
 def _model_folder(context: StageContext) -> Path:

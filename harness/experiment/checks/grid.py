@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.core.config import unknown_name
+from harness.core.names import LOOKALIKES, check_name
 from harness.data.corpora.sources import MicroworldCorpus, sources_of
 from harness.experiment.arms import (
     Arm,
@@ -23,6 +24,8 @@ MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
 FIXED_FIELDS = ("evaluate.suite", "evaluate.tasks", "evaluate.predict_test")
 """Fields that no axis may vary."""
+
+LABEL_ADVICE = "; give it a label: {label: {field: value}}"
 
 Problems = Iterator[tuple[Keys, str]]
 """(keys, message) of each problem."""
@@ -47,27 +50,31 @@ def axis_problems(grid: Mapping[str, Axis]) -> Problems:
 
 
 def _values(axis: str, values: Axis) -> Problems:
+    yield from _named(("grid", axis), "an axis", axis)
     if not values:
         yield ("grid", axis), f"the axis {axis} must have at least one value, but has none"
     if isinstance(values, Mapping):
         for label in values:
-            if not label.strip() or ">" in label:
-                yield (
-                    ("grid", axis, label),
-                    f"a label must not be empty or contain '>', but is {label!r}",
-                )
+            yield from _named(("grid", axis, label), "a label", label)
+            if ">" in label:
+                yield ("grid", axis, label), f"a label must not contain '>', but is {label!r}"
         return
     seen: dict[str, int] = {}
     for number, value in enumerate(values):
         text = json.dumps(value, sort_keys=True)
         if text in seen:
             yield ("grid", axis, number), f"the axis {axis} has the value {text} twice"
-        if not value_label(axis, value).isprintable():
-            yield (
-                ("grid", axis, number),
-                f"the name of an arm cannot contain line breaks; give {text} a label",
-            )
+        label = value_label(axis, value)
+        yield from _named(("grid", axis, number), f"the label of {text}", label, LABEL_ADVICE)
         seen[text] = number
+
+
+def _named(keys: Keys, what: str, name: str, advice: str = "") -> Problems:
+    """The problem of a name that does not follow the rule of names."""
+    try:
+        check_name(name)
+    except ValueError as error:
+        yield keys, f"{what} {error}{advice}"
 
 
 def axis_paths(axis: str, values: Axis) -> Iterator[tuple[Keys, str]]:
@@ -105,7 +112,13 @@ def arms_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
         # The name of the recipe has no effect if the experiment sets all its fields.
         value = (arm.pretrain.model_copy(update={"recipe": ""}), arm.evaluate)
         twin = values.setdefault(value, arm)
-        if names.setdefault(arm.name, arm) is not arm:
+        look = names.setdefault(arm.name.translate(LOOKALIKES), arm)
+        if look is not arm and look.name != arm.name:
+            yield (
+                ("grid",),
+                f"the arms {look.name!a} and {arm.name!a} must have names that look different",
+            )
+        elif look is not arm:
             yield ("grid",), f"two arms are named {arm.name!r}; give their values different labels"
         elif twin is not arm:
             axis = next(axis for axis in arm.labels if arm.labels[axis] != twin.labels[axis])
@@ -136,26 +149,25 @@ def arm_names(experiment: Experiment) -> list[str]:
 
 def expectation_problems(experiment: Experiment) -> Problems:
     """Expectations about unknown arms, and expectations that contradict each other."""
-    names = arm_names(experiment)
+    names = dict.fromkeys(arm_names(experiment))
+    earlier: set[tuple[str, str, str]] = set()
     for number, expected in enumerate(experiment.expect):
         keys = ("expect", number)
         for side in dict.fromkeys((expected.better, expected.worse)):
             if names and side not in names:
                 yield keys, "expect: " + unknown_name("the arm", side, names)
-        earlier = [
-            (e.better, e.worse) for e in experiment.expect[:number] if e.outcome == expected.outcome
-        ]
         if expected.better == expected.worse:
             yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
-        elif (expected.worse, expected.better) in earlier:
+        elif (expected.worse, expected.better, expected.outcome) in earlier:
             sign = ">" if expected.outcome == "average" else "<"
             sides = f"{expected.better!r} {sign} {expected.worse!r}"
             yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
+        earlier.add((expected.better, expected.worse, expected.outcome))
 
 
 def own_field_problems(experiment: Experiment) -> Problems:
     """Fields of `arms`: of unknown arms, or that no arm may change."""
-    names = arm_names(experiment)
+    names = dict.fromkeys(arm_names(experiment))
     for arm, changes in experiment.arms.items():
         if names and arm not in names:
             yield ("arms", arm), f"arms: {unknown_name('the arm', arm, names)}"

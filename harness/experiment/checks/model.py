@@ -1,5 +1,9 @@
 """Checks of an arm that is an external checkpoint, and of `pretrain.module`."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from harness.core.config import unknown_name
 from harness.experiment.arms import Arm
 from harness.experiment.checks.grid import Problems
@@ -40,11 +44,31 @@ def data_problems(arm: Arm) -> Problems:
     if files.is_folder(str(model.checkpoint)) and (why := files.problem(folder)):
         yield KEYS, f"pretrain.model.checkpoint: {why}"
         return
-    most = files.positions(files.read_config(folder))
+    config = files.read_config(folder)
+    yield from _token_problems(folder, config)
+    most = files.positions(config)
     longest = arm.evaluate.protocol.max_sequence_length
     if longest > most:
         yield (
             ("evaluate", "protocol", "max_sequence_length"),
             f"evaluate.protocol.max_sequence_length must be at most {most:g}, the positions of "
             f"{model.checkpoint}, but is {longest}",
+        )
+
+
+def _token_problems(folder: Path, config: Mapping[str, Any]) -> Problems:
+    """Tokens without an embedding."""
+    size, tokenizer = config.get("vocab_size"), folder / "tokenizer.json"
+    if not isinstance(size, int) or not tokenizer.is_file():
+        return
+    try:
+        largest = files.largest_token(tokenizer)
+    except ValueError as error:
+        yield KEYS, f"pretrain.model.checkpoint: {error}"
+        return
+    if largest >= size:
+        yield (
+            KEYS,
+            f"pretrain.model.checkpoint: the tokenizer has a token of number {largest:,}, but the "
+            f"network embeds {size:,}: they do not belong together",
         )

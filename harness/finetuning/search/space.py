@@ -1,6 +1,7 @@
 """Spaces of hyperparameters: ranges, choices, and adaptations with spaces of their own."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -115,6 +116,17 @@ def points(space: Space) -> list[dict[str, Choice]]:
         for point in _product(shared(space))
         for inner in _product(own(space, point.get(ADAPTATION)))
     ]
+
+
+def num_points(space: Space) -> int:
+    """The number of `points`, which are not listed."""
+    branches = [_num_choices(own(space, name)) for name in branches_of(space)]
+    alone = {name: one for name, one in shared(space).items() if name != ADAPTATION}
+    return _num_choices(alone) * (sum(branches) if branches else 1)
+
+
+def _num_choices(dimensions: Mapping[str, Range | Choices]) -> int:
+    return math.prod(len(one) for one in dimensions.values() if not isinstance(one, Range))
 
 
 def _product(dimensions: Mapping[str, Range | Choices]) -> Iterator[dict[str, Choice]]:

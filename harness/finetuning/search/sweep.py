@@ -16,14 +16,17 @@ from harness.finetuning.search.space import (
     check_branches,
     check_tried,
     ends,
+    num_points,
     parameters,
-    points,
 )
 
 TPE_STARTUP = 10
 """Random trials before `tpe` starts: optuna's default."""
 PRUNER_STARTUP = 5
 """Trials that the median pruner leaves alone: optuna's default."""
+
+MAX_POINTS = 100_000
+"""Largest grid, whose points are listed and shuffled."""
 
 SPACES: dict[str, Mapping[str, Dimension]] = {
     # Devlin et al. 2019, appendix A.3
@@ -55,7 +58,7 @@ def _ranges(space: Mapping[str, Dimension]) -> list[str]:
 class Sweep(ConfigModel):
     """Search of fine-tuning settings on a hold-out of train, equal for all arms and tasks."""
 
-    trials: int = Field(default=0, ge=0)
+    trials: int = Field(default=0, ge=0, le=10_000)
     """Trials per (arm, task); 0: no search."""
     sampler: Literal["tpe", "random", "grid"] = "tpe"
     """`random` and `grid` try the same points for every arm and task, in parallel; a trial of `tpe`
@@ -73,7 +76,7 @@ class Sweep(ConfigModel):
     @property
     def size(self) -> int:
         """Number of trials, at most the points of a grid."""
-        return min(self.trials, len(points(self.space))) if self.sampler == "grid" else self.trials
+        return min(self.trials, num_points(self.space)) if self.sampler == "grid" else self.trials
 
     @property
     def label(self) -> str:
@@ -121,7 +124,7 @@ class Sweep(ConfigModel):
     @model_validator(mode="after")
     def _suited_sampler(self) -> "Sweep":
         if "sampler" not in self.model_fields_set and self.trials and not self.pruner:
-            if not _ranges(self.space) and len(points(self.space)) <= self.trials:
+            if not _ranges(self.space) and num_points(self.space) <= self.trials:
                 self.__dict__["sampler"] = "grid"
             elif self.trials <= TPE_STARTUP:
                 self.__dict__["sampler"] = "random"
@@ -134,6 +137,11 @@ class Sweep(ConfigModel):
             raise ValueError(
                 f"the sampler grid needs a list of choices for {ranges[0]}, but a range is given; "
                 "list its values, or take the sampler random or tpe"
+            )
+        if self.sampler == "grid" and num_points(self.space) > MAX_POINTS:
+            raise ValueError(
+                f"the sampler grid takes a space of at most {MAX_POINTS:,} points, but this has "
+                f"{num_points(self.space):,}; take the sampler random or tpe"
             )
         if self.pruner and self.sampler != "tpe":
             raise ValueError(

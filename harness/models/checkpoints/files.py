@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from harness.core.files import searched_from
+from harness.core.files import file_exists, folder_exists, searched_from, user_path
 from harness.data import hub
+from harness.data.digests import digest
 from harness.models import FAMILIES
 from harness.models.checkpoints import sentence_embeddings
 from harness.models.checkpoints.configuration import ADAPTER, check_config
@@ -41,15 +42,15 @@ HUB_IMPORT_VERSION = 3
 
 def is_folder(checkpoint: str) -> bool:
     """Whether `checkpoint` is a folder, existing or not, rather than an id of the Hub."""
-    path = Path(checkpoint).expanduser()
+    path = user_path(checkpoint)
     is_path = checkpoint.startswith((".", "/", "~")) or checkpoint.count("/") > 1
-    return path.exists() or is_path or "\\" in checkpoint
+    return is_path or file_exists(path) or folder_exists(path) or "\\" in checkpoint
 
 
 def found(checkpoint: str, revision: str | None) -> Path | None:
     """The local folder of a checkpoint, without a download; None if there is none."""
     if is_folder(checkpoint):
-        return Path(checkpoint).expanduser()
+        return user_path(checkpoint)
     from huggingface_hub import try_to_load_from_cache
 
     config = try_to_load_from_cache(checkpoint, CONFIG, revision=revision)
@@ -64,7 +65,7 @@ def fetch(checkpoint: str, revision: str | None) -> Path:
         ValueError: the Hub has no such checkpoint, or cannot be reached.
     """
     if is_folder(checkpoint):
-        return Path(checkpoint).expanduser()
+        return user_path(checkpoint)
     own = (sentence_embeddings.MODULES, sentence_embeddings.LENGTH, sentence_embeddings.PROMPTS)
     names = [CONFIG, METADATA, *TOKENIZER, *own]
     folder = _download(checkpoint, revision, [*names, WEIGHTS[0]])
@@ -100,7 +101,7 @@ def _download(
 
 def problem(folder: Path) -> str:
     """The first problem that a quick check of the files finds; empty if there is none."""
-    if not folder.is_dir():
+    if not folder_exists(folder):
         return f"there is no folder {folder}{searched_from(folder)}"
     if not (folder / CONFIG).is_file():
         adapter = "; merge the adapter into its network" if (folder / ADAPTER).exists() else ""
@@ -129,6 +130,21 @@ def _tokenizer_problem(folder: Path) -> str:
         f"{folder} has a SentencePiece model but no tokenizer.json: install sentencepiece, which "
         "converts it"
     )
+
+
+def largest_token(tokenizer: Path) -> int:
+    """The largest id of a token in a tokenizer.json; -1 if it has none.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+    try:
+        content = json.loads(tokenizer.read_text(encoding="utf-8"))
+        vocabulary = content["model"]["vocab"]  # of the algorithm unigram, a list
+        ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
+        return int(max(-1, *ids, *(token["id"] for token in content.get("added_tokens") or ())))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{tokenizer} must be a tokenizer's, but: {error!r:.100}") from error
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -193,7 +209,7 @@ def fingerprint(checkpoint: str, revision: str | None) -> str:
     """
     if not is_folder(checkpoint):
         return f"{HUB_IMPORT_VERSION}:hub:{checkpoint}@{revision or 'latest'}"
-    return f"{IMPORT_VERSION}:{hub.digest(_imported(Path(checkpoint).expanduser()))}"
+    return f"{IMPORT_VERSION}:{digest(_imported(user_path(checkpoint)))}"
 
 
 def _imported(folder: Path) -> list[Path]:

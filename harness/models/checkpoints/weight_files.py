@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.data import hub
+from harness.data.digests import file_digest
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Formats of weights in order of preference."""
@@ -40,7 +40,7 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
 def weights_digest(folder: Path) -> str:
     """SHA-256 of the file of weights, which the Hub shows, too; of several files, that of their
     digests in order. Empty if there are none."""
-    digests = [hub.file_digest(file) for file in weights(folder)]
+    digests = [file_digest(file) for file in weights(folder)]
     total = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()
     return f"sha256:{total.hex()}" if digests else ""
 

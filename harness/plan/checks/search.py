@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.finetuning.search.space import points
+from harness.finetuning.search.space import num_points
 from harness.finetuning.search.sweep import PRUNER_STARTUP, Sweep
 from harness.plan.plan import Plan
 
@@ -17,7 +17,7 @@ def unsuited_sampler(plan: Plan) -> Iterator[str]:
             f"sweep: the median pruner prunes no trial before the {PRUNER_STARTUP + 1}th, but there"
             f" are {sweep.trials}; leave it out, or take more trials"
         )
-    cells = max(len(points(one.space)) for one in plan.searches.values())
+    cells = max(num_points(one.space) for one in plan.searches.values())
     if sweep.sampler == "grid" and sweep.trials != cells:
         shown = "in random order" if sweep.trials < cells else "each once"
         yield (

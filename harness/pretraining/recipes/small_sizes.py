@@ -15,7 +15,7 @@ from harness.data.corpora.sources import (
     sources_of,
 )
 from harness.models import Size
-from harness.pretraining.budget import Budget
+from harness.pretraining.budget import MAX_BATCH_SIZE, Budget
 
 PUBLISHED_WIDTH = 512
 """Hidden size from which the settings of the recipe apply."""
@@ -139,7 +139,7 @@ def batch_size(budget: Budget, sequence_length: float) -> int:
     """Sequences of `sequence_length` tokens per update, a power of 2: about UPDATES updates, in
     batches of at least MIN_BATCH_TOKENS; that many for budgets in other units than tokens."""
     tokens = max(MIN_BATCH_TOKENS, (budget.tokens or 0) / UPDATES)
-    return max(1, 2 ** round(math.log2(tokens / sequence_length)))
+    return min(MAX_BATCH_SIZE, max(1, 2 ** round(math.log2(tokens / sequence_length))))
 
 
 def evaluation_settings(size: Size) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Zero-shot probes of a pretrained model: sentence scores of items, and accuracies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from harness.tasks.probes.accuracy import (
     minimal_pair_values,
 )
 from harness.tasks.probes.items import Item, MinimalPair, load_items
+from harness.tasks.probes.probe import Probe
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,16 @@ class ProbeResult:
     """Why the model cannot be scored; empty if it can."""
 
 
-def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
+def probe(
+    model: Path,
+    tokenizer: Path,
+    name: str,
+    read: Callable[[Probe], list[Item]] = load_items,
+) -> ProbeResult:
     """Scores a saved model on the probe `name` of `PROBES`, without training.
+
+    Args:
+        read: returns the items, if the model can be scored.
 
     Raises:
         ValueError: the data of the probe is missing or does not match its declaration.
@@ -49,7 +58,7 @@ def probe(model: Path, tokenizer: Path, name: str) -> ProbeResult:
     if reason := _unsupported(model, vocabulary):
         names = (*PROBES[name].categories, OVERALL)
         return ProbeResult(dict.fromkeys(names), _frame([], []), reason)
-    items = load_items(PROBES[name])
+    items = read(PROBES[name])
     splitter = PreTrainedTokenizerFast.from_pretrained(tokenizer)
     texts = [_texts(item, splitter) for item in items]
     flat = log_likelihoods(load(model), vocabulary, list(chain.from_iterable(texts)))

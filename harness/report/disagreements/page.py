@@ -1,10 +1,10 @@
 """The examples on which two arms disagree, as a self-contained page, csv and parquet."""
 
-import re
-from hashlib import sha256
 from pathlib import Path
 
+from harness.core.csv_text import frame_csv
 from harness.core.files import atomic_path, write_atomically
+from harness.core.names import file_name
 from harness.report.disagreements.answers import CAVEAT, Disagreements
 from harness.report.disagreements.judgements import VALUES
 from harness.report.layout import template
@@ -16,19 +16,13 @@ MAX_ROWS = 2_000
 
 def folder_name(found: Disagreements) -> str:
     """Default name of the folder of a page, unique for each experiment, task and pair of arms."""
-    return "-".join(_file_safe(part) for part in (found.experiment, found.task, *found.arms))
-
-
-def _file_safe(name: str) -> str:
-    safe = re.sub(r"[^a-zA-Z0-9_.,=+-]", "_", name)[:50]
-    return safe if safe == name else f"{safe}-{sha256(name.encode()).hexdigest()[:8]}"
+    return "-".join(file_name(part) for part in (found.experiment, found.task, *found.arms))
 
 
 def write_disagreements(found: Disagreements, out: Path) -> Path:
     """Writes index.html, examples.csv and examples.parquet to `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    with atomic_path(out / "examples.csv") as draft:
-        found.frame.to_csv(draft, index=False)
+    write_atomically(out / "examples.csv", frame_csv(found.frame))
     with atomic_path(out / "examples.parquet") as draft:
         found.frame.to_parquet(draft, index=False)
     write_atomically(out / "index.html", render(found))

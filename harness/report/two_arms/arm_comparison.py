@@ -8,6 +8,7 @@ import pandas as pd
 
 from harness.analysis.comparison.differences import AVERAGE, MIN_SEEDS, Differences
 from harness.analysis.statistics.seed_limits import seed_note, unseen_note
+from harness.core.csv_text import frame_csv
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.render import Format
 from harness.leaderboard.table import Table, column_label
@@ -89,7 +90,7 @@ class ArmComparison:
             ValueError: an unknown format.
         """
         if format == "csv":
-            return self.to_frame().to_csv(index=False, lineterminator="\n")
+            return frame_csv(self.to_frame())
         return render_text_tables(self.tables(), format)
 
     def __str__(self) -> str:

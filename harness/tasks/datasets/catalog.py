@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.core.config import unknown_name
+from harness.core.files import user_path
 from harness.data import hub
 from harness.data.corpora import CORPORA, FACTS
 from harness.data.corpora.sources import HubCorpus
@@ -48,7 +49,7 @@ class DataSet:
     def folder(self) -> tuple[str, Path | None]:
         """`mirror`, `Hub cache` or `missing`, and the folder."""
         root = os.environ.get(hub.MIRROR)
-        folder = Path(root).expanduser() / self.path if root else _cached(self.path, self.revision)
+        folder = user_path(root) / self.path if root else _cached(self.path, self.revision)
         try:
             if folder and folder.is_dir() and self.files(folder):
                 return ("mirror" if root else "Hub cache"), folder

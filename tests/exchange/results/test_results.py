@@ -1,6 +1,7 @@
 """Results as files: a round trip between stores, and one clear line for each wrong file."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,7 @@ def test_every_example_has_its_label_prediction_and_counts(file: Path) -> None:
 
 def test_an_import_restores_scores_and_examples(file: Path, tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
-    assert import_results(file, other) == 1
+    assert len(import_results(file, other)) == 1
     kept_scores = imported_scores(other)
     assert kept_scores is not None
     pd.testing.assert_frame_equal(kept_scores, pd.read_parquet(file))
@@ -245,7 +246,7 @@ def test_export_writes_nothing_that_import_would_refuse(study: Study, tmp_path: 
     one = runs_of_results(study.results)
     with pytest.raises(ValueError, match="a score is given twice"):
         export_results([one, one], tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="source must not be empty"):
+    with pytest.raises(ValueError, match="source must be a name"):
         export_results([one], tmp_path / "x.parquet", source="")
     assert not list(tmp_path.glob("x*"))
 
@@ -262,6 +263,10 @@ def test_the_commands(study: Study, tmp_path: Path) -> None:
     )
     done = call("import", path, "--store", there)
     assert (done.exit_code, done.stdout) == (0, f"{path}: 1 scores imported\n")
+    shutil.copyfile(path, tmp_path / "own.parquet")
+    own = rewritten(tmp_path / "own.parquet", suite="mine-v1", suite_version=None)
+    done = call("import", own, "--store", tmp_path / "own")
+    assert done.exit_code == 0 and "mine-v1 is no shipped suite" in done.stdout
     for wrong, message in (
         (("import", path, "--store", there), "imported before"),
         (("export", path, "--store", here), "give experiment files or --all"),
@@ -347,8 +352,21 @@ def test_a_board_without_imports_is_unchanged(tmp_path: Path) -> None:
         ({"split": "dev"}, "of micro-sst2 the split"),
         ({"suite": "micro-glue"}, "the suite"),
         ({"suite_version": 7}, "suite_version of micro-glue-v1 must be 1 or null, but is 7"),
-        ({"source": " "}, "source must not be empty"),
-        ({"arm": ""}, "arm must not be empty"),
+        ({"source": " "}, "source must be a name of 1 to 200 characters"),
+        ({"arm": ""}, "arm must be a name of 1 to 200 characters"),
+        ({"arm": "a\x1b[31mb"}, r"arm must be a name of visible characters, but has U\+001B"),
+        ({"experiment": "\u202eevil"}, r"experiment .* has U\+202E \(RIGHT-TO-LEFT OVERRIDE\)"),
+        ({"suite": "mine\nv1"}, r"suite must be a name of visible characters, but has U\+000A"),
+        ({"stage": "a\tb"}, r"stage must be a name of visible characters"),
+        ({"pretrain_seed": -1}, "pretrain_seed must be at least 0, but is -1"),
+        ({"budget_tokens": -5}, "budget_tokens must be at least 0, but is -5"),
+        (
+            {
+                "protocol": '{"a": "\\u001b"}',
+                "protocol_digest": protocol_digest('{"a": "\\u001b"}'),
+            },
+            "protocol must have no control characters",
+        ),
         ({"protocol": "none"}, "protocol must be a JSON object"),
         ({"protocol": "[1, 2]"}, "protocol must be a JSON object"),
         ({"protocol": "[" * 100_000}, "protocol must be a JSON object"),
@@ -392,6 +410,9 @@ def test_files_of_another_format_are_refused(file: Path, tmp_path: Path) -> None
 def test_examples_must_belong_to_a_score(file: Path, tmp_path: Path) -> None:
     rewritten(examples_path(file), EXAMPLES, arm="nsp")
     with pytest.raises(ValueError, match="without a score"):
+        import_results(file, Store(tmp_path / "other"))
+    rewritten(examples_path(file), EXAMPLES, arm="none", index=-1)
+    with pytest.raises(ValueError, match="index must be at least 0, but is -1"):
         import_results(file, Store(tmp_path / "other"))
 
 

@@ -14,8 +14,9 @@ from harness.core.compute import Compute
 from harness.data.tokenizers import Tokenizer
 from harness.data.tokenizers.training import train
 from harness.execution.stages.context import StageContext
-from harness.execution.stages.finetune import finetune
+from harness.execution.stages.finetune import finetune, train_tasks
 from harness.execution.stages.search import trial, tune
+from harness.execution.stages.task_runner import head_file
 from harness.models import MODELS, Size
 from harness.models.blueprints import Tokens
 from harness.models.build import build
@@ -179,6 +180,27 @@ def test_a_task_of_every_kind_is_scored(
     main = f"{split}/{task.metrics[0]}"
     # A constant has no correlation, and what is undefined no counts.
     assert (main in load_counts(scoring.out / "counts.npz")) == (metrics[main] is not None)
+
+
+def test_names_of_tasks_are_no_paths(tokenizer: Path, tmp_path: Path) -> None:
+    """The heads of jointly trained tasks have files of their own in the folder of the stage, and
+    those of older stores, which had the names of the tasks, are found."""
+    task, other = "../../../mine", "..-..-..-mine"
+    part = {"content": TASKS["micro-mrpc"].content, "fingerprint": fingerprint(TASKS["micro-mrpc"])}
+    tasks = [{"task": name, **part} for name in (task, other)]
+    joint: dict[str, Any] = {"tasks": tasks, "mixing": {}, "seed": 0}
+    trained = context_of(tmp_path / "a/b", tokenizer, "bert", "joint", **joint)
+    train_tasks(trained)
+    assert not list(tmp_path.rglob("mine.safetensors"))
+    heads = list((trained.out / "heads").iterdir())
+    assert len(heads) == 2
+    scoring = context_of(tmp_path / "a/b", tokenizer, "bert", "finetune", seed=0)
+    scoring = replace(scoring, spec={**scoring.spec, "task": task})
+    inputs = {**scoring.inputs, "head": trained.out, "body": trained.out}
+    first = finetune(replace(scoring, inputs=inputs))
+    head_file(trained.out, other).rename(trained.out / "heads/old name.safetensors")
+    old = replace(scoring, inputs=inputs, spec={**scoring.spec, "task": "old name"})
+    assert finetune(old).keys() == first.keys()
 
 
 @pytest.mark.parametrize(("family", "task"), [("lead", "micro-sum"), ("copy", "micro-mt-a")])

@@ -11,7 +11,7 @@ from harness.experiment.source import DeclarationError
 from harness.finetuning.adaptation import Full, Lora
 from harness.finetuning.protocol import Finetune
 from harness.finetuning.search import optuna_search
-from harness.finetuning.search.space import parameters, points
+from harness.finetuning.search.space import num_points, parameters, points
 from harness.finetuning.search.sweep import Sweep
 from harness.finetuning.search.trials import Trial
 from harness.finetuning.search.trials import best as best_trial
@@ -49,7 +49,7 @@ def test_a_grid_has_each_combination_within_its_adaptation() -> None:
         "adaptation": {**SPACE["adaptation"], "lora": {"rank": [4, 8, 16]}, "ia3": {}},
     }
     one = sweep(sampler="grid", space=space)
-    assert one.size == len(points(one.space)) == 2 * (2 + 3 + 1) == 12
+    assert one.size == num_points(one.space) == len(points(one.space)) == 2 * (2 + 3 + 1) == 12
     assert len({tuple(optuna_search.point(one, n).items()) for n in range(12)}) == 12
 
 

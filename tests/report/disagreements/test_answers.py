@@ -77,8 +77,9 @@ def test_old_files_are_kept_if_new_ones_cannot_be_written(
     write_disagreements(found, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
-    def broken(frame: pd.DataFrame, path: Path, **_: Any) -> None:
-        path.write_text("half")
+    def broken(frame: pd.DataFrame, path: Path | None = None, **_: Any) -> None:
+        if path:
+            path.write_text("half")
         raise OSError("disk full")
 
     for method in ("to_csv", "to_parquet"):

@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from harness.data import hub
 from harness.data.microworld import lexicon
@@ -252,6 +254,21 @@ def test_the_fingerprint_is_of_the_content(mirror: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("HARNESS_DATA")
     assert isinstance(BLIMP.data, HubData) and BLIMP.data.revision
     assert fingerprint(two()).count(BLIMP.data.revision) == 2
+
+
+def test_the_card_of_a_mirror_is_read_once(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of BLiMP takes half a second, and each of its 67 configs needs it."""
+    read: list[str] = []
+    load = yaml.safe_load
+
+    def counted(text: str) -> Any:
+        read.append(text)
+        return load(text)
+
+    monkeypatch.setattr(yaml, "safe_load", counted)
+    fingerprint(two())
+    fingerprint(two())
+    assert len(read) == 1
 
 
 @needs_mirror

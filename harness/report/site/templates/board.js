@@ -178,8 +178,11 @@ function shownCells() {
 }
 
 function csv() {
+  // As harness/core/csv_text.py: no text cell is a formula.
+  const number = /^[-+]?(\d[\d.,e%±()[\] +-]*|inf|nan)$/;
+  const safe = (text) => (/^[=+\-@\t\r]/.test(text) && !number.test(text) ? `'${text}` : text);
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  return shownCells().map((cells) => cells.map(quoted).join(",")).join("\n") + "\n";
+  return shownCells().map((cells) => cells.map(safe).map(quoted).join(",")).join("\n") + "\n";
 }
 
 function latex() {

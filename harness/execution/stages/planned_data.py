@@ -1,0 +1,97 @@
+"""The data that a stage reads from outside the store, as they were when it was planned: a change in
+between would give a wrong result under the stage's key."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from harness.core.files import make_once
+from harness.data.corpora import load_corpus
+from harness.data.corpora.sources import Corpus
+from harness.data.digests import check_unchanged, unchanged
+from harness.models.checkpoints import files
+from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks.evaluation_texts import evaluation_fingerprints
+from harness.tasks.probes.items import Item, fingerprint, load_items
+from harness.tasks.probes.probe import Probe
+
+CORPUS: TypeAdapter[Corpus] = TypeAdapter(Corpus)
+
+
+@contextmanager
+def planned_text(spec: Mapping[str, Any]) -> Iterator[Corpus]:
+    """A context with the corpus of a spec, whose text, held-out text and removed texts must not
+    change before its end.
+
+    Raises:
+        DataChangedError: they are not those of the plan.
+    """
+    corpus = CORPUS.validate_python(spec["corpus"])
+    planned = {name: spec.get(name) for name in ("fingerprint", "held_out_text", "evaluation")}
+    with unchanged("the files of the corpus", planned, partial(_present, spec, corpus)):
+        yield corpus
+
+
+def _present(spec: Mapping[str, Any], corpus: Corpus) -> Mapping[str, Any]:
+    """The fingerprints of the present content."""
+    held_out, suites = spec.get("held_out"), spec.get("evaluation")
+    return {
+        "fingerprint": load_corpus.fingerprint(corpus),
+        "held_out_text": held_out and load_corpus.fingerprint(CORPUS.validate_python(held_out)),
+        "evaluation": suites and {name: evaluation_fingerprints(name) for name in suites},
+    }
+
+
+@contextmanager
+def planned_checkpoint(spec: Mapping[str, Any]) -> Iterator[Path]:
+    """A context with the folder of an imported checkpoint, downloaded if necessary, whose files
+    must not change before its end.
+
+    Raises:
+        DataChangedError: they are not those of the plan.
+    """
+    name, revision = spec["checkpoint"]["name"], spec["checkpoint"]["revision"]
+    present = partial(files.fingerprint, name, revision)
+    with unchanged(f"the files of {name}", spec["fingerprint"], present):
+        yield files.fetch(name, revision)
+
+
+def planned_items(spec: Mapping[str, Any], probe: Probe) -> list[Item]:
+    """The items of a probe.
+
+    Raises:
+        DataChangedError: they are not those of the plan.
+    """
+    with unchanged(f"the items of {probe.name}", spec["fingerprint"], partial(fingerprint, probe)):
+        return load_items(probe)
+
+
+def with_planned_vectors(run: Pretrain, planned: str, state: Path) -> Pretrain:
+    """`run` with a copy of its word vectors, which are read again when a run is resumed.
+
+    Args:
+        planned: SHA-256 of the file.
+        state: folder of the copy.
+
+    Raises:
+        DataChangedError: the file is not that of the plan.
+    """
+    file = Path(str(run.model.vectors))
+    copy = state / "vectors" / file.name
+    copy.parent.mkdir(exist_ok=True)
+    make_once(copy, partial(_copy_vectors, file, planned))
+    model = run.model.model_copy(update={"vectors": str(copy)})
+    return run.model_copy(update={"model": model})
+
+
+def _copy_vectors(file: Path, planned: str, copy: Path) -> None:
+    copyfile(file, copy)
+    with copy.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    check_unchanged("the word vectors", planned, found)

@@ -1,0 +1,33 @@
+"""Checks of the size of an experiment, before its stages are listed."""
+
+from collections.abc import Sequence
+
+from harness.experiment.arms import Arm
+from harness.experiment.checks.grid import Problems
+from harness.experiment.experiment import Experiment
+
+MAX_RUNS = 500_000
+"""Fine-tuning runs and trials, whose plan takes about a minute and a gigabyte."""
+
+
+def run_problems(experiment: Experiment, arms: Sequence[Arm]) -> Problems:
+    """More runs than a plan may have."""
+    runs = sum(_num_runs(experiment, arm) for arm in arms)
+    if runs > MAX_RUNS:
+        seeds = experiment.seeds
+        yield (
+            ("seeds",),
+            f"a plan must have at most {MAX_RUNS:,} fine-tuning runs and trials, but has {runs:,}: "
+            f"{len(arms):,} arms, {len(experiment.evaluate.chosen):,} tasks, "
+            f"{len(seeds.pretrain):,} x {len(seeds.finetune):,} seeds, "
+            f"{experiment.sweep.trials:,} trials",
+        )
+
+
+def _num_runs(experiment: Experiment, arm: Arm) -> int:
+    """Runs of an arm on all tasks."""
+    seeds, is_trained = experiment.seeds, arm.pretrain.model.facts.kind != "baseline"
+    models = 1 if arm.has_one_run else len(seeds.pretrain)
+    models *= len(arm.pretrain.checkpoint_fractions) + 1
+    trials = 0 if arm.sweep.sampler == "tpe" else arm.sweep.size
+    return len(arm.evaluate.chosen) * (models * (len(seeds.finetune) if is_trained else 1) + trials)
