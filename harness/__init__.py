@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Study": "harness.study",
-    "StagesFailedError": "harness.execution.executor",
+    "StagesFailedError": "harness.execution.execution_result",
     "Experiment": "harness.experiment.experiment",
     "Evaluate": "harness.experiment.evaluation",
     "Protocol": "harness.finetuning.protocol",

@@ -15,6 +15,9 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 NAME = "harness_products"
 
+SPECIAL = ("softcap", "cache")
+"""Arguments of transformers' function that change the result."""
+
 
 def attend_by_products(model: nn.Module) -> None:
     """Has the networks of a model that call torch's kernel attend by products in bf16 on a CPU.
@@ -48,7 +51,8 @@ def attend(
     """[B, T, A, D] attention output, up to rounding that of torch's kernel.
 
     That itself is called in other precisions, on other devices, for the dropout of probabilities,
-    whose random numbers would differ, and for the keys of earlier tokens in generation.
+    whose random numbers would differ, for the keys of earlier tokens in generation, and for what
+    this function does not know.
 
     Args:
         query: [B, A, T, D].
@@ -58,7 +62,9 @@ def attend(
     """
     causal = bool(getattr(module, "is_causal", True)) if is_causal is None else is_causal
     causal = causal and attention_mask is None and query.shape[2] > 1
-    if not _is_bf16_on_cpu(value) or dropout or (causal and query.shape[2] != key.shape[2]):
+    with_cache = causal and query.shape[2] != key.shape[2]
+    is_special = any(more.get(name) is not None for name in SPECIAL)
+    if not _is_bf16_on_cpu(value) or dropout or with_cache or is_special:
         kernel: tuple[Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling,
             is_causal=is_causal, position_bias=position_bias, **more,

@@ -47,7 +47,7 @@ class LinearHead:
         dtype = states.dtype
         if torch.is_autocast_enabled(device):
             dtype = torch.get_autocast_dtype(device)
-        loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        loss: Tensor = _SummedCrossEntropy.apply(
             states, self.output.weight, self.output.bias, targets, dtype
         )
         return loss

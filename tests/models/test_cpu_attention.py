@@ -88,7 +88,8 @@ def test_float32_and_dropout_are_the_kernel(more: dict[str, float]) -> None:
     for dtype in (torch.float32, torch.bfloat16) if more else (torch.float32,):
         given = tensors(*shapes, dtype=dtype)
         outputs = []
-        for function in (attend, sdpa_attention_forward):
+        functions: list[Any] = [attend, sdpa_attention_forward]
+        for function in functions:
             torch.manual_seed(1)
             outputs.append(function(module, *given, None, **more)[0])
         assert torch.equal(*outputs)
