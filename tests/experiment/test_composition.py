@@ -64,7 +64,7 @@ def test_grid_and_budget_are_replaced(tmp_path: Path) -> None:
 
 
 def test_a_value_of_another_kind_replaces_that_of_the_base(tmp_path: Path) -> None:
-    top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext2"}}}
+    top = {"name": "x", "extends": "base.yaml", "pretrain": {"corpus": {"source": "wikitext9"}}}
     (problem, *_) = problems(tmp_path, x=top, base=BASE)
     assert problem.startswith("x.yaml:5: pretrain.corpus.source must be one of")
 

@@ -26,7 +26,7 @@ from harness.pretraining.optimizer import Optimizer
 from harness.report.sections.pretraining import losses_table
 from harness.tasks import TASKS
 from harness.tasks.examples import split_holdout
-from harness.tasks.load_examples import load_examples
+from harness.tasks.load_examples import fingerprint, load_examples
 from tests.stage_runner import StageRunner
 
 BIOMED = {"source": "microworld", "domain": "biomed", "num_tokens": 6_000}
@@ -265,7 +265,7 @@ def test_the_text_of_a_task_has_no_held_out_examples() -> None:
     spec = {
         "task": task.name,
         "content": task.content,
-        "fingerprint": "x",
+        "fingerprint": fingerprint(task),
         "holdout_fraction": 0.1,
         "max_holdout_examples": 1_000,
     }

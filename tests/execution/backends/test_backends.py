@@ -32,6 +32,7 @@ from harness.execution.run_times import RunTimes, learned_run_times
 from harness.execution.worker import run_stage
 from harness.execution.worker_process import WorkerProcess
 from harness.study import Study
+from tests.execution.backends.tokenizer_spec import TOKENIZER_SPEC
 
 EXPERIMENT = """
 name: small
@@ -50,7 +51,6 @@ evaluate:
   finetune: {epochs: 1}
 compute: {accelerator: cpu, checkpoint_interval_seconds: 60}
 """
-CORPUS = {"source": "microworld", "num_tokens": 1_000}
 
 
 class ThreadBackend(Backend):
@@ -141,8 +141,8 @@ def job(key: str, **spec: object) -> StageJob:
 
 @pytest.fixture
 def jobs() -> list[StageJob]:
-    """One that succeeds, and one that fails without a corpus."""
-    return [job("good", corpus=CORPUS, tokenizer={"vocab_size": 100}), job("bad")]
+    """One that succeeds, and one that fails without a spec."""
+    return [job("good", **TOKENIZER_SPEC), job("bad")]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_outcomes_are_alike(
     assert "torch" in good.output.made_with
     assert (backend.workspace.output("good") / "tokenizer.json").is_file()
     assert isinstance(bad.error, KeyError) and bad.output is None and not bad.lost
-    assert backend.workspace.error("bad") == "KeyError: 'corpus'"
+    assert backend.workspace.error("bad") == "KeyError: 'tokenizer'"
     assert not backend.wait(0)
     if name != "slurm":  # whose jobs on this machine only end by themselves
         backend.submit(replace(jobs[0], key="cancelled"))

@@ -27,12 +27,12 @@ from harness.execution.backends.ray_tasks import (
     share_of,
 )
 from harness.execution.job import StageJob, Workspace
+from tests.execution.backends.tokenizer_spec import TOKENIZER_SPEC
 from tests.paths import ROOT
 
 DYING = "import os\nCORPORA = {}\nos._exit(1)\n"
 """A plug-in that ends the process that imports it."""
 FAILING = "CORPORA = {}\nraise ValueError('a plug-in')\n"
-CORPUS = {"source": "microworld", "num_tokens": 1_000}
 SMALLER = ("sweep.trials=0", "seeds.pretrain=1", "seeds.finetune=1", "evaluate.tasks=[micro-sst2]")
 """Changes of `smoke` that leave one stage per arm of pretraining and of fine-tuning."""
 
@@ -178,7 +178,7 @@ def test_ray_is_asked_for_what_is_declared(backend: RayBackend) -> None:
 
 def test_a_node_without_the_folder_of_the_store(backend: RayBackend, tmp_path: Path) -> None:
     backend.workspace = Workspace(tmp_path / "elsewhere")
-    backend.submit(job("good", corpus=CORPUS, tokenizer={"vocab_size": 100}))
+    backend.submit(job("good", **TOKENIZER_SPEC))
     error = first(backend).error
     assert type(error) is ValueError
     assert f"{tmp_path / 'elsewhere'}, the folder of the store, must be shared" in str(error)

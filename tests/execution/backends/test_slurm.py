@@ -20,10 +20,10 @@ from harness.execution.backends.remote import surroundings
 from harness.execution.backends.slurm import DEFAULT_MINUTES, SlurmBackend, parameters
 from harness.execution.job import Node, StageJob, StageOutput, Workspace
 from harness.execution.worker import run_stage
+from tests.execution.backends.tokenizer_spec import TOKENIZER_SPEC
 
 submitit = pytest.importorskip("submitit")
 
-CORPUS = {"source": "microworld", "num_tokens": 1_000}
 ENDED_ONCE = """
 import os, signal
 from pathlib import Path
@@ -44,7 +44,7 @@ COMMANDS = {
 
 
 def job(key: str, kind: str = "tokenizer", *plugins: str, **compute: Any) -> StageJob:
-    spec = {"corpus": CORPUS, "tokenizer": {"vocab_size": 100}}
+    spec = TOKENIZER_SPEC
     return StageJob(kind, key, spec, {}, Compute(**compute), plugins=plugins)
 
 
