@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 PART_OF_CPU, PART_OF_GPU = 256, 4_096
-"""Predictions whose logits are computed at once. On a CPU, 256 x 8,192 stay in the cache; 128 and
-512 took as long, or longer. A GPU needs larger products; a part takes 0.5 GB with V = 30,522."""
+"""Predictions whose logits are computed at once: on a CPU, 128 and 512 took as long, or longer. A
+GPU needs larger products; a part takes 0.5 GB with V = 30,522."""
 
 
 def _identity(states: Tensor) -> Tensor:
@@ -37,8 +37,8 @@ class LinearHead:
         """Scalar sum of the cross-entropies of `targets` [M] by `states` [M, H].
 
         Equals that of the logits up to rounding. A part of the logits is computed at a time, and
-        its gradient at once, so that neither leaves the cache of a CPU or fills the memory of a
-        GPU (Hsu et al. 2024, Liger Kernel, section 3.2; Wijmans et al. 2025, Cut Cross-Entropy).
+        its gradient at once, so that the memory does not have to hold all (Hsu et al. 2024, Liger
+        Kernel, section 3.2; Wijmans et al. 2025, Cut Cross-Entropy).
         """
         states = self.transform(states)
         if torch.compiler.is_compiling():  # which would unroll the parts
