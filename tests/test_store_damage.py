@@ -13,7 +13,7 @@ from harness.analysis.recording import record_results
 from harness.study import Study
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
-from harness.tasks.scores import COUNTS, counts, predictions_frame, save_counts, score
+from tests.recorded_runs import record_run
 
 EXPERIMENT = """
 name: damaged
@@ -35,13 +35,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     examples, rng = load_examples(TASK, TASK.evaluation[0]), np.random.default_rng(0)
     for run in study.plan.finetune_runs:
         answers = np.where(rng.random(len(examples.labels)) < 0.7, examples.labels, 0)
-        out = root / run.key
-        out.mkdir()
-        predictions_frame("validation", examples, answers).to_parquet(out / "predictions.parquet")
-        save_counts(out / COUNTS, {"validation": counts(TASK, examples, answers)})
-        metrics = {f"validation/{name}": v for name, v in score(TASK, examples, answers).items()}
-        stage = study.plan.stages[run.key]
-        study.store.record(run.key, stage.kind, stage.label, {}, {"seconds": 2.0, **metrics}, out)
+        record_run(study, run, TASK, examples, answers)
     record_results(study.results)
     return study
 

@@ -105,7 +105,7 @@ class FinishedRuns:
         return self.tracking(experiment).runs() if found is None else found
 
     def params(self, runs: Sequence[str]) -> dict[str, dict[str, str]] | None:
-        """Run id to params; null if MLflow must be asked for each."""
+        """Run id to params; null if MLflow must be queried for each."""
         return self._from_tables(read_params, runs)
 
     def tagged(self, tag: str, value: str | None = None) -> list[Entry]:

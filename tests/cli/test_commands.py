@@ -16,7 +16,7 @@ from harness.report.summary import Summary
 from harness.study import Study
 from harness.tasks import TASKS
 from harness.tasks.load_examples import load_examples
-from harness.tasks.scores import COUNTS, counts, predictions_frame, save_counts, score
+from tests.recorded_runs import record_run
 
 EXPERIMENT = """
 name: two
@@ -40,13 +40,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         answers = examples.labels.copy()
         wrong = slice(0, (10 if run.arm == "none" else 30) * (1 + run.pretrain_seed))
         answers[wrong] = 1 - answers[wrong]
-        out = root / run.key
-        out.mkdir()
-        predictions_frame("validation", examples, answers).to_parquet(out / "predictions.parquet")
-        save_counts(out / COUNTS, {"validation": counts(TASK, examples, answers)})
-        metrics = {f"validation/{name}": v for name, v in score(TASK, examples, answers).items()}
-        stage = study.plan.stages[run.key]
-        study.store.record(run.key, stage.kind, stage.label, {}, {"seconds": 2.0, **metrics}, out)
+        record_run(study, run, TASK, examples, answers)
     return study
 
 

@@ -58,7 +58,7 @@ def seed_note(num_seeds: int, arms: str = "The arms") -> str:
             f"{arms} have 2 pretraining seeds, which hardly bound a difference: the variation "
             "between seeds is estimated from two runs of an arm, so intervals are three to seven "
             "times as wide as with 5 seeds, and an inconclusive difference may still be large. "
-            "Two groups of runs cannot be told from spread: where three in ten runs fail, up to "
+            "Two groups of runs look like spread: where three in ten runs fail, up to "
             "one in ten verdicts on two equal arms is false. Declare 3 seeds or more to compare "
             "arms."
         )
