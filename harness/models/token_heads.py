@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 PART_OF_CPU, PART_OF_GPU = 256, 4_096
-"""Predictions whose logits are computed at once: on a CPU, 128 and 512 took as long, or longer. That
-of a GPU, 0.5 GB with V = 30,522, is not measured."""
+"""Predictions whose logits are computed at once. On a CPU, 128 and 512 took as long, or longer; the
+number for GPUs, 0.5 GB with V = 30,522, is not measured."""
 
 
 def _identity(states: Tensor) -> Tensor:
