@@ -25,7 +25,7 @@ class Device:
     """A kind of device, with the FLOP/s of its dense matrix products."""
 
     fp32: float
-    """In `32-true`, without TF32: that of fine-tuning, and by default of pretraining."""
+    """In `32-true`, the default, without TF32."""
     bf16: float
     """In `bf16-mixed`, without sparsity."""
     source: str

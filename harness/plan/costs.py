@@ -33,14 +33,15 @@ HELD_OUT_INPUTS = 1_000
 """Sequences of held-out text."""
 HELD_OUT_TOKENS = 128
 """Tokens per sequence of held-out text."""
-SUSTAINED_FLOPS = 2e10
-"""FLOP/s of one CPU thread at `nano` and `tiny`, to an order of magnitude."""
-SECONDS_PER_UPDATE = 0.07
+SUSTAINED_FLOPS = 5e10
+"""FLOP/s of one CPU thread at `nano` and `tiny`, to an order of magnitude: fine-tuning in
+`reports/quickstart`. Older machines and those with other work take up to five times as long."""
+SECONDS_PER_UPDATE = 0.006
 """Seconds of an update of pretraining that do not depend on its FLOPs: what `reports/quickstart`
-took (363 s for 3,907 updates of 4.2e8 FLOPs) beyond the time at SUSTAINED_FLOPS."""
-SECONDS_PER_STAGE = 1.0
+took (58 s for 3,907 updates of 4.2e8 FLOPs) beyond the time at SUSTAINED_FLOPS."""
+SECONDS_PER_STAGE = 0.3
 """Seconds of a stage that do not depend on its FLOPs."""
-SECONDS_OF_TEXT: Mapping[str, float] = {"tokenizer": 17.0, "tokenize": 28.0}
+SECONDS_OF_TEXT: Mapping[str, float] = {"tokenizer": 3.0, "tokenize": 5.0}
 """Seconds of the stages that read a corpus, which have no FLOPs: those of 2 million tokens of the
 micro-world in `reports/quickstart`."""
 
