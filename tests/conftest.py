@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests."""
 
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -17,6 +18,10 @@ settings.register_profile("harness", deadline=None)
 settings.load_profile("harness")
 
 pytest_plugins = ["tests.made_up_results"]
+
+# A suite in the background (`&`, nohup) ignores these signals, and so would its processes.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 LONGEST = ("tests/test_end_to_end", "tests/test_readme", "tests/execution/backends")

@@ -26,8 +26,9 @@ from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.table import Table
 from harness.plan.plan import FinetuneRun, Plan, Stage
 from harness.pretraining.recipes import RECIPES
+from harness.report.pairwise import pairwise
 from harness.report.provenance import report_provenance
-from harness.report.verdict import Pair, pairwise
+from harness.report.verdict import Pair
 from harness.store.store import StageResult
 from harness.tasks import TASKS
 from harness.tasks.examples import Examples
@@ -48,6 +49,7 @@ FRAMES: dict[str, Callable[[Results], Any]] = {
     "totals": costs.total_costs,
     "vocabularies": vocabularies.vocabularies_frame,
     "probes": scores.probes_frame,
+    "probe_items": scores.probe_items_frame,
     "losses": continued_pretraining.continued_losses_frame,
     "trials": trials.trials_frame,
     "adaptation_costs": adaptation.adaptation_costs_frame,

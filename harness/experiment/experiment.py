@@ -49,35 +49,42 @@ LOSSES: Mapping[str, str] = {"loss": "held-out loss", "bits_per_byte": "held-out
 
 
 class Comparison(ConfigModel):
-    """An expectation to confirm or refute: arm `better` has a higher average than arm `worse`, or
-    a lower loss."""
+    """An expectation to confirm or refute: arm `better` has a higher score than arm `worse`, or a
+    lower loss."""
 
     better: str
     worse: str
-    outcome: Literal["average", Loss] = "average"
+    outcome: str = "average"
+    """`average`, a column of the suite, a probe or one of its categories (`blimp/wh_island`), or
+    one of LOSSES."""
 
     @model_validator(mode="before")
     @classmethod
     def _parse(cls, value: Any) -> Any:
         outcome, sign, text = "average", ">", value
-        if isinstance(value, Mapping) and len(value) == 1 and set(value) <= set(LOSSES):
+        if (
+            isinstance(value, Mapping)
+            and len(value) == 1
+            and not set(value) & set(cls.model_fields)
+        ):
             ((outcome, text),) = value.items()
-            sign = "<"
+            sign = "<" if outcome in LOSSES else ">"
         if not isinstance(text, str):
             return value
         sides = [side.strip() for side in text.split(sign)]
         if len(sides) != 2 or not all(sides):
-            form = f"'{outcome}: arm < arm'" if outcome in LOSSES else "'arm > arm'"
+            form = "'arm > arm'" if outcome == "average" else f"'{outcome}: arm {sign} arm'"
             raise ValueError(f"an expectation must have the form {form}, but is {text!r}")
         return {"better": sides[0], "worse": sides[1], "outcome": outcome}
 
     def __str__(self) -> str:
         if self.outcome in LOSSES:
             return f"{self.better} < {self.worse} in {LOSSES[self.outcome]}"
-        return f"{self.better} > {self.worse}"
+        place = "" if self.outcome == "average" else f" on {self.outcome}"
+        return f"{self.better} > {self.worse}{place}"
 
 
-Expected = str | Mapping[Loss, str] | Comparison
+Expected = str | Mapping[str, str] | Comparison
 """An expectation as a user writes it."""
 
 
@@ -104,8 +111,9 @@ class Experiment(ConfigModel):
     tags: tuple[Name, ...] = ()
     """Labels that select experiments: `harness leaderboard SUITE --tag TAG`."""
     expect: tuple[Comparison, ...] = ()
-    """Expected outcomes, one or a list: 'arm > arm' in the average, '{loss: arm < arm}' in held-out
-    loss, '{bits_per_byte: arm < arm}' in held-out bits per byte."""
+    """Expected outcomes, one or a list: 'arm > arm' in the average, '{COLUMN: arm > arm}' in a
+    column of the suite, '{PROBE: arm > arm}' on a probe or '{PROBE/CATEGORY: arm > arm}',
+    '{loss: arm < arm}' in held-out loss, '{bits_per_byte: arm < arm}' in held-out bits per byte."""
     threats: tuple[str, ...] = ()
     """Threats to validity that no automatic check finds: sentences for the report."""
     pretrain: Mapping[str, Any] = Field(default_factory=dict)

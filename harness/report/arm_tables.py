@@ -10,7 +10,7 @@ from harness.leaderboard.table import protocol_line
 from harness.leaderboard.text_tables import TextTable
 from harness.plan.differences import condensed, differences_from_first
 from harness.plan.stage_kinds import STAGE_KINDS
-from harness.report.verdict import MANY_ARMS
+from harness.report.pairwise import MANY_ARMS
 
 
 def what_differs(results: Results) -> TextTable:

@@ -5,7 +5,8 @@ from harness.analysis.results import Results
 from harness.leaderboard.build import experiment_comparer, experiment_table
 from harness.leaderboard.ranks import with_ties
 from harness.leaderboard.table import Table
-from harness.report.verdict import Pair, pairwise
+from harness.report.pairwise import pairwise
+from harness.report.verdict import Pair
 
 
 def compared_arms(results: Results) -> Compared:

@@ -22,13 +22,15 @@ from harness.report import difference_tables, outline
 from harness.report.arm_tables import what_differs
 from harness.report.comparison import compared_table
 from harness.report.downloads import DESCRIPTIONS, downloads
+from harness.report.expectations import expectations
 from harness.report.figures.differences import averages, forest
 from harness.report.layout import Plot, template
+from harness.report.pairwise import MANY_ARMS
 from harness.report.provenance import report_provenance
 from harness.report.run_scores import all_run_scores
 from harness.report.sections.total_cost import cost_line
 from harness.report.threats import threats
-from harness.report.verdict import MANY_ARMS, Pair, expectations, judge
+from harness.report.verdict import Pair, judge
 
 VERDICT_NOTE = (
     "Confirmed or refuted if the 95 % interval of the difference in the average ({}), or in the "

@@ -6,9 +6,10 @@ from html import escape
 from harness.analysis.results import Results
 from harness.report.comparison import compared_table
 from harness.report.difference_tables import judged_figure, judged_interval
+from harness.report.expectations import expectations
 from harness.report.run_scores import all_run_scores
 from harness.report.threats import findings
-from harness.report.verdict import Verdict, expectations, judge
+from harness.report.verdict import Verdict, judge
 
 
 @dataclass(frozen=True)

@@ -181,8 +181,22 @@ def test_expectations_about_losses() -> None:
     for wrong in ({"loss": "a > b"}, {"loss": "a <"}):
         with pytest.raises(ValidationError, match="must have the form 'loss: arm < arm'"):
             experiment(expect=wrong)
+
+
+def test_expectations_about_columns_and_probes() -> None:
+    column, probe = experiment(
+        expect=[{"micro-cola": "a > b"}, {"blimp/wh_island": "b > a"}]
+    ).expect
+    assert column == Comparison(better="a", worse="b", outcome="micro-cola")
+    assert [str(one) for one in (column, probe)] == [
+        "a > b on micro-cola",
+        "b > a on blimp/wh_island",
+    ]
+    for wrong in ({"micro-cola": "a < b"}, {"micro-cola": "a"}):
+        with pytest.raises(ValidationError, match="must have the form 'micro-cola: arm > arm'"):
+            experiment(expect=wrong)
     with pytest.raises(ValidationError):
-        experiment(expect={"speed": "a < b"})
+        experiment(expect={"CoLA": "a > b", "SST-2": "a > b"})
 
 
 @pytest.mark.parametrize("name", SPACES)

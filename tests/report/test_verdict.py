@@ -1,6 +1,5 @@
 """Differences between arms, and the verdicts that follow."""
 
-import re
 from dataclasses import replace
 from functools import partial
 
@@ -12,15 +11,13 @@ import scipy.stats
 from harness.analysis.comparison.differences import AVERAGE
 from harness.analysis.statistics.bootstrap import Difference
 from harness.analysis.statistics.multiple_testing import benjamini_hochberg, holm
-from harness.experiment.experiment import Comparison
 from harness.leaderboard.build import experiment_comparer
 from harness.leaderboard.ranks import with_ties
 from harness.report.difference_tables import every_column
-from harness.report.page import write_report
+from harness.report.pairwise import pairwise
 from harness.report.run_checks import constant_labels, constant_runs
-from harness.report.summary import summary
 from harness.report.threats import threats
-from harness.report.verdict import Pair, expectations, judge, pairwise
+from harness.report.verdict import Pair, judge
 from tests.made_up_results import pairs_of, table_of
 
 
@@ -129,8 +126,8 @@ def test_pairs_with_the_first_ranked_arm_are_adjusted_for_all_pairs(fabricate, m
     """Of four arms three pairs are shown, and six count; those not compared as if p were 1."""
     data = fabricate({"a": 0.7, "b": 0.7, "c": 0.75, "d": 0.8}, tasks=("sst2",))
     every = pairs_of(data, table_of(data))
-    monkeypatch.setattr("harness.report.verdict.MANY_ARMS", 3)
-    monkeypatch.setattr("harness.report.verdict.MAX_ROWS", most)
+    monkeypatch.setattr("harness.report.pairwise.MANY_ARMS", 3)
+    monkeypatch.setattr("harness.report.pairwise.MAX_ROWS", most)
     table = table_of(data)
     shown = pairs_of(data, table)
     assert [pair.first for pair in shown] == [table.rows[0].name] * 3
@@ -221,82 +218,6 @@ def test_differences_that_are_not_there_are_not_counted(fabricate):
     table = table_of(data)
     lines = threats(data, table, pairs_of(data, table), {})
     assert any(line.startswith("8 differences are shown") for line in lines)
-
-
-@pytest.fixture
-def with_losses(fabricate):
-    """Equal scores, and losses of which that of `low` is least."""
-    data = fabricate({"low": 0.8, "high": 0.8, "alone": 0.8})
-    losses = {"low": [2.0, 2.1, 2.2], "high": [3.0, 3.1, 3.3], "alone": [3.1]}
-    rows = [
-        (arm, seed, 60.0, loss, loss / 2)
-        for arm, own in losses.items()
-        for seed, loss in enumerate(own)
-    ]
-    columns = ["arm", "pretrain_seed", "seconds", "loss", "bits_per_byte"]
-    return data.but(pretraining=pd.DataFrame(rows, columns=columns))
-
-
-def verdicts_of(data):
-    return [judge(pair) for pair in expectations(data, pairs_of(data, table_of(data)))]
-
-
-def about_losses(data, *expect):
-    """The results with expectations (first, second, outcome), of which less is better."""
-    declared = [Comparison(better=a, worse=b, outcome=outcome) for a, b, outcome in expect]
-    experiment = data.experiment.model_copy(update={"expect": tuple(declared)})
-    changed = replace(data.plan.declaration, experiment=experiment)
-    data.plan = replace(data.plan, declaration=changed)
-    return data
-
-
-def test_expectations_about_losses_are_judged_by_welchs_interval(with_losses):
-    expect = [("low", "high", "loss"), ("high", "low", "bits_per_byte")]
-    right, wrong = verdicts_of(about_losses(with_losses, *expect))
-    assert (right.word, wrong.word) == ("confirmed", "refuted")
-    assert "below zero" in right.reason and "above zero" in wrong.reason
-    assert right.pair.claimed == "low < high in held-out loss"
-    by_arm = with_losses.pretraining.groupby("arm")["loss"]
-    test = scipy.stats.ttest_ind(*map(by_arm.get_group, ("low", "high")), equal_var=False)
-    interval = test.confidence_interval()
-    assert (right.pair.judged.low, right.pair.judged.high) == pytest.approx(
-        (interval.low, interval.high)
-    )
-    alone = [right.pair.judged.p_value, wrong.pair.judged.p_value]
-    assert [right.pair.claim, wrong.pair.claim] == pytest.approx(holm(alone))
-
-
-def test_holms_correction_is_over_averages_and_losses(with_losses):
-    expect = [("low", "high", "loss"), ("high", "low", "average")]
-    loss, average = (one.pair for one in verdicts_of(about_losses(with_losses, *expect)))
-    alone = [loss.judged.p_value, average.judged.p_value]
-    assert [loss.claim, average.claim] == pytest.approx(holm(alone))
-    assert average.differences.keys() > {AVERAGE} and loss.differences.keys() == {"loss"}
-
-
-def test_losses_of_one_seed_or_another_vocabulary_decide_nothing(with_losses):
-    (one,) = verdicts_of(about_losses(with_losses, ("low", "alone", "loss")))
-    assert one.word == "inconclusive" and "one pretraining seed" in one.reason
-    sizes = {"pretrain.tokenizer.vocab_size": {"low": 100, "high": 200, "alone": 100}}
-    other = with_losses.but(differences={**with_losses.plan.differences, **sizes})
-    expect = [("low", "high", "loss"), ("low", "high", "bits_per_byte")]
-    nats, bits = verdicts_of(about_losses(other, *expect))
-    assert nats.reason == "not every arm of the pair has comparable held-out loss"
-    assert bits.word == "confirmed"  # bytes do not depend on the vocabulary
-    unknown = other.but(pretraining=other.pretraining.assign(bits_per_byte=np.nan))
-    assert verdicts_of(about_losses(unknown, *expect))[1].pair.judged is None
-
-
-def test_reports_name_the_loss_with_its_unit(with_losses, tmp_path):
-    data = about_losses(with_losses, ("low", "high", "loss"), ("low", "high", "bits_per_byte"))
-    write_report(data, tmp_path)
-    nats, bits = re.findall(r"- low .*", (tmp_path / "README.md").read_text())[:2]
-    assert "in held-out loss: **confirmed**, −1.033 nats per predicted token (95 % inter" in nats
-    assert "in held-out bits per byte: **confirmed**, −0.517 bits per byte (95 % inter" in bits
-    assert (
-        "low &lt; high in held-out loss: <b>confirmed</b>" in (tmp_path / "index.html").read_text()
-    )
-    assert summary(data).verdicts[0].startswith("low < high in held-out loss: confirmed, −1.033")
 
 
 def test_a_lost_run_leaves_the_rest_comparable(fabricate):

@@ -48,8 +48,8 @@ def comparer(
         runs: arm to its runs by task (`harness.analysis.comparison.resampling.arm_runs`).
         paired: whether two arms start from the same checkpoints.
     """
-    outcomes = {column.name: _Outcome(runs, [(column,)], paired) for column in columns.columns}
-    average = _Outcome(runs, columns.terms, paired)
+    outcomes = {column.name: Outcome(runs, [(column,)], paired) for column in columns.columns}
+    average = Outcome(runs, columns.terms, paired)
 
     @cache
     def found(first: str, second: str) -> Differences:
@@ -110,7 +110,7 @@ def above_level(arm: ArmRuns, column: Column, level: float) -> Difference | None
     return difference.within(100 - _width(column) - level, 100 - level)
 
 
-class _Outcome:
+class Outcome:
     """A column or an average, in which arms are compared."""
 
     def __init__(
@@ -119,6 +119,7 @@ class _Outcome:
         terms: Sequence[Term],
         paired: Callable[[str, str], bool],
     ) -> None:
+        """Args: as for `comparer`; the outcome is the mean of `terms`."""
         self._runs, self._terms, self._paired = runs, terms, paired
         self._of_groups: dict[tuple[str, ...], Spread] = {}
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from harness.plan.plan import FinetuneRun, ProbeRun
 from harness.store.recorded import SCORE_COLUMNS
 from harness.store.store import StageResult
 from harness.tasks.probes import PROBES
-from harness.tasks.probes.accuracy import OVERALL
+from harness.tasks.probes.accuracy import OVERALL, item_values
 from harness.tasks.probes.probe import UNSUPPORTED_FILE
 from harness.tasks.task import Task
 
@@ -21,6 +22,7 @@ PROBE_COLUMNS = [
     *("arm", "probe", "category", "pretrain_seed", "score", "chance", "items"),
     "unsupported_reason",
 ]
+PROBE_ITEM_COLUMNS = ["arm", "probe", "category", "index", "pretrain_seed", "value"]
 
 
 def scores_frame(results: Results) -> pd.DataFrame:
@@ -98,6 +100,26 @@ def probes_frame(results: Results) -> pd.DataFrame:
         for category, *figures in _probe_scores(run, results)
     ]
     return pd.DataFrame(rows, columns=PROBE_COLUMNS)
+
+
+def probe_items_frame(results: Results) -> pd.DataFrame:
+    """One row per arm, probe, item and pretraining seed: PROBE_ITEM_COLUMNS. `value` is 1 if the
+    model prefers the correct sentence, 1/k if it ties with others, else 0."""
+    frames = [
+        _probe_items(run.probe, results.files(run.key)).assign(
+            arm=run.arm, probe=run.probe, pretrain_seed=run.pretrain_seed
+        )
+        for run in results.plan.probe_runs
+        if run.key in results.finished
+    ]
+    empty = pd.DataFrame(columns=PROBE_ITEM_COLUMNS)
+    return pd.concat(frames, ignore_index=True)[PROBE_ITEM_COLUMNS] if frames else empty
+
+
+def _probe_items(probe: str, folder: Path) -> pd.DataFrame:
+    items = pd.read_parquet(folder / "items.parquet")
+    values = item_values(PROBES[probe].kind, list(items["scores"]), list(items["answer"]))
+    return items[["category", "index"]].assign(value=values)
 
 
 def _probe_scores(run: ProbeRun, results: Results) -> Iterator[tuple[str, float, float, int, str]]:

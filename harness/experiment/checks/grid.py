@@ -15,10 +15,11 @@ from harness.experiment.arms import (
     combinations,
     value_label,
 )
-from harness.experiment.experiment import Axis, Experiment
+from harness.experiment.experiment import LOSSES, Axis, Experiment
 from harness.experiment.recipe_defaults import NAMED
 from harness.experiment.yaml_reader import Keys
 from harness.pretraining.recipes.pretrain import Pretrain
+from harness.tasks.probes.columns import probe_columns
 
 MAX_ARMS = 10_000
 _PATH = re.compile(r"(pretrain|evaluate)(\.\w+)+")
@@ -148,21 +149,28 @@ def arm_names(experiment: Experiment) -> list[str]:
 
 
 def expectation_problems(experiment: Experiment) -> Problems:
-    """Expectations about unknown arms, and expectations that contradict each other."""
-    names = dict.fromkeys(arm_names(experiment))
+    """Expectations about unknown arms or outcomes, and those that contradict each other."""
+    names, outcomes = dict.fromkeys(arm_names(experiment)), _outcomes(experiment)
     earlier: set[tuple[str, str, str]] = set()
     for number, expected in enumerate(experiment.expect):
         keys = ("expect", number)
         for side in dict.fromkeys((expected.better, expected.worse)):
             if names and side not in names:
                 yield keys, "expect: " + unknown_name("the arm", side, names)
+        if expected.outcome not in outcomes:
+            yield keys, "expect: " + unknown_name("the outcome", expected.outcome, outcomes)
         if expected.better == expected.worse:
             yield keys, f"expect: the two arms must differ, but both are {expected.better!r}"
         elif (expected.worse, expected.better, expected.outcome) in earlier:
-            sign = ">" if expected.outcome == "average" else "<"
-            sides = f"{expected.better!r} {sign} {expected.worse!r}"
-            yield keys, f"expect: {sides} contradicts an earlier expectation; keep one"
+            yield keys, f"expect: '{expected}' contradicts an earlier expectation; keep one"
         earlier.add((expected.better, expected.worse, expected.outcome))
+
+
+def _outcomes(experiment: Experiment) -> list[str]:
+    """What an expectation may be about."""
+    evaluate = experiment.evaluate
+    columns = [one.name for one in evaluate.suite_value.columns if one.task in evaluate.chosen]
+    return ["average", *LOSSES, *columns, *probe_columns(evaluate.probes)]
 
 
 def own_field_problems(experiment: Experiment) -> Problems:

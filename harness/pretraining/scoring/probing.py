@@ -20,8 +20,7 @@ from harness.tasks.probes import PROBES
 from harness.tasks.probes.accuracy import (
     OVERALL,
     accuracy_by_category,
-    cloze_values,
-    minimal_pair_values,
+    item_values,
 )
 from harness.tasks.probes.items import Item, MinimalPair, load_items
 from harness.tasks.probes.probe import Probe
@@ -63,7 +62,7 @@ def probe(
     texts = [_texts(item, splitter) for item in items]
     flat = log_likelihoods(load(model), vocabulary, list(chain.from_iterable(texts)))
     scores = np.split(flat, np.cumsum(list(map(len, texts)))[:-1])
-    values = _values(items, scores)
+    values = item_values(PROBES[name].kind, scores, _answers(items))
     accuracies = accuracy_by_category([item.category for item in items], values)
     return ProbeResult(dict(accuracies), _frame(items, scores))
 
@@ -99,16 +98,6 @@ def _text(
     begin, end = span
     inside = [i for i, (a, b) in enumerate(encoded["offset_mapping"]) if a < end and b > begin]
     return Text(tokens, (inside[0], inside[-1] + 1))
-
-
-def _values(items: Sequence[Item], scores: Sequence[np.ndarray]) -> np.ndarray:
-    """[num_items] in [0, 1]; all items of a probe are of one kind."""
-    if isinstance(items[0], MinimalPair):
-        good, bad = np.array(scores).T
-        return minimal_pair_values(good, bad)
-    most = max(map(len, scores))
-    padded = [np.pad(s, (0, most - len(s)), constant_values=-np.inf) for s in scores]
-    return cloze_values(np.array(padded), np.array(_answers(items)))
 
 
 def _answers(items: Sequence[Item]) -> list[int]:

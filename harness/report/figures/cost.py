@@ -10,7 +10,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.ticker import EngFormatter
 
 from harness.report.figures import style
-from harness.report.verdict import MANY_ARMS
+from harness.report.pairwise import MANY_ARMS
 
 COSTS = {
     "flops": "FLOPs of pretraining",

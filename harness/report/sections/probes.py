@@ -11,7 +11,7 @@ from harness.analysis.results import Results
 from harness.leaderboard.cells import MISSING, number_cell
 from harness.leaderboard.text_tables import TextTable
 from harness.report.layout import Section
-from harness.report.verdict import MANY_ARMS
+from harness.report.pairwise import MANY_ARMS
 
 MANY_ROWS = 20
 """Above this number of rows, the categories of a probe are folded."""

@@ -5,6 +5,7 @@ is a missing score; results that depend on it are NaN, which tables show as null
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,27 @@ def cloze_values(scores: Array, answers: Array) -> Array:
     right = highest[np.arange(len(scores)), answers]
     shares = right / np.maximum(highest.sum(axis=1), 1)
     return np.where(np.isfinite(best[:, 0]), shares, np.nan)
+
+
+def item_values(kind: str, scores: Sequence[Any], answers: Sequence[int]) -> Array:
+    """The values of all items of a probe.
+
+    Args:
+        kind: `minimal_pairs`, whose acceptable sentence comes first, or `cloze`.
+        scores: of each item, those of its sentences (a list or array).
+        answers: [num_items] index of the correct score; of minimal pairs 0.
+
+    Returns:
+        [num_items] from 0 to 1, as of `minimal_pair_values` or `cloze_values`.
+    """
+    if not len(scores):
+        return np.zeros(0)
+    if kind == "minimal_pairs":
+        good, bad = np.array([list(one) for one in scores], dtype=float).T
+        return minimal_pair_values(good, bad)
+    most = max(map(len, scores))
+    padded = [np.pad(one, (0, most - len(one)), constant_values=-np.inf) for one in scores]
+    return cloze_values(np.array(padded), np.array(answers))
 
 
 def accuracy_by_category(categories: Sequence[str], values: Array) -> dict[str, float]:
